@@ -4,13 +4,17 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
+from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 
-__all__ = ["NUMPY_MAGIC", "NumpyHeader", "numpy_header_of", "read_numpy_header"]
+__all__ = ["NUMPY_MAGIC", "NumpyHeader", "archived_headers", "numpy_header_of", "read_numpy_header"]
 
 NUMPY_MAGIC = b"\x93NUMPY"
 """The first bytes of an array of NumPy."""
+
+# Members of one archive: more are no arrays that somebody named.
+_MOST_MEMBERS = 10_000
 
 
 @dataclass(frozen=True)
@@ -68,3 +72,17 @@ def numpy_header_of(path: Path) -> NumpyHeader:
     """Read the header of the array in a ``.npy`` file."""
     with path.open("rb") as file:
         return read_numpy_header(file)
+
+
+def archived_headers(archive: ZipFile) -> dict[str, tuple[ZipInfo, NumpyHeader]]:
+    """Read the headers of the arrays in a ``.npz`` file, by their names; nothing is unpacked into a file."""
+    members = [one for one in archive.infolist() if one.filename.endswith(".npy")]
+    if len(members) > _MOST_MEMBERS:
+        raise ValueError(f"it has {len(members):,} arrays, expected at most {_MOST_MEMBERS:,}")
+    found: dict[str, tuple[ZipInfo, NumpyHeader]] = {}
+    for member in members:
+        if (name := member.filename.removesuffix(".npy")) in found:
+            raise ValueError(f"it holds two arrays '{member.filename}', expected one of each name")
+        with archive.open(member) as file:
+            found[name] = member, read_numpy_header(file)
+    return found

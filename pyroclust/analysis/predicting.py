@@ -134,8 +134,9 @@ def predict(
     points_of, estimate_of = old_rows.points, found.reference.summary.estimate
     assert estimate_of is not None
     law = new_points_law(found, num_draws, rng)
-    known = {"kinds": old_rows.kinds, "levels": old_rows.levels, "parts": old_rows.parts}
-    table = read_new_rows(new, points_of.columns, **known, **reading)
+    table = read_new_rows(
+        new, points_of.columns, kinds=old_rows.kinds, levels=old_rows.levels, parts=old_rows.parts, **reading
+    )
     if table.has_missing and not takes_missing(law.model):
         raise ValueError(
             f"new has missing cells, which model {law.model.name} cannot take: leave these rows out, or "

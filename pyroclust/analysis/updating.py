@@ -98,8 +98,7 @@ def update(
     old = found.data
     assert old is not None
     points = old.points
-    known = {"kinds": old.kinds, "levels": old.levels, "parts": old.parts}
-    added = read_new_rows(new, points.columns, **known, **reading)
+    added = read_new_rows(new, points.columns, kinds=old.kinds, levels=old.levels, parts=old.parts, **reading)
     table = _all_rows(old, added)
     model = predictive_law(found, 1).model
     if table.has_missing and not takes_missing(model):

@@ -121,6 +121,8 @@ class TextColumn(Column):
     @property
     def is_logical(self) -> bool:
         """Whether there are cells, and all say true or false."""
+        if Cells.of(self.cells).plain is not None:
+            return False
         there = {cell.strip().lower() for cell in self.cells} - {one.lower() for one in MISSING}
         return bool(there) and there <= _LOGICAL.keys()
 

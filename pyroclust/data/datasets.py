@@ -1,7 +1,7 @@
 """Data sets by name: built-in tables, files and arrays, all read into a :class:`Table`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -15,6 +15,7 @@ from pyroclust.data.frames import raw_array, raw_frame, transposed
 from pyroclust.data.graph_tables import (
     BUILT_IN_GRAPHS,
     GRAPH_SUFFIXES,
+    built_in_graph,
     edges_table,
     graph_table,
     is_graph,
@@ -30,27 +31,10 @@ from pyroclust.delimited import ReadingOptions
 from pyroclust.errors import first_line, unknown_name
 from pyroclust.text import listed, visible
 
-__all__ = ["BUILT_IN", "BuiltIn", "Source", "read_new_rows", "read_table"]
+__all__ = ["BUILT_IN", "Source", "read_new_rows", "read_table"]
 
 Source: TypeAlias = str | PathLike[str] | pd.DataFrame | NDArray[np.generic] | Table
 """A name, a path, or numbers: tensors and whatever else numpy can read are arrays."""
-
-
-@dataclass(frozen=True)
-class BuiltIn:
-    """A table that comes with the package.
-
-    Attributes:
-        read: reads all of it.
-        columns: columns that are clustered unless others are named.
-        label: column of reference labels, if any.
-        about: what it is, in one line.
-    """
-
-    read: Callable[[], pd.DataFrame]
-    columns: tuple[str, ...]
-    label: str | None
-    about: str
 
 
 def _galaxies() -> pd.DataFrame:
@@ -67,19 +51,12 @@ def _iris() -> pd.DataFrame:
     return frame.assign(species=bunch.target_names[bunch.target])
 
 
-BUILT_IN = {
-    "galaxies": BuiltIn(
-        _galaxies,
-        ("velocity_km_s",),
-        None,
-        "82 galaxy velocities of the Corona Borealis region (Roeder 1990, point 78 corrected), km/s",
-    ),
-    "iris": BuiltIn(
-        _iris,
-        ("petal_length_cm", "petal_width_cm"),
-        "species",
-        "petals of 150 irises (Anderson 1935), cm; sepal_length_cm and sepal_width_cm by --columns",
-    ),
+# What reads a table, the columns that are clustered unless others are named, and that of known labels.
+BUILT_IN: dict[str, tuple[Callable[[], pd.DataFrame], tuple[str, ...], str | None]] = {
+    # 82 galaxy velocities of the Corona Borealis region (Roeder 1990, point 78 corrected), km/s.
+    "galaxies": (_galaxies, ("velocity_km_s",), None),
+    # 150 irises (Anderson 1935), cm.
+    "iris": (_iris, ("petal_length_cm", "petal_width_cm"), "species"),
 }
 
 
@@ -116,7 +93,8 @@ def read_table(
             is none.
         delimiter: what divides the cells of a CSV or TSV file; found out by default.
         decimal: its decimal mark, a point or a comma; found out by default.
-        header: whether its first line names the columns; found out by default.
+        header: whether its first line, or the first row of a workbook, names the columns; found out by
+            default.
         image_size: pixels of a side that images of a folder are scaled to; by default those of 28 x 28 or
             8 x 8 pixels stay as they are, and others are scaled to 28 x 28.
         edges: whether a CSV or TSV file holds the edges of a graph, a line each.
@@ -159,22 +137,10 @@ def read_table(
     if image_size is not None and not (isinstance(source, str | PathLike) and Path(source).is_dir()):
         raise ValueError(f"image_size is {image_size}, but source is no folder of images: leave it out")
     if (graph := _graph(source, columns, label=label, told=told, edges=edges)) is not None:
-        for what, told_one in (("partial_labels", partial_labels), ("kinds", kinds or None)):
-            if told_one is not None:
-                raise ValueError(
-                    f"{what} is '{visible(str(told_one))}', but source has {graph.shape}, expected rows of "
-                    "columns: leave it out"
-                )
-        return graph
+        return _without({"partial_labels": partial_labels, "kinds": kinds or None}, graph)
     if (shaped := _shaped(source, image_size)) is not None:
         named: dict[str, object] = {"columns": columns, "label": label, "partial_labels": partial_labels}
-        named |= {"kinds": kinds or None} | {one: one for one in told.told}
-        for what, given in named.items():
-            if given is not None:
-                raise ValueError(
-                    f"{what} is given, but source has {shaped.shape}, not columns of a table: leave it out"
-                )
-        return shaped
+        return _without({**named, "kinds": kinds or None, **dict.fromkeys(told.told, True)}, shaped)
     beside: dict[str, Any] = {"columns": columns, "label": label, "partial_labels": partial_labels}
     beside |= {"kinds": kinds, "masses_apart": masses_apart, "leave_out": leave_out}
     beside |= {"aggregate": aggregate, "missing": missing}
@@ -187,10 +153,10 @@ def read_table(
         return replace(table, notes=(*like_a_graph(table.data), *table.notes))
     name = str(source)
     if name in BUILT_IN:
-        chosen = BUILT_IN[name]
-        if label is None and chosen.label != partial_labels:
-            beside["label"] = chosen.label
-        return chosen_table(raw_frame(chosen.read()), name, **beside, preferred=chosen.columns)
+        read, preferred, own = BUILT_IN[name]
+        if label is None and own != partial_labels:
+            beside["label"] = own
+        return chosen_table(raw_frame(read()), name, **beside, preferred=preferred)
     path = Path(name)
     if not path.suffix and not path.exists():
         known = [*BUILT_IN, *BUILT_IN_GRAPHS, *BUILT_IN_IMAGES]
@@ -270,14 +236,22 @@ def _graph(
     if not is_name:
         found = graph_table(source, "graph", label=label) if is_graph(source) else None
     elif str(source) in BUILT_IN_GRAPHS:
-        make, own, _ = BUILT_IN_GRAPHS[str(source)]
-        found = graph_table(make(), str(source), label=own if label is None else label)
+        found = built_in_graph(str(source), label=label)
     elif Path(source).suffix.lower() in GRAPH_SUFFIXES:
         found = read_graph(Path(source), label=label)
-    if found is not None and (columns is not None or told.told):
-        what = "columns" if columns is not None else told.told[0]
-        raise ValueError(f"{what} is given, but source has {found.shape}, not columns: leave it out")
+    if found is not None:
+        _without({"columns": columns, **dict.fromkeys(told.told, True)}, found)
     return found
+
+
+def _without(told: Mapping[str, object], table: Table) -> Table:
+    """Return a table that has no columns, unless something is told that only columns have."""
+    for name, value in told.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} is given, but source has {table.shape}, not columns of a table: leave it out"
+            )
+    return table
 
 
 def _shaped(source: Source, image_size: int | None) -> Table | None:

@@ -2,7 +2,7 @@
 
 import re
 import zipfile
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from pyroclust.data.tables import Table
 from pyroclust.delimited import ReadingOptions, check_file
 from pyroclust.errors import first_line, readable
 from pyroclust.memory import check_memory
-from pyroclust.numpy_headers import NumpyHeader, read_numpy_header
+from pyroclust.numpy_headers import archived_headers
 from pyroclust.text import listed, visible
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BUILT_IN_GRAPHS",
     "GRAPH_SUFFIXES",
+    "built_in_graph",
     "edges_table",
     "graph_table",
     "is_graph",
@@ -40,27 +41,21 @@ _BYTES_A_BYTE = 50
 _WHOLE_NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
 
 
-def _karate() -> Any:
-    import networkx
-
-    return networkx.karate_club_graph()
-
-
-def _les_miserables() -> Any:
-    import networkx
-
-    return networkx.les_miserables_graph()
-
-
-BUILT_IN_GRAPHS: dict[str, tuple[Callable[[], Any], str | None, str]] = {
-    "karate": (_karate, "club", "34 members of a karate club and their friendships (Zachary 1977)"),
-    "les-miserables": (
-        _les_miserables,
-        None,
-        "77 characters of Les Misérables, joined where they share a chapter (Knuth 1993)",
-    ),
+# Of networkx: what makes a graph, and the attribute of its known labels.
+BUILT_IN_GRAPHS: dict[str, tuple[str, str | None]] = {
+    # 34 members of a karate club and their friendships (Zachary 1977).
+    "karate": ("karate_club_graph", "club"),
+    # 77 characters of Les Misérables, joined where they share a chapter (Knuth 1993).
+    "les-miserables": ("les_miserables_graph", None),
 }
-"""Graphs by name, which come with networkx: what makes one, the attribute of known labels, one line."""
+
+
+def built_in_graph(name: str, *, label: str | None = None) -> Table:
+    """Return the table of a graph that comes with networkx, with its known labels or others."""
+    import networkx
+
+    make, own = BUILT_IN_GRAPHS[name]
+    return graph_table(getattr(networkx, make)(), name, label=own if label is None else label)
 
 
 def is_graph(source: Any) -> bool:
@@ -155,21 +150,12 @@ def read_graph(path: Path, *, label: str | None = None) -> Table:
 
 def _check_arrays(path: Path) -> None:
     """Refuse an archive whose arrays are Python objects, are damaged, or do not fit into memory."""
-    headers = readable(path, lambda: _headers_in(path))
-    for name, (header, held) in headers.items():
-        header.check(path, f"'{visible(name)}'", held=held)
-    total = sum(header.num_bytes for header, _ in headers.values())
+    with readable(path, lambda: zipfile.ZipFile(path)) as archive:
+        headers = readable(path, lambda: archived_headers(archive))
+    for name, (member, header) in headers.items():
+        header.check(path, f"'{visible(name)}'", held=member.file_size)
+    total = sum(header.num_bytes for _, header in headers.values())
     check_memory(2 * total, f"the arrays of '{path}'", remedy="take a part of the graph")
-
-
-def _headers_in(path: Path) -> dict[str, tuple[NumpyHeader, int]]:
-    """Return what the arrays of an archive say of themselves, and how many bytes there are of each."""
-    found = {}
-    with zipfile.ZipFile(path) as archive:
-        for member in archive.infolist():
-            with archive.open(member) as file:
-                found[member.filename] = read_numpy_header(file), member.file_size
-    return found
 
 
 def _matrix_of(path: Path) -> Any:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
-from pyroclust.delimited import MISSING, are_plain, is_numeral
+from pyroclust.delimited import MISSING, Cells, is_numeral
 from pyroclust.text import listed
 
 __all__ = ["FindHeader", "TableHeader", "find_header", "find_header_of_edges"]
@@ -129,7 +129,7 @@ def _names(cells: list[str]) -> TableHeader:
 
 
 def _are_numbers(column: Sequence[str]) -> bool:
-    if are_plain(column):
+    if Cells.of(column).plain is not None:
         return True
     cells = {cell.strip() for cell in column} - MISSING
     return bool(cells) and all(map(is_numeral, cells))

@@ -16,9 +16,17 @@ from pyroclust.delimited import MISSING, days_between, is_numeral
 from pyroclust.errors import unknown_name
 from pyroclust.text import listed, short, visible
 
-__all__ = ["Kind", "KindOfColumn", "kind_of_column", "kinds_note", "told_kinds", "values_of_kind"]
+__all__ = [
+    "Kind",
+    "KindOfColumn",
+    "kind_of_column",
+    "kinds_note",
+    "looks_note",
+    "told_kinds",
+    "values_of_kind",
+]
 
-_MOST_LEVELS = 50
+_MOST_LEVELS, _MOST_SHOWN = 50, 8
 # Counts of more on average are nearly normal, and a Poisson law would cut them into slices.
 _MOST_MEAN_COUNT = 10.0
 _ANSWERS = (
@@ -171,6 +179,29 @@ def kinds_note(names: Sequence[str], kinds: Sequence[Kind], levels: Sequence[tup
         f"Columns are read as {'; '.join(parts)}. To read one otherwise, give --kinds NAME=KIND, with "
         f"{', '.join(Kind)}."
     )
+
+
+def looks_note(names: Sequence[str], columns: Sequence[Column]) -> str | None:
+    """Say which columns were clustered as numbers that do not look like these, and how to leave them out."""
+    looks = {}
+    for name, column in zip(names, columns, strict=True):
+        try:
+            found = kind_of_column(name, column)
+        except ValueError:
+            looks[name] = "its numbers are dates such as 20201231"
+            continue
+        if found.kind in (Kind.YES_NO, Kind.CATEGORY):
+            looks[name] = f"it has {len(found.levels)} values only, as answers and codes of classes have"
+        elif found.kind is None:
+            looks[name] = found.why
+    if not looks:
+        return None
+    said = "; ".join(f"'{name}': {look}" for name, look in list(looks.items())[:_MOST_SHOWN])
+    more = f"; and {len(looks) - _MOST_SHOWN:,} more" if len(looks) > _MOST_SHOWN else ""
+    rest = [f'"{name}"' if "," in name else name for name in names if name not in looks]
+    kept = ",".join(rest[:_MOST_SHOWN]) + (",..." if len(rest) > _MOST_SHOWN else "")
+    how = f"To leave such columns out, give --columns {kept}." if rest else "Clusters of it may say little."
+    return f"Clustered as numbers, whatever they look like: {said}{more}. {how}"
 
 
 def _of_numbers(

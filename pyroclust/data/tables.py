@@ -13,9 +13,17 @@ from numpy.typing import NDArray
 from pyroclust.data.aggregate import aggregated
 from pyroclust.data.columns import Column, RawTable, SeriesColumn
 from pyroclust.data.doubts import doubts_of
-from pyroclust.data.kinds import Kind, KindOfColumn, kind_of_column, kinds_note, told_kinds, values_of_kind
+from pyroclust.data.kinds import (
+    Kind,
+    KindOfColumn,
+    kind_of_column,
+    kinds_note,
+    looks_note,
+    told_kinds,
+    values_of_kind,
+)
 from pyroclust.data.label_notes import about_alike, about_labels, about_partial
-from pyroclust.data.looks import footer_note, looks_note
+from pyroclust.data.looks import footer_note
 from pyroclust.data.missing_codes import read_codes, suspected_codes, without_codes
 from pyroclust.data.one_hot import one_hot_groups
 from pyroclust.data.point_masses import Parts, apart, divide, in_two, masses_note, parts_in, put_back
@@ -205,16 +213,12 @@ def chosen_table(
     if columns is not None and gone:
         raise ValueError(f"{name}: columns and leave_out are both told, expected one of them")
     places = [place for place in places if place not in gone]
-    if labelled in places:
-        raise ValueError(
-            f"{name}: column '{_said(raw, labelled)}' is the label and cannot be clustered too; "
-            "leave it out of --columns"
-        )
-    if known in places:
-        raise ValueError(
-            f"{name}: column '{_said(raw, known)}' has the partial labels and cannot be clustered too; "
-            "leave it out of --columns"
-        )
+    for place, what in ((labelled, "is the label"), (known, "has the partial labels")):
+        if place in places:
+            raise ValueError(
+                f"{name}: column '{_said(raw, place)}' {what} and cannot be clustered too; leave it out of "
+                "--columns"
+            )
     if not places:
         raise ValueError(f"{name} has no column to cluster; name at least one with --columns")
     chosen = tuple(raw.names[place] for place in places)
@@ -228,7 +232,7 @@ def chosen_table(
         data = _numbers(raw, places, name)
         of_columns: Mapping[str, Any] = {}
         if columns is None and not preferred:
-            looks = looks_note(chosen, [raw.columns[place] for place in places], data)
+            looks = looks_note(chosen, [raw.columns[place] for place in places])
             notes += [] if looks is None else [looks]
     else:
         told = {_place(raw, column, name): kind for column, kind in told_kinds(kinds).items()}

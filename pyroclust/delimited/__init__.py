@@ -1,7 +1,7 @@
 """Delimited text from any software: encoding, delimiter, decimal mark and rows, found or told."""
 
 from pyroclust.delimited.foreign import check_file, foreign_suffix
-from pyroclust.delimited.numerals import MISSING, Cells, Marks, are_plain, find_marks, is_numeral
+from pyroclust.delimited.numerals import MISSING, Cells, Marks, find_marks, is_numeral
 from pyroclust.delimited.options import PLAIN, ReadingOptions
 from pyroclust.delimited.reading import DelimitedText, read_delimited
 from pyroclust.delimited.units import days_between, quantities
@@ -13,7 +13,6 @@ __all__ = [
     "DelimitedText",
     "Marks",
     "ReadingOptions",
-    "are_plain",
     "check_file",
     "days_between",
     "find_marks",

@@ -80,5 +80,7 @@ def check_file(path: Path) -> None:
     """Refuse a path under which no file can be read."""
     if path.is_dir():
         raise ValueError(f"there is no file '{path}': it is a folder")
+    if path.exists() and not path.is_file():
+        raise ValueError(f"'{path}' is a device or a pipe, expected a file: write it to one first")
     if not path.is_file():
         raise ValueError(f"there is no file '{path}'; check the path")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pyroclust.text import short, visible
 
-__all__ = ["MISSING", "Cells", "Marks", "are_plain", "find_marks", "grouped", "is_numeral"]
+__all__ = ["MISSING", "Cells", "Marks", "find_marks", "grouped", "is_numeral"]
 
 MISSING = frozenset(
     (
@@ -129,11 +129,6 @@ def is_numeral(text: str) -> bool:
     text = text.strip()
     found = _PLAIN.fullmatch(text) or _BROKEN.fullmatch(text) or grouped(text) or _INFINITE.fullmatch(text)
     return found is not None
-
-
-def are_plain(cells: Sequence[str]) -> bool:
-    """Say whether all cells are numbers with one decimal mark or none, in one glance."""
-    return Cells.of(cells).plain is not None
 
 
 def grouped(text: str) -> re.Match[str] | None:

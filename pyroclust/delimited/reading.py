@@ -154,7 +154,7 @@ def _found(text: str, plain: str, comment: str | None, decimal: str | None) -> s
     enough = 0.5 if len(candidates) == 1 else 1.0
     candidates = [one for one in candidates if one.delimiter != " " or one.share >= enough]
     if not candidates:
-        return _alone(lines, [mark for mark in marks if mark != " "] or [plain], decimal)
+        return _alone(head, lines, [mark for mark in marks if mark != " "] or [plain], decimal)
     best = max(one.share for one in candidates)
     winners = [one for one in candidates if one.share == best]
     chosen = winners[0]
@@ -195,14 +195,14 @@ def _either(one: str, other: str) -> str:
     return f"{_NAMES[one]} or {_NAMES[other]} could divide its cells, say which with --delimiter"
 
 
-def _alone(lines: Sequence[str], marks: Sequence[str], decimal: str | None) -> str:
+def _alone(head: str, lines: Sequence[str], marks: Sequence[str], decimal: str | None) -> str:
     """Return a delimiter for a file that none divides evenly: the one of most lines, or none that occurs."""
     if lines and lines[1:] and all(map(is_numeral, lines[1:])):
         if decimal == "," and "," in lines[0] and '"' not in lines[0] and not is_numeral(lines[0]):
             raise _TwoWays(_one_or_two(lines[1], ","))
         if decimal == "," or not (is_numeral(lines[0]) or any(mark in lines[0] for mark in _NAMES)):
             return ";"
-    return max(marks, key=lambda mark: sum(mark in line for line in lines))
+    return max(marks, key=lambda mark: sum(mark in line for line in head.splitlines()))
 
 
 def _check_marks(chosen: _Candidate, lines: Sequence[str], plain: str) -> None:
@@ -215,8 +215,8 @@ def _check_marks(chosen: _Candidate, lines: Sequence[str], plain: str) -> None:
         raise _TwoWays(_one_or_two(below[0], mark))
     for row in chosen.rows.cells[is_short:]:
         for place, (one, two) in enumerate(pairwise(row)):
-            quoted = any(line.startswith(f'"{one}"') for line in lines)
-            is_name = is_short and place == 0 and is_numeral(one) and not quoted
+            is_name = is_short and place == 0 and is_numeral(one)
+            is_name = is_name and not any(line.startswith(f'"{one}"') for line in lines)
             if is_name or (_LEADING.fullmatch(one) and _ZERO_FIRST.fullmatch(two)):
                 raise _TwoWays(_one_or_two(f"{one}{mark}{two}", mark))
 

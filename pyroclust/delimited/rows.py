@@ -119,7 +119,7 @@ def rows_of(text: str, delimiter: str, *, comment: str | None = None, most: int 
     try:
         for cells in reader:
             lines.is_new = True
-            is_full = lines.is_quoted or any(cell and not cell.isspace() for cell in cells)
+            is_full = lines.is_quoted or any(map(str.strip, cells))
             if not rows and not is_full:
                 continue
             rows.append(cells)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from pyroclust.errors import unknown_name
 from pyroclust.io.orientation import draws_in_rows
-from pyroclust.io.written import are_numbers, as_written, refuse_fractions
+from pyroclust.io.written import are_numbers, as_written
 from pyroclust.partitions.draws import Draws, draws_of_labels
 from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights
 from pyroclust.text import listed, visible
@@ -98,8 +98,11 @@ def draws_in_frame(
     frame, counted = _without_counters(frame, where, is_header=is_header)
     if frame.shape[1] == 0:
         raise ValueError(f"{where} has no column that could be a point; expected one a point")
-    text = frame.shape[1] > 0 and written is not None and (has_zeros or not are_numbers(frame))
-    labels = _labels(frame, where) if not text or written is None else as_written(frame, written(), where)
+    if are_numbers(frame) and not has_zeros:
+        labels = frame.to_numpy()
+    else:
+        text = frame.astype(str) if written is None else written()
+        labels = as_written(frame, text, where)
     names_points = names_points and not transpose
     if not beside or transpose is not None:
         labels, turned = draws_in_rows(labels, where=where, transpose=transpose)
@@ -313,14 +316,6 @@ def _refuse_unequal(beside: Mapping[str, np.ndarray], where: str) -> None:
         early = sum(str(one).strip().lower() not in _NOT for one in beside.get(name, ()))
         if early:
             raise ValueError(f"{where} has {early} draws of '{name}', expected none: remove these rows")
-
-
-def _labels(frame: pd.DataFrame, where: str) -> np.ndarray:
-    if all(pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes):
-        return frame.to_numpy()
-    refuse_fractions(frame, where)
-    # One kind of value, so that 1 in a column of numbers equals "1" in a column of names.
-    return frame.astype(object).where(frame.isna(), frame.astype(str).astype(object)).to_numpy()
 
 
 def _order(beside: Mapping[str, np.ndarray], num_rows: int, where: str) -> tuple[np.ndarray, int]:

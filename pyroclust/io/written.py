@@ -7,7 +7,7 @@ import pandas as pd
 
 from pyroclust.text import visible
 
-__all__ = ["are_numbers", "as_written", "refuse_fractions"]
+__all__ = ["are_numbers", "as_written"]
 
 
 def are_numbers(frame: pd.DataFrame) -> bool:
@@ -30,7 +30,7 @@ def as_written(frame: pd.DataFrame, written: pd.DataFrame, where: str) -> np.nda
     _refuse_two_ways(text, where)
     if are_numbers(frame):
         return frame.to_numpy()
-    refuse_fractions(frame, where)
+    _refuse_fractions(frame, where)
     _refuse_text_beside(frame, text, where)
     return text
 
@@ -63,7 +63,7 @@ def _refuse_text_beside(frame: pd.DataFrame, text: np.ndarray, where: str) -> No
             )
 
 
-def refuse_fractions(frame: pd.DataFrame, where: str) -> None:
+def _refuse_fractions(frame: pd.DataFrame, where: str) -> None:
     """Refuse numbers that are not whole in columns beside those of names."""
     for place, (name, kind) in enumerate(frame.dtypes.items()):
         column = frame.iloc[:, place]

@@ -21,6 +21,8 @@ from pyroclust.files import (
     finish_folder,
     locked_folder,
     new_part,
+    parse_json,
+    read_text,
     replace_entries,
     replace_folder,
 )
@@ -37,6 +39,7 @@ __all__ = [
     "write_json",
 ]
 
+_LARGEST_SUMMARY = 1 << 28
 # Files with the name of their run, and those beside them.
 _SUMMARIES = ("summary.json", "certificate.json")
 _RESULTS = frozenset(
@@ -189,7 +192,7 @@ def _entries(folder: Path) -> list[Path]:
 
 def _run_of(path: Path) -> str | None:
     with suppress(OSError, ValueError, RecursionError):
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = parse_json(read_text(path, largest=_LARGEST_SUMMARY))
         return found.get("run") if isinstance(found, dict) else None
     return None
 

@@ -1,7 +1,6 @@
 """The two files of a guide, card and weights: changed together, whatever stops the writing."""
 
 import hashlib
-import json
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -10,7 +9,9 @@ from pyroclust.files import (
     check_outside_the_package,
     clear_leftovers,
     locked_folder,
+    parse_json,
     read_regular,
+    read_text,
     replace_file,
     sync_folder,
 )
@@ -109,5 +110,5 @@ def _finish_earlier(folder: Path) -> None:
 
 def _sha256_of_card(path: Path) -> str | None:
     with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-        return str(json.loads(path.read_text(encoding="utf-8"))["weights"]["sha256"])
+        return str(parse_json(read_text(path))["weights"]["sha256"])
     return None

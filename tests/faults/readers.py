@@ -8,6 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from faults.tables import noted, table
 from PIL import Image
 from scipy.sparse import csr_array, save_npz
 
-from pyroclust import predict, read_table
+from pyroclust import load_guide, predict, read_table, update
 from pyroclust.data.datasets import read_new_rows
 from pyroclust.recipes.tables import labelled_tables
 
@@ -101,6 +102,14 @@ def new_rows(old: Sequence[str], new: Sequence[str | None]) -> list[float]:
     rows = pd.DataFrame({"x": np.zeros(len(new)), "k": list(new)})
     read = read_new_rows(rows, clustered.columns, kinds=clustered.kinds, levels=clustered.levels)
     return read.data[:, 1].tolist()
+
+
+def updated() -> list[str]:
+    """Add the same rows to a comparison again and again, and return the names of all rows."""
+    shutil.unpack_archive(OLD, ".")
+    rows = pd.DataFrame({"a": [0.0], "b": [0.0]})
+    found = update(".", rows, num_draws=10)
+    return list(update(update(found, rows, num_draws=10), rows, num_draws=10).row_names[-3:])
 
 
 def many(*rows: str) -> str:
@@ -190,6 +199,13 @@ def values_elsewhere() -> None:
         shape = group["data"].shape
         del group["data"]
         group.create_dataset("data", shape=shape, dtype="f8", external=[("secret", 0, 320)])
+
+
+def guide_of(change: Callable[[], None]) -> Any:
+    """Copy a guide of the shelf here, change it and load it."""
+    shutil.copytree(files("pyroclust").joinpath("pretrained_guides/ncp-nig1d"), ".", dirs_exist_ok=True)
+    change()
+    return load_guide(".")
 
 
 def pipe(name: str) -> None:
@@ -333,4 +349,28 @@ RECIPES = [
     for what, name, path in (("tables", ", absolute", "/etc"), ("tables", " by ..", "tables/../../x"))
 ]
 
-CASES = [*WORKBOOKS, *FILES, *NAMES, *LEVELS, *RESULTS, *RECIPES]
+WEIGHTS = [
+    no("a pipe as a table", lambda: (os.mkfifo("t.csv"), read_table("t.csv")), "is a device or a pipe"),
+    no(
+        "weights that are a pipe",
+        lambda: guide_of(lambda: pipe("weights.safetensors")),
+        "expected a regular file",
+    ),
+    no(
+        "weights without end",
+        lambda: guide_of(lambda: endless("weights.safetensors")),
+        "expected a regular file",
+    ),
+]
+
+UPDATES = [
+    gives(
+        FAMILY,
+        "an update of an update of an update",
+        updated,
+        ["new 1", "new new 1", "new new new 1"],
+        slow=True,
+    )
+]
+
+CASES = [*WEIGHTS, *UPDATES, *WORKBOOKS, *FILES, *NAMES, *LEVELS, *RESULTS, *RECIPES]
