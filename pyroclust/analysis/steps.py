@@ -4,15 +4,17 @@ A new question is one step here (:func:`register_step`), one section of the page
 (:func:`pyroclust.report.register_section`) and, where it judges, one check.
 """
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pyroclust.arrays import plain
 from pyroclust.attempts import left_out
 from pyroclust.diagnostics.verdicts.findings import Question, untold
 from pyroclust.errors import first_line, lacks_memory, unknown_name
-from pyroclust.results.analysis import Analysis
+from pyroclust.results.analysis import Analysis, figures_of
 
 if TYPE_CHECKING:
     # These bring torch, which draws of other software do without.
@@ -98,8 +100,9 @@ class Step:
 
     Attributes:
         name: under which its result is kept, and it is asked for.
-        compute: returns the result; ``None`` where there is nothing to keep. Where the result has ``checks``
-            these are kept under the same name.
+        compute: returns the result, which ``summary.json`` holds: plain values, a dataclass of such, or what
+            has them as ``figures()``; ``None`` where there is nothing to keep. Where the result has
+            ``checks`` these are kept under the same name.
         applies: whether the question makes sense for such an analysis.
         by_default: whether it is asked where nobody names it.
         says: what is being done, in words; nothing for quick ones.
@@ -176,6 +179,7 @@ def run_steps(work: Work, steps: Sequence[Step], *, of_the_answer: bool) -> None
         began = time.perf_counter()
         try:
             result = step.compute(work)
+            _check_figures(step.name, result)
         except KeyboardInterrupt:
             if not found.draws:
                 raise
@@ -196,3 +200,14 @@ def run_steps(work: Work, steps: Sequence[Step], *, of_the_answer: bool) -> None
             found.results[step.name] = result
             if checks := getattr(result, "checks", ()):
                 found.checks[step.name] = tuple(checks)
+
+
+def _check_figures(name: str, result: Any) -> None:
+    """Refuse a result that could not be saved."""
+    try:
+        json.dumps(plain(figures_of(result)))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"the step '{name}' returned {type(result).__name__}, expected values that JSON can hold, or a "
+            f"result whose figures() are such ({first_line(error)})"
+        ) from None

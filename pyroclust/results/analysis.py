@@ -24,7 +24,7 @@ from pyroclust.results.summaries import DrawsSummary, Estimate
 if TYPE_CHECKING:
     from os import PathLike
 
-__all__ = ["NO_VERDICT", "WORDS", "Analysis", "Source"]
+__all__ = ["NO_VERDICT", "WORDS", "Analysis", "Source", "figures_of"]
 
 WORDS = {
     "guide": "the guide",
@@ -341,7 +341,7 @@ class Analysis:
             "findings": [one.to_dict() for one in self.findings],
             "num_clusters": {"values": values} | counts,
             **dict.fromkeys(_STEPS),
-            **{name: _figures(found) for name, found in self.results.items()},
+            **{name: figures_of(found) for name, found in self.results.items()},
             "point_estimates": {name: one.figures() for name, one in self.estimates.items()},
             "sources": {
                 one.key: (one.summary.figures() if one.key in detailed else one.summary.short_figures())
@@ -418,12 +418,12 @@ def _questions(every: tuple[Finding, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.question for one in every))
 
 
-def _figures(found: Any) -> Any:
-    """Return a result as plain values."""
+def figures_of(found: Any) -> Any:
+    """Return what ``summary.json`` says of a result; numbers may be those of numpy, or not finite."""
     if isinstance(found, Mapping):
-        return {name: _figures(one) for name, one in found.items()}
+        return {name: figures_of(one) for name, one in found.items()}
     if isinstance(found, tuple | list):
-        return [_figures(one) for one in found]
+        return [figures_of(one) for one in found]
     as_figures: Callable[[], Any] | None = getattr(found, "figures", None) or getattr(found, "to_dict", None)
     if as_figures is not None:
         return as_figures()
