@@ -68,7 +68,7 @@ def analysis_of(
     """Return an analysis that has its draws, and took no step yet."""
     return Analysis(
         command="compare",
-        repeat=Repeat("pyroclust compare synthetic", {}, 0),
+        repeat=Repeat(name="compare", sources=("synthetic",)),
         data=data,
         model=ModelRecord(model, has_likelihood=has_likelihood),
         guide=guide,
@@ -205,7 +205,6 @@ def filled(
     )
     settings = Settings(seed=found.seed, tolerance=found.tolerance, also=frozenset(also))
     given = {"world": world, "refining": refining, "calibration": calibration, "evidences": evidences}
-    given["typed"] = (found.name, {})
     work = Work(
         analysis=found,
         settings=settings,

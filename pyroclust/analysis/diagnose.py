@@ -95,7 +95,6 @@ def diagnose_draws(
     # Baselines bring scikit-learn; sources and table are right by now.
     from pyroclust.analysis.finishing import finished
     from pyroclust.analysis.of_draws import DRAWS_STEPS
-    from pyroclust.analysis.repeating import arguments_of, command_line
     from pyroclust.analysis.steps import Settings, Work, run_steps
     from pyroclust.results.analysis import Analysis
     from pyroclust.results.data import AnalysedData
@@ -120,7 +119,7 @@ def diagnose_draws(
                 *(() if table is None else table.notes),
                 *about_pairs(sources[0].num_points),
             ],
-            repeat=Repeat(command_line("diagnose", *typed, seed), arguments_of(typed[1]), seed, run),
+            repeat=Repeat.of("diagnose", *typed, seed=seed, run=run),
             folder=folder,
         )
         work = Work(analysis=found, settings=Settings(seed=seed), tell=tell)

@@ -12,7 +12,6 @@ from pyroclust.analysis.constraining import Known, known_of
 from pyroclust.analysis.finishing import finished
 from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
-from pyroclust.analysis.repeating import arguments_of, command_line
 from pyroclust.analysis.steps import Settings, Work, run_steps
 from pyroclust.constraints import Constraints
 from pyroclust.counts import check_count, check_number, check_seed
@@ -168,10 +167,8 @@ def forest(
         found = _forests(
             table, points, known, law, noise_scale, num_draws, seed, progress or (lambda stage: None)
         )
-        found.repeat = Repeat(
-            command_line("forest", [typed], options, seed), arguments_of(options), seed, run
-        )
-        found.next = command_line("cluster", [typed], of_the_table, 0)
+        found.repeat = Repeat.of("forest", [typed], options, seed=seed, run=run)
+        found.next = Repeat.of("cluster", [typed], of_the_table).command
         found.folder = folder
         return _finished(found, progress or (lambda stage: None))
 

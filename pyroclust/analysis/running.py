@@ -17,7 +17,6 @@ from pyroclust.analysis.finishing import finished
 from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.picking import NoGuide, PickedGuide, pick_guide
-from pyroclust.analysis.repeating import arguments_of, command_line
 from pyroclust.analysis.steps import Settings, Work, check_names, run_steps
 from pyroclust.data.columns_of_table import ColumnsOfTable
 from pyroclust.data.standardise import Standardised
@@ -86,8 +85,8 @@ def analyse_table(
     if settings.kernel is not None:
         # A wrong name is refused before anything is drawn.
         named_kernel(settings.kernel, model)
-    typed = (typed[0], _options(command, settings, model_asked, guide, conditions, typed[1]))
-    repeat = _repeat(command, table, points, picked, known, settings, typed)
+    options = _options(command, settings, model_asked, guide, conditions, typed[1])
+    repeat = _repeat(command, table, points, picked, known, settings, (typed[0], options))
     # Networks on images and graphs are large enough to gain from threads.
     threads = one_torch_thread() if table.shape is None else nullcontext()
     with (
@@ -96,7 +95,7 @@ def analyse_table(
         lines_instead_of_bars(tell),
     ):
         work = _work(command, table, points, picked, model, settings, tell)
-        work.free, work.known, work.kept["typed"] = free, known, typed
+        work.free, work.known = free, known
         work.analysis.repeat, work.analysis.folder = repeat, folder
         if guide is not None and work.analysis.guide is not None:
             work.analysis.guide = replace(work.analysis.guide, is_asked_for=True)
@@ -225,24 +224,22 @@ def _introduction(work: Work) -> str:
 def _next(work: Work, chains: Verdict | None) -> str:
     """Return the command to go on with; where it takes long, add that to whether to rely on the answer."""
     found = work.analysis
-    command = "" if found.repeat is None else found.repeat.command
+    repeat = found.repeat or Repeat()
     if chains is not None and chains.level is not Trust.TRUST:
-        if work.settings.thorough or not command:
+        if work.settings.thorough or not repeat.name:
             return ""
         more = work.kept.get("more_seconds", 0.0)
         if more and isfinite(more):
             found.about["rely"] += f" --thorough may take {duration(more)} of processor time."
-        source, options = work.kept["typed"]
         # What keeps the chains from converging is left out.
-        asked = {name: one for name, one in options.items() if name not in _LENGTHS}
-        longer = command_line(found.command, [source], asked | {"thorough": True}, found.seed)
+        longer = repeat.as_command(repeat.name, without=_LENGTHS, thorough=True)
         # The folder holds the results of this run, which is another one.
         place = f" --out {shlex.quote(str(found.folder))} --overwrite" if found.folder is not None else ""
         return f"{longer}{place}"
     is_of_rows = found.data is not None and found.data.shape is None
     if found.folder is not None and is_of_rows and found.model and found.model.description is not None:
         return f"pyroclust predict {shlex.quote(str(found.folder))} new.csv"
-    return command.replace("cluster", "compare", 1) if found.command == "cluster" else ""
+    return repeat.as_command("compare") if found.command == "cluster" else ""
 
 
 def _options(
@@ -285,9 +282,10 @@ def _repeat(
         settings=repr(settings),
         **({} if known is None else {"known": known.content}),
     )
-    return Repeat(
-        command=command_line(command, [source], options, settings.seed),
-        arguments=arguments_of(options),
+    return Repeat.of(
+        command,
+        [source],
+        options,
         seed=settings.seed,
         run=run,
         table=name_of_run("table", content=table_content(table)),

@@ -12,7 +12,6 @@ from pyroclust.analysis.finishing import finished
 from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.predictive import analysis_of, predictive_law, some_draws
-from pyroclust.analysis.repeating import arguments_of, command_line
 from pyroclust.analysis.steps import Settings, Work, run_steps
 from pyroclust.counts import check_count, check_seed
 from pyroclust.data.datasets import Source, read_new_rows
@@ -155,7 +154,7 @@ def update(
                 "no MCMC to compare with."
             ),
             notes=[*added.notes, _about(found, len(added.data))],
-            repeat=Repeat(command_line("update", (source, new), asked, seed), arguments_of(asked), seed, run),
+            repeat=Repeat.of("update", (source, new), asked, seed=seed, run=run),
             folder=folder,
         )
         analysis.checks["agreement"] = (Finding(Question.BESIDE.value, None, None, None, f"no MCMC: {_WHY}"),)

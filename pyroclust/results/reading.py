@@ -156,8 +156,9 @@ def _model(summary: dict[str, Any], observed: Any) -> ModelRecord | None:
 
 def _repeat(summary: dict[str, Any]) -> Repeat | None:
     if summary.get("repeat"):
-        return Repeat(**summary["repeat"])
-    return Repeat("", {}, summary.get("seed", 0), summary["run"]) if summary.get("run") else None
+        kept = dict(summary["repeat"])
+        return Repeat(name=summary["command"] if kept.pop("command") else "", **kept)
+    return Repeat(seed=summary.get("seed", 0), run=summary["run"]) if summary.get("run") else None
 
 
 def _take_weights(found: Analysis) -> None:

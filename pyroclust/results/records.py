@@ -1,12 +1,22 @@
 """What an analysis keeps of its model and its guide, and what repeats it."""
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
+from os import PathLike
 from typing import Any
 
-__all__ = ["GuideRecord", "ModelRecord", "Repeat", "installed_versions"]
+import numpy as np
 
+from pyroclust.arrays import plain
+
+__all__ = ["GuideRecord", "ModelRecord", "Repeat"]
+
+# What is no name and no file cannot be typed.
+_ELLIPSIS = "..."
+# Options whose flag has another name than the parameter.
+_FLAGS = {"num_draws": "draws", "num_chains": "chains", "num_clusters": "clusters"}
 _VERSIONS = ("pyroclust", "numpy", "torch", "numba", "pyro-ppl")
 
 
@@ -46,13 +56,14 @@ class GuideRecord:
     is_asked_for: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Repeat:
-    """What repeats an analysis.
+    """What repeats an analysis: what was typed, and all that the result depends on besides.
 
     Attributes:
-        command: as it can be typed.
-        arguments: those that are not the default, by name.
+        name: of the command; empty where nobody typed one.
+        sources: what it was typed with; what is no name and no file is an ellipsis.
+        arguments: the options, by the names of their parameters, as JSON holds them.
         seed: of everything random.
         run: checksum of all that the result depends on.
         table: checksum of the table; empty without one.
@@ -60,20 +71,88 @@ class Repeat:
         versions: of the libraries that make the draws.
     """
 
-    command: str
-    arguments: Mapping[str, Any]
-    seed: int
+    name: str = ""
+    sources: Sequence[str] = ()
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
     run: str = ""
     table: str = ""
     guide: str = ""
-    versions: Mapping[str, str] = field(default_factory=lambda: installed_versions())
+    versions: Mapping[str, str] = field(default_factory=lambda: _installed_versions())
+
+    @classmethod
+    def of(cls, name: str, sources: Sequence[Any], options: Mapping[str, Any], **fields: Any) -> "Repeat":
+        """Take sources and options as functions of Python have them, and the other fields as they are."""
+        return cls(
+            name=name,
+            sources=[str(one) if isinstance(one, str | PathLike) else _ELLIPSIS for one in sources],
+            # Without those that were not given.
+            arguments={
+                key: _as_json(one)
+                for key, one in options.items()
+                if one is not None and (one is not False or key == "header")
+            },
+            **fields,
+        )
+
+    @property
+    def command(self) -> str:
+        """As it can be typed; empty where nobody typed one."""
+        return self.as_command(self.name)
+
+    def as_command(self, name: str, *, without: Collection[str] = (), **more: Any) -> str:
+        """Return a command with the same sources and seed, without some of the options, and with more.
+
+        Example:
+            >>> options = {"num_clusters": 3, "raw": False, "header": False}
+            >>> typed = Repeat.of("forest", ["my table.csv"], options)
+            >>> typed.command
+            "pyroclust forest 'my table.csv' --no-header --clusters 3"
+            >>> typed.as_command("cluster", without=["num_clusters"], thorough=True)
+            "pyroclust cluster 'my table.csv' --no-header --thorough"
+        """
+        if not self.name:
+            return ""
+        options = {key: one for key, one in self.arguments.items() if key not in without} | more
+        words = [f"pyroclust {name}", *map(shlex.quote, self.sources)]
+        words += [_option(key, one) for key, one in sorted(options.items())]
+        return " ".join([*words, f"--seed {self.seed}"] if self.seed else words)
 
     def figures(self) -> dict[str, Any]:
-        """Return what ``summary.json`` says of it."""
-        return {name: dict(one) if isinstance(one, Mapping) else one for name, one in vars(self).items()}
+        """Return what ``summary.json`` says of it: the command as it can be typed stands for its name."""
+        return {"command": self.command} | {key: one for key, one in vars(self).items() if key != "name"}
 
 
-def installed_versions() -> dict[str, str]:
+def _as_json(value: Any) -> Any:
+    if isinstance(value, PathLike):
+        return str(value)
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, Mapping | tuple | list | np.generic):
+        return plain(dict(value) if isinstance(value, Mapping) else value)
+    return value if isinstance(value, str | int | float) else _ELLIPSIS
+
+
+def _option(name: str, value: Any) -> str:
+    if name == "header":
+        return "--header" if value else "--no-header"
+    if name == "conditions":
+        return " ".join(f"--condition {shlex.quote(f'{key}={one:g}')}" for key, one in value.items())
+    option = "--" + _FLAGS.get(name, name).replace("_", "-")
+    if value is True:
+        return option
+    if isinstance(value, Mapping):
+        value = [f"{key}={one}" for key, one in value.items()]
+    if isinstance(value, list):
+        if name in ("must_link", "cannot_link"):
+            return f"{option} {_ELLIPSIS}"
+        if all(isinstance(one, float | int) for one in value):
+            return f"{option} {' '.join(f'{one:g}' for one in value)}"
+        value = ",".join(map(str, value))
+    return f"{option} {shlex.quote(str(value))}"
+
+
+def _installed_versions() -> dict[str, str]:
     """Return the versions of the libraries that draws depend on."""
     found = {}
     for name in _VERSIONS:
