@@ -14,6 +14,7 @@ from pyroclust.diagnostics.verdicts.sources import no_verdict
 from pyroclust.partitions import Draws
 
 if TYPE_CHECKING:
+    from pyroclust.analysis.steps import Work
     from pyroclust.results.analysis import Analysis
 
 __all__ = ["check_table_options", "diagnose", "diagnose_draws"]
@@ -93,9 +94,8 @@ def diagnose_draws(
     if table is not None:
         _check_table(table, sources[0])
     # Baselines bring scikit-learn; sources and table are right by now.
-    from pyroclust.analysis.finishing import finished
     from pyroclust.analysis.of_draws import DRAWS_STEPS
-    from pyroclust.analysis.steps import Settings, Work, run_steps
+    from pyroclust.analysis.steps import Work, complete
     from pyroclust.results.analysis import Analysis
     from pyroclust.results.data import AnalysedData
     from pyroclust.results.files import name_of_run, results_folder, table_content
@@ -122,12 +122,8 @@ def diagnose_draws(
             repeat=Repeat.of("diagnose", *typed, seed=seed, run=run),
             folder=folder,
         )
-        work = Work(analysis=found, settings=Settings(seed=seed), tell=tell)
         tell("summarising")
-        run_steps(work, DRAWS_STEPS, of_the_answer=False)
-        _judge(found)
-        run_steps(work, DRAWS_STEPS, of_the_answer=True)
-        return finished(found, tell)
+        return complete(Work(analysis=found, tell=tell), DRAWS_STEPS, _judge)
 
 
 def _introduction(sources: Sequence[Draws]) -> str:
@@ -137,9 +133,10 @@ def _introduction(sources: Sequence[Draws]) -> str:
     return f"Partitions of {sources[0].num_points:,} points: {sizes}. No model was needed."
 
 
-def _judge(found: "Analysis") -> None:
+def _judge(work: "Work") -> None:
     from pyroclust.results.answer import reliance
 
+    found = work.analysis
     names = [one.name for one in found.sources]
     verdict = found.sources[0].summary.verdict
     if len(names) == 2:

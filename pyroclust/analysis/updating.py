@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from pyroclust.analysis.finishing import finished
+from pyroclust.analysis.drawing import guide_alone
 from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
-from pyroclust.analysis.predictive import analysis_of, predictive_law, some_draws
-from pyroclust.analysis.steps import Settings, Work, run_steps
+from pyroclust.analysis.predicting import analysis_of, predictive_law, some_draws
+from pyroclust.analysis.steps import Work, complete
 from pyroclust.counts import check_count, check_seed
 from pyroclust.data.datasets import Source, read_new_rows
 from pyroclust.data.tables import Table
-from pyroclust.diagnostics import Finding, judge
-from pyroclust.diagnostics.verdicts.findings import Question, settled_finding
+from pyroclust.diagnostics import judge
+from pyroclust.diagnostics.verdicts.findings import settled_finding
 from pyroclust.guides.continued_draws import ContinuedDraws
 from pyroclust.infer import refine
 from pyroclust.large_tables import draws_of
@@ -153,20 +153,26 @@ def update(
                 f"{len(table.data):,} rows. The draws of before went on instead of starting over; there is "
                 "no MCMC to compare with."
             ),
-            notes=[*added.notes, _about(found, len(added.data))],
+            notes=[
+                *added.notes,
+                f"{len(added.data):,} rows were added to {len(old.values):,}, on the scale of these: "
+                f"{found.reference.draws.name} went on. The estimates of the log evidence are of the new "
+                "rows given the old ones.",
+            ],
             repeat=Repeat.of("update", (source, new), asked, seed=seed, run=run),
             folder=folder,
         )
-        analysis.checks["agreement"] = (Finding(Question.BESIDE.value, None, None, None, f"no MCMC: {_WHY}"),)
+        analysis.checks["agreement"] = guide_alone(_WHY)
         analysis.checks["settled"] = (settled_finding(record.rounds[-1] if record.rounds else None),)
-        work = Work(analysis=analysis, settings=Settings(seed=seed), tell=tell, model=model, data=data)
-        steps = (*DRAWS_STEPS, *MODEL_STEPS)
-        run_steps(work, steps, of_the_answer=False)
-        verdict = judge(analysis.checks, chains=None)
-        analysis.complete_verdict(verdict)
-        analysis.about["rely"] = reliance(verdict, None, has_guide=False)
-        run_steps(work, steps, of_the_answer=True)
-        return finished(analysis, tell)
+        work = Work(analysis=analysis, tell=tell, model=model, data=data)
+        return complete(work, (*DRAWS_STEPS, *MODEL_STEPS), _judge)
+
+
+def _judge(work: Work) -> None:
+    found = work.analysis
+    verdict = judge(found.checks, chains=None)
+    found.complete_verdict(verdict)
+    found.about["rely"] = reliance(verdict, None, has_guide=False)
 
 
 def _all_rows(old: AnalysedData, added: Table) -> Table:
@@ -186,12 +192,4 @@ def _all_rows(old: AnalysedData, added: Table) -> Table:
         (*before.row_names, *more),
         kinds=old.kinds,
         levels=old.levels,
-    )
-
-
-def _about(found: Analysis, number: int) -> str:
-    drawn_by = found.reference.draws.name
-    return (
-        f"{number:,} rows were added to {len(found.row_names):,}, on the scale of these: {drawn_by} went on. "
-        "The estimates of the log evidence are of the new rows given the old ones."
     )
