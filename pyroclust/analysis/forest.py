@@ -20,7 +20,7 @@ from pyroclust.data.pairs import PairsLike, read_pairs
 from pyroclust.data.standardise import Standardised, principal_components, standardise, unscaled
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics.draws.pairs import about_pairs
-from pyroclust.diagnostics.verdicts.forests import judge_forest
+from pyroclust.diagnostics.verdicts.draws import judge_forest
 from pyroclust.distributions import PerturbedSpanningForest, standardised_similarity
 from pyroclust.memory import check_memory
 from pyroclust.models.standardised import named_prior
