@@ -28,7 +28,7 @@ from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.large_tables import about_draws, chain_seconds, takes_long
 from pyroclust.models import in_words
 from pyroclust.progress import lines_instead_of_bars
-from pyroclust.results.analysis import NO_VERDICT, Analysis
+from pyroclust.results.analysis import Analysis
 from pyroclust.results.answer import reliance
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import name_of_run, results_folder, table_content
@@ -127,7 +127,6 @@ def _work(
         data=data,
         model=ModelRecord(model.name, in_words(model), _described(model), bool(model.has_likelihood)),
         guide=None if guide is None else GuideRecord(guide.name, certificate=guide.certificate),
-        verdict=NO_VERDICT,
         seed=settings.seed,
         tolerance=settings.tolerance,
         about={
