@@ -18,7 +18,7 @@ from pyroclust.data.datasets import Source, read_table
 from pyroclust.data.pairs import PairsLike
 from pyroclust.data.standardise import Standardised
 from pyroclust.diagnostics.draws.pairs import about_pairs
-from pyroclust.diagnostics.verdicts.forests import judge_forest
+from pyroclust.diagnostics.verdicts.draws import judge_forest
 from pyroclust.distributions import PerturbedSpanningForest, standardised_similarity
 from pyroclust.memory import check_memory
 from pyroclust.models.standardised import named_prior

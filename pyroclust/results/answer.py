@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pyroclust.diagnostics import Finding, Mark, Trust, Verdict
+from pyroclust.diagnostics import Mark, Trust, Verdict
 from pyroclust.diagnostics.verdicts.findings import share_together
 from pyroclust.results.summaries import DrawsSummary
 from pyroclust.text import listed
@@ -70,7 +70,6 @@ class AnswerInWords:
         )
 
     def __repr__(self) -> str:
-        """Return how many clusters."""
         return f"AnswerInWords({self.how_many})"
 
     @property
@@ -103,18 +102,14 @@ class AnswerInWords:
     @property
     def how_sure(self) -> str:
         """Shares of rows and pairs that are certain."""
-        rows = (
-            ""
-            if np.isnan(self.certain_rows)
-            else f"{100 * self.certain_rows:.0f} % of the rows are certain; "
-        )
+        certain = f"{100 * self.certain_rows:.0f} % of the rows are certain; "
+        rows = "" if np.isnan(self.certain_rows) else certain
         return f"{rows}{100 * self.certain_pairs:.0f} % of the pairs of rows are surely together or apart"
 
     @property
     def mark(self) -> Mark:
         """Whether relying on it is good or bad news."""
-        first = self.rely.split(":")[0]
-        return _MARKS.get(first, Mark.UNKNOWN)
+        return _MARKS.get(self.rely.split(":")[0], Mark.UNKNOWN)
 
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:
@@ -128,19 +123,6 @@ class AnswerInWords:
             ("May I rely on it", self.rely),
             *((("Next", self.next),) if self.next else ()),
         )
-
-    def figures(self) -> dict[str, Any]:
-        """Return what ``summary.json`` says of it."""
-        return {
-            "num_clusters": self.num_clusters,
-            "probability": self.probability,
-            "interval": list(self.interval),
-            "sizes": list(self.sizes),
-            "certain_rows": self.certain_rows,
-            "certain_pairs": self.certain_pairs,
-            "rely": self.rely,
-            "next": self.next,
-        }
 
 
 _ABOUT_GUIDE = {
@@ -164,7 +146,7 @@ def reliance(verdict: Verdict, chains: Verdict | None, *, has_guide: bool) -> st
         if verdict.level is Trust.UNCONFIRMED:
             return "With care: MCMC has not converged; the guide's refined draws have settled, unconfirmed."
         return "Not yet: MCMC has not converged, so that this is what was found so far."
-    rough = _is_rough(chains.findings)
+    rough = Mark.CAUTION in {one.mark for one in chains.findings}
     said = "MCMC has roughly converged" if rough else "MCMC converged"
     return (
         f"{'Roughly' if rough else 'Yes'}: {said}{f'; {_ABOUT_GUIDE[verdict.level]}' if has_guide else ''}."
@@ -178,10 +160,6 @@ def _first_sentence(text: str) -> str:
     """Return the beginning of a verdict without the figures in brackets."""
     first = text.split(". ")[0].split(" (")[0].split("; ")[0]
     return f"{first.rstrip('.')}."
-
-
-def _is_rough(findings: tuple[Finding, ...]) -> bool:
-    return Mark.CAUTION in {one.mark for one in findings}
 
 
 def clusters_frame(summary: DrawsSummary, columns: tuple[str, ...]) -> pd.DataFrame:

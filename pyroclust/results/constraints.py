@@ -51,7 +51,6 @@ class KnownRows:
     bound: np.ndarray
 
     def __repr__(self) -> str:
-        """Return the sizes."""
         return f"KnownRows({self.sentence})"
 
     def allows(self, assignments: np.ndarray) -> bool:
@@ -74,8 +73,12 @@ class KnownRows:
     @property
     def spelled(self) -> tuple[str, ...]:
         """The first groups and pairs, a sentence each."""
-        found = [f"Together: {self._rows(one)}." for one in self.groups[:_MOST_SPELLED]]
-        found += [f"Apart: {self._rows(pair)}." for pair in self.cannot_link[:_MOST_SPELLED].tolist()]
+
+        def rows(points: Sequence[int]) -> str:
+            return f"rows {listed((self.row_names[one] for one in points), _MOST_ROWS)}"
+
+        found = [f"Together: {rows(one)}." for one in self.groups[:_MOST_SPELLED]]
+        found += [f"Apart: {rows(pair)}." for pair in self.cannot_link[:_MOST_SPELLED].tolist()]
         if self.labels is not None:
             classes = list(dict.fromkeys(one for one in self.labels if one is not None))
             if len(classes) > 1:
@@ -87,9 +90,6 @@ class KnownRows:
             if count
         ]
         return (*found, f"And {' and '.join(more)}.") if more else tuple(found)
-
-    def _rows(self, points: Sequence[int]) -> str:
-        return f"rows {listed((self.row_names[one] for one in points), _MOST_ROWS)}"
 
     def figures(self) -> dict[str, Any]:
         """Return what ``summary.json`` says of it."""
@@ -123,7 +123,6 @@ class FreePosterior:
     findings: tuple[Finding, ...]
 
     def __repr__(self) -> str:
-        """Return what drew, and how often the constraints hold."""
         return f"FreePosterior({self.draws.name}: {self.kept.mean():.1%} of the draws keep the constraints)"
 
 
@@ -144,7 +143,6 @@ class Knowledge:
     free: FreePosterior | None
 
     def __repr__(self) -> str:
-        """Return how much is known."""
         return f"Knowledge({self.rows.sentence})"
 
 
@@ -167,7 +165,6 @@ class ConstraintSummary:
     failures: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        """Return how much is known and how much moved."""
         return f"ConstraintSummary({self.knowledge.rows.sentence}; {len(self.moved)} moved)"
 
     @property

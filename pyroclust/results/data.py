@@ -37,7 +37,6 @@ class AnalysedData:
     points: Standardised
 
     def __repr__(self) -> str:
-        """Return the name and the size."""
         return f"AnalysedData({self.table.name}: {self.size_in_words})"
 
     @property

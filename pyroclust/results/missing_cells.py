@@ -66,7 +66,6 @@ class MissingCells:
     drawn_by: str
 
     def __repr__(self) -> str:
-        """Return how many cells there are."""
         cells = sum(len(one.rows) for one in self.columns)
         return f"MissingCells({cells} cells in {len(self.columns)} column(s), by {self.drawn_by})"
 

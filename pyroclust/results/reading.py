@@ -88,16 +88,8 @@ def _main_name(command: str, groups: dict[str, Any]) -> str:
 def _verdict(summary: dict[str, Any]) -> Verdict:
     of_file = summary["verdict"]
     findings = tuple(
-        Finding(
-            one["question"],
-            one["value"],
-            one["limit"],
-            one["passed"],
-            one["sentence"],
-            one.get("wanted", ""),
-            one.get("answer", ""),
-            Mark(one["mark"]) if "mark" in one else None,  # type: ignore[arg-type]
-        )
+        # Those of 0.1 have no mark.
+        Finding(**one | ({"mark": Mark(one["mark"])} if "mark" in one else {}))
         for one in summary.get("findings", ())
     )
     answer = summary.get("answer")
@@ -183,4 +175,4 @@ def _take_estimates(found: Analysis, summary: dict[str, Any]) -> None:
         one = by_name.get(name) if isinstance(by_name, dict) else None
         estimate = (one or {}).get("point_estimate")
         if estimate and len(estimate.get("assignments", ())) == found.draws[name].num_points:
-            found.summary(name).set_estimate(np.asarray(estimate["assignments"], dtype=np.int64))
+            found.summary(name).known = np.asarray(estimate["assignments"], dtype=np.int64)

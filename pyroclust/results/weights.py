@@ -46,13 +46,11 @@ class Weighting:
         """Weigh draws with log q and log p."""
         assert draws.log_joint is not None
         assert draws.log_prob is not None
-        log_weights = np.ravel(draws.log_joint - draws.log_prob).astype(np.float64)
-        weights = importance_weights(log_weights)
-        efficiency = importance_efficiency(log_weights)
-        return cls(log_weights, weights, pareto_k(log_weights), efficiency, effective_draws(weights))
+        log = np.ravel(draws.log_joint - draws.log_prob).astype(np.float64)
+        weights = importance_weights(log)
+        return cls(log, weights, pareto_k(log), importance_efficiency(log), effective_draws(weights))
 
     def __repr__(self) -> str:
-        """Return what the draws are worth."""
         return f"Weighting({len(self.weights):,} draws worth {self.effective_draws:.0f})"
 
     @property
@@ -101,7 +99,6 @@ class Orders:
         return cls(counts, evidence_by_order(weights, num_orders=num_orders, seed=seed))
 
     def __repr__(self) -> str:
-        """Return how far the orders are apart."""
         orders = len(self.num_clusters.by_order)
         return f"Orders({orders}, mean numbers of clusters {self.num_clusters.spread:.2f} apart)"
 
@@ -112,14 +109,6 @@ class Orders:
             return ()
         found = orders_finding(self.log_evidence)
         return () if found.passed else (found,)
-
-    def figures(self) -> dict[str, Any]:
-        """Return what ``summary.json`` says of it."""
-        evidence = self.log_evidence
-        return {
-            "num_clusters": vars(self.num_clusters),
-            "log_evidence": None if evidence is None else vars(evidence),
-        }
 
 
 @dataclass(frozen=True)
@@ -133,7 +122,6 @@ class Evidence:
     estimates: Sequence[LogEvidence]
 
     def __repr__(self) -> str:
-        """Return the figure to state."""
         return f"Evidence({evidence_headline(self.estimates)!r})"
 
     def figures(self) -> dict[str, Any]:
