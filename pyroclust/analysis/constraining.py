@@ -186,7 +186,7 @@ def _unconstrained_posterior(work: Work) -> FreePosterior:
             _keep(draws, constraints),
             record.effective_draws,
             tuple(record.evidences),
-            (replace(settled, question=Question.FREE.value),),
+            (replace(settled, question=Question.FREE),),
         )
     evidences: tuple[LogEvidence, ...] = ()
     if guide is not None and model.has_likelihood:

@@ -128,7 +128,9 @@ def diagnose_draws(
 
 def _introduction(sources: Sequence[Draws]) -> str:
     sizes = "; ".join(
-        f"{_chains(one)} of {one.assignments.shape[1]:,} draws from {one.name}" for one in sources
+        f"{chains:,} chain{'s' * (chains != 1)} of {draws:,} draws from {one.name}"
+        for one in sources
+        for chains, draws in [one.assignments.shape[:2]]
     )
     return f"Partitions of {sources[0].num_points:,} points: {sizes}. No model was needed."
 
@@ -183,8 +185,3 @@ def _check_table(table: Table, source: Draws) -> None:
             f"{table.name} has {len(table.data)} rows and {source.name} has draws of {source.num_points} "
             "points, expected one row a point"
         )
-
-
-def _chains(draws: Draws) -> str:
-    chains = draws.assignments.shape[0]
-    return "1 chain" if chains == 1 else f"{chains:,} chains"

@@ -172,7 +172,7 @@ def _agreement(work: Work) -> dict[str, Agreement] | None:
 
 def guide_alone(why: str) -> tuple[Finding, ...]:
     """Say that nothing stands beside the guide."""
-    return (Finding(Question.BESIDE.value, None, None, None, f"no MCMC: {why}"),)
+    return (Finding(Question.BESIDE, None, None, None, f"no MCMC: {why}"),)
 
 
 def _why_no_mcmc(model: Any) -> str:

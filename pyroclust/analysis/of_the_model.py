@@ -1,7 +1,6 @@
 """The steps that ask of model and guide: simulations, certificate, evidence, constraints, missing cells."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,10 +13,10 @@ from pyroclust.arrays import without_gaps
 from pyroclust.calibration import calibrate_near
 from pyroclust.calibration.certificate import Certificate
 from pyroclust.calibration.judgement import calibration_findings
+from pyroclust.calibration.result import LocalCalibration
 from pyroclust.calibration.training_world import TrainingWorld, simulated_world
 from pyroclust.data.standardise import indicators
 from pyroclust.diagnostics import Familiarity, LogEvidence, log_evidences
-from pyroclust.diagnostics.simulations.witnesses import Witnesses
 from pyroclust.diagnostics.verdicts.findings import (
     Question,
     certificate_finding,
@@ -76,36 +75,23 @@ def _world(work: Work) -> TrainingWorld:
 def _familiarity(work: Work) -> Familiarity:
     data = work.analysis.data
     assert data is not None
-    found = _world(work).familiarity(data.summarised, seed=work.analysis.seed)
-    work.analysis.checks["familiarity"] = familiarity_findings(found)
-    return found
+    return _world(work).familiarity(data.summarised, seed=work.analysis.seed)
 
 
-def _witnesses(work: Work) -> Witnesses | None:
-    found = _world(work).witnesses()
-    if found is not None:
-        work.analysis.checks["witnesses"] = (witnesses_finding(found),)
-    return found
-
-
-def _calibration(work: Work) -> Any:
+def _calibration(work: Work) -> LocalCalibration:
     assert work.unconstrained is not None
     assert work.data is not None
     guide = work.unconstrained.guide
-    found = calibrate_near(guide, guide.model, work.data, see=_see(work), seed=work.analysis.seed)
-    work.analysis.checks["calibration"] = (found.finding,)
-    return found
+    return calibrate_near(guide, guide.model, work.data, see=_see(work), seed=work.analysis.seed)
 
 
 def _certificate(work: Work) -> dict[str, int]:
     guide = work.analysis.guide
     assert guide is not None
-    tests = []
-    if guide.certificate:
-        every = calibration_findings(Certificate.from_dict(guide.certificate))
-        tests = [one.passed is True for one in every]
-    work.analysis.checks["certificate"] = (certificate_finding(sum(tests), len(tests)),)
-    return {"tests": len(tests), "passed": sum(tests)}
+    if not guide.certificate:
+        return {"tests": 0, "passed": 0}
+    tests = calibration_findings(Certificate.from_dict(guide.certificate))
+    return {"tests": len(tests), "passed": sum(one.passed is True for one in tests)}
 
 
 def _evidence(work: Work) -> Evidence | None:
@@ -186,6 +172,7 @@ MODEL_STEPS = (
     Step(
         name="familiarity",
         compute=_familiarity,
+        checks=familiarity_findings,
         applies=_has_guide,
         by_default=_alone,
         says="simulating data sets like those of the training",
@@ -194,7 +181,8 @@ MODEL_STEPS = (
     ),
     Step(
         name="witnesses",
-        compute=_witnesses,
+        compute=lambda work: _world(work).witnesses(),
+        checks=lambda found: (witnesses_finding(found),),
         applies=lambda work: work.guide is not None and work.model.has_likelihood,
         by_default=never,
         what="The witnesses of the guide",
@@ -203,6 +191,7 @@ MODEL_STEPS = (
     Step(
         name="certificate",
         compute=_certificate,
+        checks=lambda found: (certificate_finding(found["passed"], found["tests"]),),
         applies=_alone,
         what="The judgement of the certificate",
         opens=(Question.CERTIFIED,),
@@ -210,6 +199,7 @@ MODEL_STEPS = (
     Step(
         name="calibration",
         compute=_calibration,
+        checks=lambda found: (found.finding,),
         applies=_has_guide,
         by_default=never,
         says="calibrating the guide on simulations near the data",

@@ -170,7 +170,11 @@ def pick_guide(
         model = model_by_name(dim, num_points, shape, columns=columns, **words)
         picked = ModelAndGuide(model=model) if guide == NO_GUIDE else _default(model, num_points)
         if is_raw and shape is None:
-            picked = replace(picked, notes=(*picked.notes, _about_scale(model)))
+            note = (
+                f"The columns are as they were given (--raw), but the model {model.name} expects columns of "
+                "mean 0 and variance 1: its prior of the centres and the widths of clusters has that scale."
+            )
+            picked = replace(picked, notes=(*picked.notes, note))
     elif not isinstance(guide, torch.nn.Module) and read_card(find_guide(guide)).fits_any_table:
         # Columns are independent in a cluster, numbers too unless another family was asked for.
         model = model_by_name(dim, num_points, columns=columns, **{"family": "nig"} | words)
@@ -298,14 +302,6 @@ def _anchored(card: GuideCard, num_points: int) -> ModelAndGuide:
     )
     name = f"{card.name} on {_ANCHORS} anchors"
     return ModelAndGuide(model=guide.model, guide=guide, name=name, notes=(note,))
-
-
-def _about_scale(model: Any) -> str:
-    """Say which scale a model by name expects, where the columns were left as they are."""
-    return (
-        f"The columns are as they were given (--raw), but the model {model.name} expects columns of mean 0 "
-        "and variance 1: its prior of the centres and the widths of clusters has that scale."
-    )
 
 
 def _has_own_columns(model: Any) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pyroclust.arrays import plain
 from pyroclust.attempts import left_out
 from pyroclust.diagnostics.verdicts.findings import Question, untold
+from pyroclust.diagnostics.verdicts.verdict import Finding
 from pyroclust.errors import first_line, lacks_memory, unknown_name
 from pyroclust.results.analysis import Analysis, figures_of
 
@@ -86,8 +87,8 @@ class Step:
     Attributes:
         name: under which its result is kept, and it is asked for.
         compute: returns the result, which ``summary.json`` holds: plain values, a dataclass of such, or what
-            has them as ``figures()``; ``None`` where there is nothing to keep. Where the result has
-            ``checks`` these are kept under the same name.
+            has them as ``figures()``; ``None`` where there is nothing to keep.
+        checks: of the result, kept under the same name; by default its own ``checks``, where it has some.
         applies: whether the question makes sense for such an analysis.
         by_default: whether it is asked where nobody names it.
         does_more: whether a step that is taken by default does more where it is named.
@@ -100,6 +101,7 @@ class Step:
 
     name: str
     compute: Callable[[Work], Any]
+    checks: Callable[[Any], Sequence[Finding]] = lambda result: getattr(result, "checks", ())
     applies: Callable[[Work], bool] = _always
     by_default: Callable[[Work], bool] = _always
     does_more: bool = False
@@ -186,7 +188,7 @@ def run_steps(work: Work, steps: Sequence[Step], *, of_the_answer: bool) -> None
         found.seconds_of[step.name] = time.perf_counter() - began
         if result is not None:
             found.results[step.name] = result
-            if checks := getattr(result, "checks", ()):
+            if checks := step.checks(result):
                 found.checks[step.name] = tuple(checks)
 
 
