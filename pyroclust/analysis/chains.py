@@ -47,20 +47,12 @@ _THOROUGH, _ROUGHLY = 24, 5
 
 @dataclass(frozen=True)
 class ChainsOfModel:
-    """Draws of chains, and what to say of them.
-
-    Attributes:
-        draws: with the name of the kernel; their seconds include the warm-up.
-        notes: sentences for the reader.
-        evidences: estimates of log p(data) that came with the draws.
-        sweep_seconds: processor seconds of one sweep of one chain.
-        more_seconds: processor seconds that ``thorough`` may take beyond these; 0 where chains have
-            converged.
-    """
+    """Draws of chains, sentences on them, and the estimates of log p(data) that came with them."""
 
     draws: Draws
     notes: tuple[str, ...]
     evidences: tuple[LogEvidence, ...] = ()
+    # Processor seconds of a sweep of one chain, and what ``thorough`` may take where they have not converged.
     sweep_seconds: float = math.nan
     more_seconds: float = 0.0
 
@@ -73,22 +65,17 @@ def draw_mcmc(
     seed: int,
     tell: Callable[[str], None] = lambda stage: None,
 ) -> ChainsOfModel:
-    """Run chains from starts with few clusters and with many, and keep ``mcmc_draws`` of each.
-
-    Where both sides meet, R-hat vouches for more than chains from one side: see
-    :func:`overdispersed_starts`. The sweeps that found the starts count as warm-up.
+    """Run chains from overdispersed starts, and keep ``mcmc_draws`` of each.
 
     Without ``warmup`` the first round drops a quarter of ``mcmc_draws`` and keeps one draw in two sweeps.
     While a functional or the log joint has not converged, a round twice as long follows, and the one before
-    becomes warm-up, until a round would take chains beyond their processor seconds
-    (:func:`~pyroclust.large_tables.chain_seconds`). Chains that keep fewer draws in all than are wanted
-    effective ones cannot be judged: they keep one draw in ten sweeps of one round. Ctrl-C ends with the
-    last whole round.
+    becomes warm-up, until a round would take chains beyond their processor seconds. Chains that keep fewer
+    draws in all than are wanted effective ones cannot be judged: they keep one draw in ten sweeps of one
+    round. Ctrl-C ends with the last whole round.
 
-    Where chains of the default kernel have not even roughly converged, and time is no object, as many
-    tempered populations are drawn, if that takes ten minutes or less, and returned where their R-hat is
-    smaller and no chain has on average a higher log joint than the best of them: see
-    :func:`~pyroclust.infer.tempered_populations`.
+    Where time is no object and chains of the default kernel have not even roughly converged, tempered
+    populations take their place, if that takes ten minutes or less, their R-hat is smaller, and no chain has
+    on average a higher log joint than the best of them.
     """
     name = default_kernel_name(model) if settings.kernel is None else settings.kernel
     num_draws, num_chains, warmup = settings.mcmc_draws, settings.num_chains, settings.warmup
@@ -152,12 +139,10 @@ def overdispersed_starts(
 ) -> tuple[FromDraws, float]:
     """Return starts with few clusters for one half of the chains, with many for the other, and the seconds.
 
-    The first half comes from :func:`~pyroclust.infer.mcmc.coarse_starts.coarse_starts`, the other from the
-    exact filter. This opens a cluster for a point that fits none so far and never takes it back: in many
-    dimensions it ends with several times as many clusters as chains from the first half have, and chains of
-    every kernel may keep them. Agreement of chains from one side alone says nothing of the other; where both
-    do not meet, R-hat sees it. Families that are not conjugate have no exact filter: the other half is
-    :class:`~pyroclust.infer.mcmc.Overdispersed` there.
+    The other half comes from the exact filter, where there is one. This opens a cluster for a point that fits
+    none so far and never takes it back: in many dimensions it ends with several times as many clusters as
+    chains from the first half have, and chains of every kernel may keep them. Agreement of chains from one
+    side alone says nothing of the other; where both do not meet, R-hat sees it.
     """
     num_many = num_chains // 2
     few, seconds = coarse_starts(model, data, num_chains=num_chains - num_many, seed=seed)

@@ -42,16 +42,10 @@ _REMEDIES = {
 
 @dataclass(frozen=True, kw_only=True)
 class ModelAndGuide:
-    """A model, and the guide that draws beside MCMC, if any, with what its card says.
+    """A model, and the guide of it that draws beside MCMC, if any, with what its card says.
 
-    Attributes:
-        model: that of the guide, where there is one.
-        guide: with its conditions set; ``None`` for MCMC alone.
-        name: of the guide on the shelf, of its folder, or of its class.
-        certificate: what was measured; empty without one.
-        min_points: fewest points in training; 1 where unknown.
-        max_points: most points in training; ``None`` where unknown.
-        notes: what a report should say of the choice.
+    The name is that on the shelf, of a folder or of a class. Points are those of the training, as far as they
+    are known.
     """
 
     model: Any

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pyroclust.counts import check_count
 from pyroclust.data.datasets import Source, read_new_rows
 from pyroclust.data.point_masses import apart
+from pyroclust.data.tables import Table
 from pyroclust.diagnostics import Likeness, likeness
 from pyroclust.diagnostics.limits import written_p
 from pyroclust.infer.mcmc.parameters_of_draws import parameters_of_draws
@@ -20,6 +21,7 @@ from pyroclust.models.sampled_predictive import NewPoints, SampledPredictive
 from pyroclust.protocols import takes_missing
 from pyroclust.random_state import seeded
 from pyroclust.results.analysis import Analysis
+from pyroclust.results.data import AnalysedData
 from pyroclust.results.missing_cells import ColumnOfMissing, MissingCells
 from pyroclust.saving.models import build_model
 
@@ -29,6 +31,7 @@ __all__ = [
     "missing_cells",
     "predict",
     "predictive_law",
+    "rows_like",
     "some_draws",
 ]
 
@@ -142,21 +145,14 @@ def predict(
         array([0, 1])
     """
     check_count("num_draws", num_draws)
-    found = analysis_of(source)
-    rng, old_rows = np.random.default_rng(seed), found.data
-    assert old_rows is not None
-    points_of, estimate_of = old_rows.points, found.reference.summary.estimate
-    assert estimate_of is not None
-    law = _new_points_law(found, num_draws, rng)
-    table = read_new_rows(new, points_of.columns, kinds=old_rows.kinds, levels=old_rows.levels, **reading)
-    if table.has_missing and not takes_missing(law.model):
-        raise ValueError(
-            f"new has missing cells, which model {law.model.name} cannot take: leave these rows out, or "
-            "compare with --family nig and rows of which some cells are missing"
-        )
-    points = torch.from_numpy((table.data - points_of.location) / points_of.scale)
-    estimate = torch.tensor(estimate_of.assignments)
-    old = torch.from_numpy(rng.permutation(len(points_of.data))[:_OLD_ROWS])
+    found, data = analysis_of(source)
+    rng, clusters = np.random.default_rng(seed), found.reference.summary.estimate
+    assert clusters is not None
+    law = _new_points_law(found, data, num_draws, rng)
+    table = rows_like(data, new, law.model, **reading)
+    points = torch.from_numpy((table.data - data.points.location) / data.points.scale)
+    estimate = torch.tensor(clusters.assignments)
+    old = torch.from_numpy(rng.permutation(len(data.values))[:_OLD_ROWS])
     with torch.no_grad():
         probabilities = law.cluster_probs(points, estimate).numpy()
         density = law.log_prob(points).numpy()
@@ -164,9 +160,9 @@ def predict(
     return Prediction(
         row_names=table.row_names,
         probabilities=probabilities,
-        log_density=density - ~np.isnan(table.data) @ np.log(points_of.scale),
+        log_density=density - ~np.isnan(table.data) @ np.log(data.points.scale),
         likeness=alike,
-        sizes=np.bincount(estimate_of.assignments),
+        sizes=np.bincount(clusters.assignments),
         notes=(*table.notes, f"Clusters are those of {found.reference.draws.name}."),
     )
 
@@ -223,15 +219,13 @@ def missing_cells(
         True
     """
     check_count("num_draws", num_draws)
-    found = analysis_of(source)
-    data = found.data
-    assert data is not None
+    found, data = analysis_of(source)
     values, points = data.values, data.points
     gaps = np.isnan(values)
     lost = gaps & ~apart(values, points.columns, data.kinds)
     if not lost.any():
         raise ValueError("source has no missing cell, expected a table with some")
-    law = predictive_law(found, num_draws)
+    law = predictive_law(found, data, num_draws)
     with seeded(seed), torch.no_grad():
         draws = law.sample_missing().numpy()[:, lost[gaps]]
     rows, places = np.nonzero(lost)
@@ -250,8 +244,8 @@ def missing_cells(
     return MissingCells(columns, found.row_names, found.reference.draws.name)
 
 
-def analysis_of(source: "Analysis | str | PathLike[str]") -> Analysis:
-    """Return an analysis that has a model of rows, itself or from its folder."""
+def analysis_of(source: "Analysis | str | PathLike[str]") -> tuple[Analysis, AnalysedData]:
+    """Return an analysis that has a model of rows, itself or from its folder, and the rows."""
     found = Analysis.read(source) if isinstance(source, str | PathLike) else source
     if found.model is None or found.data is None:
         raise ValueError(
@@ -265,7 +259,18 @@ def analysis_of(source: "Analysis | str | PathLike[str]") -> Analysis:
         raise ValueError(_no_predictive_density(found.model.name))
     if found.reference.summary.estimate is None:
         raise ValueError("source has no point estimate, so that there are no clusters to belong to")
-    return found
+    return found, found.data
+
+
+def rows_like(data: AnalysedData, new: Source, model: Any, **reading: Any) -> Table:
+    """Read new rows with the columns of others, and refuse missing cells that a model cannot take."""
+    table = read_new_rows(new, data.points.columns, kinds=data.kinds, levels=data.levels, **reading)
+    if table.has_missing and not takes_missing(model):
+        raise ValueError(
+            f"new has missing cells, which model {model.name} cannot take: leave these rows out, or "
+            "compare with --family nig and rows of which some cells are missing"
+        )
+    return table
 
 
 def some_draws(found: Analysis, number: int) -> torch.Tensor:
@@ -275,25 +280,25 @@ def some_draws(found: Analysis, number: int) -> torch.Tensor:
     return torch.from_numpy(flat[chosen])
 
 
-def predictive_law(found: Analysis, num_draws: int) -> PosteriorPredictive:
+def predictive_law(found: Analysis, data: AnalysedData, num_draws: int) -> PosteriorPredictive:
     """Return the law of a new point in closed form, over some of the draws."""
-    model, data = _model_of(found), found.data
-    assert data is not None
+    model = _model_of(found)
     if not getattr(model, "is_conjugate", False):
         raise ValueError(_no_predictive_density(model.name))
     return PosteriorPredictive(model, torch.from_numpy(data.values), some_draws(found, num_draws))
 
 
-def _new_points_law(found: Analysis, num_draws: int, rng: np.random.Generator) -> NewPoints:
+def _new_points_law(
+    found: Analysis, data: AnalysedData, num_draws: int, rng: np.random.Generator
+) -> NewPoints:
     """Return the law of a new point; where parameters do not integrate out, those of slice moves."""
-    model, points = _model_of(found), found.data
+    model = _model_of(found)
     if getattr(model, "is_conjugate", True):
-        return predictive_law(found, num_draws)
-    assert points is not None
+        return predictive_law(found, data, num_draws)
     draws = some_draws(found, min(num_draws, _MOST_WITH_PARAMETERS))
-    data = torch.from_numpy(points.values)
-    parameters = parameters_of_draws(model, data, draws, generator=rng)
-    return SampledPredictive(model, data, draws, parameters=parameters)
+    points = torch.from_numpy(data.values)
+    parameters = parameters_of_draws(model, points, draws, generator=rng)
+    return SampledPredictive(model, points, draws, parameters=parameters)
 
 
 def _model_of(found: Analysis) -> Any:

@@ -11,10 +11,10 @@ import torch
 from pyroclust.analysis.drawing import guide_alone
 from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
-from pyroclust.analysis.predicting import analysis_of, predictive_law, some_draws
+from pyroclust.analysis.predicting import analysis_of, predictive_law, rows_like, some_draws
 from pyroclust.analysis.steps import Work, complete
 from pyroclust.counts import check_count, check_seed
-from pyroclust.data.datasets import Source, read_new_rows
+from pyroclust.data.datasets import Source
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import judge
 from pyroclust.diagnostics.verdicts.findings import settled_finding
@@ -22,7 +22,6 @@ from pyroclust.guides.continued_draws import ContinuedDraws
 from pyroclust.infer import refine
 from pyroclust.large_tables import draws_of
 from pyroclust.progress import lines_instead_of_bars
-from pyroclust.protocols import takes_missing
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.answer import reliance
 from pyroclust.results.data import AnalysedData
@@ -88,23 +87,15 @@ def update(
     seed, tell = check_seed(seed), progress or (lambda stage: None)
     if num_draws is not None:
         check_count("num_draws", num_draws, at_least=10)
-    found = analysis_of(source)
+    found, old = analysis_of(source)
     if found.knowledge is not None or found.about.get("constrained"):
         raise ValueError(
             "source has rows of which something was known, expected none: compare all rows with what is "
             "known of them"
         )
-    old = found.data
-    assert old is not None
-    points = old.points
-    added = read_new_rows(new, points.columns, kinds=old.kinds, levels=old.levels, **reading)
+    points, model = old.points, predictive_law(found, old, 1).model
+    added = rows_like(old, new, model, **reading)
     table = _all_rows(old, added)
-    model = predictive_law(found, 1).model
-    if table.has_missing and not takes_missing(model):
-        raise ValueError(
-            f"new has missing cells, which model {model.name} cannot take: leave these rows out, or compare "
-            "anew"
-        )
     asked = {"num_draws": num_draws, **reading}
     num_draws = draws_of(len(table.data)) if num_draws is None else num_draws
     draws = some_draws(found, found.reference.draws.num_draws)
