@@ -13,6 +13,7 @@ from pyroclust.counts import check_count, check_seed
 from pyroclust.data.datasets import Source, read_table
 from pyroclust.data.pairs import PairsLike
 from pyroclust.data.standardise import Standardised, principal_components, standardise, unscaled
+from pyroclust.errors import unknown_name
 from pyroclust.large_tables import draws_of
 from pyroclust.memory import check_memory
 from pyroclust.saving.cards import NO_GUIDE, find_guide, read_card
@@ -30,6 +31,7 @@ _INDEPENDENT = "nig"
 # Labels as drawn, canonical, and as chains of draws.
 _BYTES_A_LABEL = 3 * 8
 _OF_COMPARE_ALONE = ("conditions", "within", "between", "kernel", "refine", "tolerance")
+_OF_TEXT_FILES = {"delimiter", "decimal", "header"}
 # What every command has, and nobody needs to know who repeats one.
 _NOT_REPEATED = ("out", "overwrite", "seed", "progress")
 
@@ -216,6 +218,7 @@ def compare(
     Raises:
         ValueError: if the data, the guide, the constraints or the folder cannot be used; the sentence says
             what to do.
+        TypeError: if an option is unknown.
         KeyboardInterrupt: after Ctrl-C before anything was drawn; later, what was drawn is kept and marked.
 
     Example:
@@ -329,8 +332,10 @@ cluster.__signature__ = signature(cluster).replace(  # type: ignore[attr-defined
 
 
 def options_given(function: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a call that are not the default, with those of text files, to be repeated."""
+    """Return the options of a call that are not the default, to be repeated; refuse unknown ones."""
     usual = function.__kwdefaults__
+    for name in values["reading"].keys() - _OF_TEXT_FILES:
+        raise TypeError(unknown_name("option", name, {*usual, *_OF_TEXT_FILES}))
 
     def is_usual(name: str, value: Any) -> bool:
         empty = isinstance(value, Collection) and not len(value)
