@@ -47,11 +47,6 @@ _REFINED_DRAWS, _FEW_PROPOSALS, _REFINING_SECONDS, _FEWEST_SWEEPS = 400, 2, 4.0,
 
 
 def _mcmc(work: Work) -> None:
-    """Draw by MCMC; where a guide can stand alone, a failure is a sentence.
-
-    Points that MCMC of a model with a likelihood refuses are refused. Where cluster parameters are kept, what
-    it refuses may be no more than a start.
-    """
     settings, found = work.settings, work.analysis
     assert work.data is not None
     chains = f"{settings.num_chains} chain{'s' * (settings.num_chains != 1)}"
@@ -59,9 +54,6 @@ def _mcmc(work: Work) -> None:
     try:
         drawn = draw_mcmc(work.model, work.data, settings, seed=found.seed, tell=work.tell)
     except Exception as error:
-        refused = isinstance(error, ValueError) and work.model.has_likelihood
-        if work.guide is None or refused or lacks_memory(error):
-            raise
         work.kept["why_no_mcmc"] = f"MCMC failed ({first_line(error)})"
         raise
     draws = found.draws["mcmc"] = drawn.draws

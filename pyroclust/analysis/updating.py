@@ -90,8 +90,7 @@ def update(
     found, old = analysis_of(source)
     if found.knowledge is not None or found.about.get("constrained"):
         raise ValueError(
-            "source has rows of which something was known, expected none: compare all rows with what is "
-            "known of them"
+            "source has constraints on its rows, expected none: compare all rows, under their constraints"
         )
     points, model = old.points, predictive_law(found, old, 1).model
     added = rows_like(old, new, model, **reading)
