@@ -47,8 +47,9 @@ def read_analysis(folder: Path) -> Analysis:
         ) from error
     observed = groups.get("observed_data")
     command = summary.get("command", "compare")
-    has_mcmc = summary.get("mcmc_kernel") is not None
-    names = {"posterior": "mcmc" if has_mcmc else _main_name(command, groups)}
+    names = {"posterior": "guide" if "guide" in groups else "first"}
+    if command == "forest" or summary.get("mcmc_kernel") is not None:
+        names["posterior"] = "forest" if command == "forest" else "mcmc"
     names |= {name: name for name in _GROUPS if name in groups}
     in_words, limits = summary.get("answer_in_words") or {}, summary.get("tolerance") or {}
     failures = list(summary.get("failures", ()))
@@ -77,12 +78,6 @@ def read_analysis(folder: Path) -> Analysis:
     _take_weights(found)
     _take_estimates(found, summary)
     return found
-
-
-def _main_name(command: str, groups: dict[str, Any]) -> str:
-    if command == "forest":
-        return "forest"
-    return "guide" if "guide" in groups else "first"
 
 
 def _verdict(summary: dict[str, Any]) -> Verdict:
