@@ -107,6 +107,7 @@ def diagnose_draws(
         table=None if table is None else table_content(table),
         seed=seed,
     )
+    repeat = Repeat.of("diagnose", *typed, seed=seed, run=run)
     with results_folder(out, run=run, overwrite=overwrite) as folder:
         found = Analysis(
             command="diagnose",
@@ -119,7 +120,7 @@ def diagnose_draws(
                 *(() if table is None else table.notes),
                 *about_pairs(sources[0].num_points),
             ],
-            repeat=Repeat.of("diagnose", *typed, seed=seed, run=run),
+            repeat=repeat,
             folder=folder,
         )
         tell("summarising")

@@ -145,12 +145,12 @@ def _cross_scored(work: Work) -> tuple[np.ndarray, np.ndarray] | None:
     return log_joint, scored.numpy().reshape(log_joint.shape)
 
 
-def _constraints(work: Work) -> ConstraintSummary | None:
+def _constraints(work: Work) -> ConstraintSummary:
     found, evidence = work.analysis, work.analysis.results.get("evidence")
+    assert found.knowledge is not None
     estimates = None if work.model is None else () if evidence is None else tuple(evidence.estimates)
     result = summarise_constraints(found.knowledge, found.reference.summary.marginals, estimates)
-    if result is not None:
-        found.failures += result.failures
+    found.failures += result.failures
     return result
 
 

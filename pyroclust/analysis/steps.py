@@ -15,7 +15,8 @@ from pyroclust.attempts import left_out
 from pyroclust.diagnostics.verdicts.findings import Question, untold
 from pyroclust.diagnostics.verdicts.verdict import Finding
 from pyroclust.errors import first_line, lacks_memory, unknown_name
-from pyroclust.results.analysis import Analysis, figures_of
+from pyroclust.results.analysis import Analysis
+from pyroclust.results.files import figures_of
 
 if TYPE_CHECKING:
     # These bring torch, which draws of other software do without.

@@ -95,7 +95,7 @@ def update(
     points, model = old.points, predictive_law(found, old, 1).model
     added = rows_like(old, new, model, **reading)
     table = _all_rows(old, added)
-    asked = {"num_draws": num_draws, **reading}
+    options = {"num_draws": num_draws, **reading}
     num_draws = draws_of(len(table.data)) if num_draws is None else num_draws
     draws = some_draws(found, found.reference.draws.num_draws)
     run = name_of_run(
@@ -105,6 +105,7 @@ def update(
         model=repr(model),
         numbers=(num_draws, seed),
     )
+    repeat = Repeat.of("update", (source, new), options, seed=seed, run=run)
     scaled = replace(points, data=(table.data - points.location) / points.scale, notes=())
     with results_folder(out, run=run, overwrite=overwrite) as folder, lines_instead_of_bars(tell):
         tell(f"adding {len(added.data):,} rows to {len(old.values):,}")
@@ -149,7 +150,7 @@ def update(
                 f"{found.reference.draws.name} went on. The estimates of the log evidence are of the new "
                 "rows given the old ones.",
             ],
-            repeat=Repeat.of("update", (source, new), asked, seed=seed, run=run),
+            repeat=repeat,
             folder=folder,
         )
         analysis.checks["agreement"] = guide_alone(_WHY)

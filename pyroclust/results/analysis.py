@@ -1,8 +1,7 @@
 """What an analysis holds: data, model, draws, what its steps found, checks, verdict, and what repeats it."""
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -16,16 +15,18 @@ from pyroclust.diagnostics import Finding, Trust, Verdict
 from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.diagnostics.verdicts.judging import with_untold
 from pyroclust.partitions import Draws
-from pyroclust.results.answer import AnswerInWords, clusters_frame
+from pyroclust.results.answer import AnswerInWords
 from pyroclust.results.constraints import Knowledge
 from pyroclust.results.data import AnalysedData
+from pyroclust.results.files import figures_of
+from pyroclust.results.frames import clusters_frame, points_frame
 from pyroclust.results.records import GuideRecord, ModelRecord, Repeat
 from pyroclust.results.summaries import DrawsSummary, Estimate
 
 if TYPE_CHECKING:
     from os import PathLike
 
-__all__ = ["WORDS", "Analysis", "Source", "figures_of"]
+__all__ = ["WORDS", "Analysis", "Source"]
 
 WORDS = {
     "guide": "the guide",
@@ -44,12 +45,7 @@ _NOT_JUDGED = Verdict(Trust.UNKNOWN, "No verdict yet.")
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Some of the draws of an analysis, as pages show them.
-
-    Attributes:
-        found: the analysis.
-        key: name of the draws in it.
-    """
+    """Some of the draws of an analysis, as pages show them."""
 
     found: "Analysis"
     key: str
@@ -309,33 +305,13 @@ class Analysis:
         its companions there. Columns of the table and labels follow, and the clusters of the other sources.
         A column of the table that is called as another one here has "(given)" after its name.
         """
-        summary = self.reference.summary
-        found: dict[str, Any] = {"row": list(self.row_names)}
-        if summary.estimate is not None:
-            labels, member = summary.estimate.assignments, summary.membership
-            found["cluster"] = labels + 1
-            if member is not None:
-                found["probability"] = member[np.arange(len(labels)), labels]
-            found["uncertainty"] = summary.estimate.uncertainty
-        beside: dict[str, Any] = {}
-        for name, one in self.estimates.items():
-            if name == self.reference.key:
-                continue
-            called = self.draws[name].name if name not in WORDS else name
-            beside[f"{called}_cluster"] = one.assignments + 1
-            beside[f"{called}_uncertainty"] = one.uncertainty
-        if self.data is not None:
-            table, ours = self.data.table, {*found, *beside, "label", "partial_label"}
-            for title, values in table.written() if table.shape is None else ():
-                while title in ours:
-                    title += " (given)"
-                ours.add(title)
-                found[title] = values
-            known: dict[str, Any] = {"label": table.labels, "partial_label": table.partial_labels}
-            for name, values in known.items():
-                if values is not None:
-                    found[name] = pd.Series(values, dtype=object)
-        return pd.DataFrame(found | beside)
+        others = {
+            name if name in WORDS else self.draws[name].name: one
+            for name, one in self.estimates.items()
+            if name != self.reference.key
+        }
+        table = None if self.data is None else self.data.table
+        return points_frame(self.row_names, self.reference.summary, others, table)
 
     def clusters(self) -> pd.DataFrame:
         """Return one row a cluster: rows, share, mean membership, stability, means with intervals.
@@ -435,15 +411,3 @@ _STEPS = (
     "missing",
 )
 _ALWAYS_DETAILED = ("mcmc", "forest", "first", "second")
-
-
-def figures_of(found: Any) -> Any:
-    """Return what ``summary.json`` says of a result; numbers may be those of numpy, or not finite."""
-    if isinstance(found, Mapping):
-        return {name: figures_of(one) for name, one in found.items()}
-    if isinstance(found, tuple | list):
-        return [figures_of(one) for one in found]
-    as_figures: Callable[[], Any] | None = getattr(found, "figures", None) or getattr(found, "to_dict", None)
-    if as_figures is not None:
-        return as_figures()
-    return asdict(found) if is_dataclass(found) and not isinstance(found, type) else found

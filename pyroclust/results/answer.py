@@ -1,17 +1,15 @@
 """The answer in a person's words: how many clusters, which, how sure, may I rely on it, what next."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from pyroclust.diagnostics import Mark, Trust, Verdict
 from pyroclust.diagnostics.verdicts.findings import share_together
 from pyroclust.results.summaries import DrawsSummary
 from pyroclust.text import listed
 
-__all__ = ["AnswerInWords", "clusters_frame", "reliance"]
+__all__ = ["AnswerInWords", "reliance"]
 
 _MOST_SIZES = 12
 # Of intervals for people.
@@ -29,26 +27,16 @@ _MARKS = {
 
 @dataclass(frozen=True)
 class AnswerInWords:
-    """What the first screen says.
-
-    Attributes:
-        num_clusters: the most probable number of clusters.
-        probability: of that number.
-        interval: central 90 % interval of the number.
-        sizes: rows of each cluster of the point estimate, in its order.
-        certain_rows: share of the rows that are with their companions in at least 90 % of the draws.
-        certain_pairs: share of the pairs of rows that are together, or apart, in at least 90 % of the draws.
-        rely: whether to rely on it, in one line.
-        next: a command.
-    """
+    """What the first screen says."""
 
     num_clusters: int
-    probability: float
-    interval: tuple[int, int]
-    sizes: tuple[int, ...]
-    certain_rows: float
+    probability: float  # of that number
+    interval: tuple[int, int]  # central 90 % interval of the number
+    sizes: tuple[int, ...]  # rows of each cluster of the point estimate, in its order
+    certain_rows: float  # share of the rows that are with their companions in at least 90 % of the draws
+    # Share of the pairs of rows that are together, or apart, in at least 90 % of the draws.
     certain_pairs: float
-    rely: str
+    rely: str  # whether to rely on it, in one line
     next: str
 
     @classmethod
@@ -160,33 +148,3 @@ def _first_sentence(text: str) -> str:
     """Return the beginning of a verdict without the figures in brackets."""
     first = text.split(". ")[0].split(" (")[0].split("; ")[0]
     return f"{first.rstrip('.')}."
-
-
-def clusters_frame(summary: DrawsSummary, columns: tuple[str, ...]) -> pd.DataFrame:
-    """Return one row a cluster of the point estimate, from 1, as latent profile analysis reports it.
-
-    Rows, share with its 95 % interval, stability, the mean membership of its rows in it, and the mean of each
-    column with its 95 % interval.
-    """
-    estimate, profiles, member = summary.estimate, summary.profiles, summary.membership
-    if estimate is None or member is None:
-        return pd.DataFrame({"cluster": []})
-    sizes, labels = np.bincount(estimate.assignments), estimate.assignments
-    own = member[np.arange(len(labels)), labels]
-    found: dict[str, Any] = {
-        "cluster": np.arange(len(sizes)) + 1,
-        "rows": sizes,
-        "share": sizes / len(labels),
-        "mean_membership": np.bincount(labels, weights=own) / sizes,
-    }
-    if profiles is not None:
-        found |= {
-            "share_low": profiles.share_low,
-            "share_high": profiles.share_high,
-            "stability": profiles.stability,
-        }
-        for d, name in enumerate(columns):
-            found[name] = profiles.centres[:, d]
-            found[f"{name} low"] = profiles.centre_low[:, d]
-            found[f"{name} high"] = profiles.centre_high[:, d]
-    return pd.DataFrame(found)

@@ -17,22 +17,17 @@ __all__ = ["BaselineRow", "FailedRow", "baseline_rows"]
 
 @dataclass(frozen=True)
 class BaselineRow:
-    """One classical clustering, seen from the posterior.
-
-    Attributes:
-        result: what the method found.
-        expected_vi: posterior expected variation of information, in bits; the point estimate's is the least
-            that the search found.
-        inside: whether it lies in the 95 % credible ball around the point estimate; ``None`` without a ball.
-        to_estimate: scores with the point estimate as the truth; ``None`` without an estimate.
-        to_labels: scores against the known labels, or ``None``.
-    """
+    """One classical clustering, seen from the posterior."""
 
     result: BaselineResult
+    # Posterior expected variation of information, in bits; the point estimate's is the least that the
+    # search found.
     expected_vi: float
+    # Whether it lies in the 95 % credible ball around the point estimate; None without a ball.
     inside: bool | None
+    # Scores with the point estimate as the truth; None without an estimate.
     to_estimate: PartitionScores | None
-    to_labels: PartitionScores | None
+    to_labels: PartitionScores | None  # scores against the known labels, or None
 
     def __repr__(self) -> str:
         return f"BaselineRow({self.result.name}: {self.result.num_clusters} clusters)"
@@ -54,15 +49,10 @@ class BaselineRow:
 
 @dataclass(frozen=True)
 class FailedRow:
-    """A classical method that has no answer for these points.
-
-    Attributes:
-        name: of the method.
-        reason: why it failed, in a sentence without its end.
-    """
+    """A classical method that has no answer for these points."""
 
     name: str
-    reason: str
+    reason: str  # why it failed, in a sentence without its end
 
     def __repr__(self) -> str:
         return f"FailedRow({self.name})"

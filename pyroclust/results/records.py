@@ -20,65 +20,54 @@ _FLAGS = {"num_draws": "draws", "num_chains": "chains", "num_clusters": "cluster
 _VERSIONS = ("pyroclust", "numpy", "torch", "numba", "pyro-ppl")
 
 
+def _installed_versions() -> dict[str, str]:
+    """Return the versions of the libraries that draws depend on."""
+    found = {}
+    for name in _VERSIONS:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
 @dataclass(frozen=True)
 class ModelRecord:
-    """The model whose posterior is drawn from.
-
-    Attributes:
-        name: of the model.
-        in_words: which model it is, in words and as a formula.
-        description: what builds it again, as cards have it; ``None`` where nothing does.
-        has_likelihood: whether a partition has a log joint density.
-    """
+    """The model whose posterior is drawn from."""
 
     name: str
-    in_words: str = ""
+    in_words: str = ""  # which model it is, in words and as a formula
+    # What builds it again, as cards have it; None where nothing does.
     description: Mapping[str, Any] | None = None
-    has_likelihood: bool = True
+    has_likelihood: bool = True  # whether a partition has a log joint density
 
 
 @dataclass(frozen=True)
 class GuideRecord:
-    """A guide beside its draws.
-
-    Attributes:
-        name: of the guide.
-        is_exact: whether log q of its draws is exact, not an estimate.
-        num_orders: visiting orders that share its draws in equal parts, one after the other.
-        certificate: what its card says was measured; empty without one.
-        is_asked_for: whether somebody named it, so that its draws are the answer where they agree.
-    """
+    """A guide beside its draws."""
 
     name: str
-    is_exact: bool = True
-    num_orders: int = 1
+    is_exact: bool = True  # whether log q of its draws is exact, not an estimate
+    num_orders: int = 1  # visiting orders that share its draws in equal parts, one after the other
+    # What its card says was measured; empty without one.
     certificate: Mapping[str, Any] = field(default_factory=dict)
-    is_asked_for: bool = False
+    is_asked_for: bool = False  # whether somebody named it, so that its draws are the answer where they agree
 
 
 @dataclass(frozen=True, kw_only=True)
 class Repeat:
-    """What repeats an analysis: what was typed, and all that the result depends on besides.
+    """What repeats an analysis: what was typed, and all that the result depends on besides."""
 
-    Attributes:
-        name: of the command; empty where nobody typed one.
-        sources: what it was typed with; what is no name and no file is an ellipsis.
-        arguments: the options, by the names of their parameters, as JSON holds them.
-        seed: of everything random.
-        run: checksum of all that the result depends on.
-        table: checksum of the table; empty without one.
-        guide: checksum of the guide's weights; empty without one.
-        versions: of the libraries that make the draws.
-    """
-
-    name: str = ""
-    sources: Sequence[str] = ()
+    name: str = ""  # of the command; empty where nobody typed one
+    sources: Sequence[str] = ()  # what it was typed with; what is no name and no file is an ellipsis
+    # The options, by the names of their parameters, as JSON holds them.
     arguments: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
-    run: str = ""
-    table: str = ""
-    guide: str = ""
-    versions: Mapping[str, str] = field(default_factory=lambda: _installed_versions())
+    run: str = ""  # checksum of all that the result depends on
+    table: str = ""  # checksum of the table; empty without one
+    guide: str = ""  # checksum of the guide's weights; empty without one
+    # Of the libraries that make the draws.
+    versions: Mapping[str, str] = field(default_factory=_installed_versions)
 
     @classmethod
     def of(cls, name: str, sources: Sequence[Any], options: Mapping[str, Any], **fields: Any) -> "Repeat":
@@ -150,14 +139,3 @@ def _option(name: str, value: Any) -> str:
             return f"{option} {' '.join(f'{one:g}' for one in value)}"
         value = ",".join(map(str, value))
     return f"{option} {shlex.quote(str(value))}"
-
-
-def _installed_versions() -> dict[str, str]:
-    """Return the versions of the libraries that draws depend on."""
-    found = {}
-    for name in _VERSIONS:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found

@@ -38,17 +38,11 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class Estimate:
-    """One partition that stands for a source's draws.
+    """One partition that stands for a source's draws."""
 
-    Attributes:
-        assignments: the point estimate under variation of information, ``(N,)`` canonical.
-        uncertainty: for each point the probability of being apart from its companions, ``(N,)``.
-        scores: against the known labels, or ``None``.
-    """
-
-    assignments: np.ndarray
-    uncertainty: np.ndarray
-    scores: PartitionScores | None = None
+    assignments: np.ndarray  # the point estimate under variation of information, (N,) canonical
+    uncertainty: np.ndarray  # for each point the probability of being apart from its companions, (N,)
+    scores: PartitionScores | None = None  # against the known labels, or None
 
     def __repr__(self) -> str:
         return f"Estimate({self.num_clusters} clusters, mean uncertainty {self.uncertainty.mean():.2f})"

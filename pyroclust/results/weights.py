@@ -25,21 +25,13 @@ __all__ = ["Evidence", "Orders", "Weighting"]
 
 @dataclass(frozen=True)
 class Weighting:
-    """A guide's draws as importance samples of the posterior.
+    """A guide's draws as importance samples of the posterior."""
 
-    Attributes:
-        log_weights: log p(c, x) - log q(c) in nats, ``(S,)``.
-        weights: Pareto-smoothed and normalised, ``(S,)``.
-        pareto_k: shape of the weights' tail; nan where it cannot be fitted, -inf where they are bounded.
-        efficiency: effective share of the draws by the weights before smoothing, in (0, 1].
-        effective_draws: of the smoothed weights, which are those that are used.
-    """
-
-    log_weights: np.ndarray
-    weights: np.ndarray
-    pareto_k: float
-    efficiency: float
-    effective_draws: float
+    log_weights: np.ndarray  # log p(c, x) - log q(c) in nats, (S,)
+    weights: np.ndarray  # Pareto-smoothed and normalised, (S,)
+    pareto_k: float  # shape of the weights' tail; nan where it cannot be fitted, -inf where they are bounded
+    efficiency: float  # effective share of the draws by the weights before smoothing, in (0, 1]
+    effective_draws: float  # of the smoothed weights, which are those that are used
 
     @classmethod
     def of(cls, draws: Draws) -> "Weighting":
@@ -76,15 +68,10 @@ class Weighting:
 
 @dataclass(frozen=True)
 class Orders:
-    """Figures of a guide's draws by each visiting order alone.
+    """Figures of a guide's draws by each visiting order alone."""
 
-    Attributes:
-        num_clusters: mean number of clusters of the draws as drawn.
-        log_evidence: from their weights, in nats; ``None`` without weights.
-    """
-
-    num_clusters: OrderSpread
-    log_evidence: OrderSpread | None
+    num_clusters: OrderSpread  # mean number of clusters of the draws as drawn
+    log_evidence: OrderSpread | None  # from their weights, in nats; None without weights
 
     @classmethod
     def of(cls, draws: Draws, *, num_orders: int, seed: int) -> "Orders | None":
@@ -113,11 +100,7 @@ class Orders:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Estimates of log p(data) from the same data and model.
-
-    Attributes:
-        estimates: by all methods.
-    """
+    """Estimates of log p(data) from the same data and model."""
 
     estimates: Sequence[LogEvidence]
 

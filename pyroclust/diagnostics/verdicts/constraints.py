@@ -27,22 +27,14 @@ class ConstraintOdds:
     r"""How probable constraints are before and after the data, in nats.
 
     .. math:: \log \frac{P(C \mid x)}{P(C)} = \log \frac{p(x \mid C)}{p(x)}
-
-    Attributes:
-        log_prior: log P(C); nan where it could not be computed.
-        log_posterior: log P(C | x); nan where nothing tells it.
-        error: its standard error; nan likewise.
-        method: what tells it; empty where nothing does.
-        why_no_prior: why log P(C) is unknown, without a full stop.
-        why_no_posterior: why log P(C | x) is.
     """
 
-    log_prior: float
-    log_posterior: float
-    error: float
-    method: str = ""
-    why_no_prior: str = ""
-    why_no_posterior: str = ""
+    log_prior: float  # log P(C); nan where it could not be computed
+    log_posterior: float  # log P(C | x); nan where nothing tells it
+    error: float  # its standard error; nan likewise
+    method: str = ""  # what tells it; empty where nothing does
+    why_no_prior: str = ""  # why log P(C) is unknown, without a full stop
+    why_no_posterior: str = ""  # why log P(C | x) is
 
     def __repr__(self) -> str:
         """Return the log Bayes factor."""
