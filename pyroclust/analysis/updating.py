@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from pyroclust.analysis.compare import options_given
 from pyroclust.analysis.drawing import guide_alone
 from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
@@ -84,6 +85,7 @@ def update(
         >>> more.frame()["cluster"].tolist()[-3:]
         [1, 2, 3]
     """
+    options = options_given(update, locals())
     seed, tell = check_seed(seed), progress or (lambda stage: None)
     if num_draws is not None:
         check_count("num_draws", num_draws, at_least=10)
@@ -95,7 +97,6 @@ def update(
     points, model = old.points, predictive_law(found, old, 1).model
     added = rows_like(old, new, model, **reading)
     table = _all_rows(old, added)
-    options = {"num_draws": num_draws, **reading}
     num_draws = draws_of(len(table.data)) if num_draws is None else num_draws
     draws = some_draws(found, found.reference.draws.num_draws)
     run = name_of_run(
