@@ -108,7 +108,8 @@ def diagnose_draws(
         table=None if table is None else table_content(table),
         seed=seed,
     )
-    with results_folder(out, run=run, overwrite=overwrite) as folder:
+    command = command_line("diagnose", *typed, seed)
+    with results_folder(out, run=run, command=command, overwrite=overwrite) as folder:
         found = Analysis(
             command="diagnose",
             data=None if table is None else AnalysedData(table, standardise(table)),
@@ -120,7 +121,7 @@ def diagnose_draws(
                 *(() if table is None else table.notes),
                 *about_pairs(sources[0].num_points),
             ],
-            repeat=Repeat(command_line("diagnose", *typed, seed), arguments_of(typed[1]), seed, run),
+            repeat=Repeat(command, arguments_of(typed[1]), seed, run),
             folder=folder,
         )
         work = Work(analysis=found, settings=Settings(seed=seed), tell=tell)

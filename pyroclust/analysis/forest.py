@@ -164,13 +164,12 @@ def forest(
     asked = {name: one for name, one in numbers.items() if one != usual[name]}
     options = {**law, **asked, **of_the_table}
     typed = str(source) if isinstance(source, str | PathLike) else table.name
-    with results_folder(out, run=run, overwrite=overwrite) as folder:
+    command = command_line("forest", [typed], options, seed)
+    with results_folder(out, run=run, command=command, overwrite=overwrite) as folder:
         found = _forests(
             table, points, known, law, noise_scale, num_draws, seed, progress or (lambda stage: None)
         )
-        found.repeat = Repeat(
-            command_line("forest", [typed], options, seed), arguments_of(options), seed, run
-        )
+        found.repeat = Repeat(command, arguments_of(options), seed, run)
         found.next = command_line("cluster", [typed], of_the_table, 0)
         found.folder = folder
         return _finished(found, progress or (lambda stage: None))

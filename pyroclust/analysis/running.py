@@ -92,7 +92,7 @@ def analyse_table(
     threads = one_torch_thread() if table.shape is None else nullcontext()
     with (
         threads,
-        results_folder(out, run=repeat.run, overwrite=overwrite) as folder,
+        results_folder(out, run=repeat.run, command=repeat.command, overwrite=overwrite) as folder,
         lines_instead_of_bars(tell),
     ):
         work = _work(command, table, points, picked, model, settings, tell)

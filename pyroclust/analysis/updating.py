@@ -117,7 +117,10 @@ def update(
         numbers=(num_draws, seed),
     )
     scaled = replace(points, data=(table.data - points.location) / points.scale, notes=())
-    with results_folder(out, run=run, overwrite=overwrite) as folder, lines_instead_of_bars(tell):
+    command = command_line("update", (source, new), asked, seed)
+    of_before = [] if found.folder is None else [found.folder]
+    reserved = results_folder(out, run=run, command=command, overwrite=overwrite, inputs=of_before)
+    with reserved as folder, lines_instead_of_bars(tell):
         tell(f"adding {len(added.data):,} rows to {len(old.values):,}")
         data = torch.from_numpy(scaled.data)
         guide = ContinuedDraws(model, draws)
@@ -155,7 +158,7 @@ def update(
                 "no MCMC to compare with."
             ),
             notes=[*added.notes, _about(found, len(added.data))],
-            repeat=Repeat(command_line("update", (source, new), asked, seed), arguments_of(asked), seed, run),
+            repeat=Repeat(command, arguments_of(asked), seed, run),
             folder=folder,
         )
         analysis.checks["agreement"] = (Finding(Question.BESIDE.value, None, None, None, f"no MCMC: {_WHY}"),)

@@ -12,7 +12,7 @@ from pyroclust.attempts import Attempts
 from pyroclust.cli.console import end_strictly, print_plainly
 from pyroclust.cli.errors import one_sentence_errors
 from pyroclust.cli.options import Strict, folder_named
-from pyroclust.files import replace_file
+from pyroclust.files import check_file, write_file
 from pyroclust.interrupts import raise_if_interrupted
 from pyroclust.progress import stages
 from pyroclust.saving.cards import CARD_FILE, find_guide
@@ -73,7 +73,7 @@ def check(
         settings = _settings(seed, datasets, quick=quick)
         card = (folder / CARD_FILE).read_bytes() if (folder / CARD_FILE).is_file() else b""
         run = name_of_run("check", card=card, settings=repr(settings), sizes=sizes)
-        with results_folder(out, run=run, overwrite=overwrite) as results:
+        with results_folder(out, run=run, overwrite=overwrite, record=_CONTENT) as results:
             result = check_guide(guide, settings=settings, sampled_points=sizes, progress=tell)
             raise_if_interrupted()
             picture, failures = _picture(result, wanted=results is not None or save is not None)
@@ -140,6 +140,7 @@ def _check_place(guide: Path, save: Path, *, overwrite: bool, quick: bool) -> No
             f"folder '{folder}' holds other files ({listed(held, 3)}); choose another with --save, or "
             "--overwrite"
         )
+    check_file(folder / _PICTURE, overwrite=True)
     if quick and not overwrite and CARD_FILE in held and read_card(folder).certificate:
         raise ValueError(
             f"'{folder / CARD_FILE}' has a certificate, which a quick look does not replace; leave out "
@@ -154,7 +155,7 @@ def _store(result: "CheckResult", folder: Path, picture: bytes | None) -> str:
     store_certificate(result.folder, result.certificate, into=folder)
     if picture is None:
         return f"Stored: {folder / CARD_FILE}"
-    replace_file(folder / _PICTURE, picture)
+    write_file(folder / _PICTURE, picture, overwrite=True)
     return f"Stored: {folder / CARD_FILE}, {_PICTURE}"
 
 

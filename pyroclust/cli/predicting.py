@@ -50,6 +50,9 @@ def predict(
             metavar="FILE", help="For the rows, as CSV; predictions.csv by default.", dir_okay=False
         ),
     ] = None,
+    overwrite: Annotated[  # noqa: FBT002
+        bool, typer.Option("--overwrite", help="Replace an earlier prediction there, if nobody changed it.")
+    ] = False,
     as_json: Json = False,  # noqa: FBT002
     quiet: Quiet = False,  # noqa: FBT002
 ) -> None:
@@ -63,16 +66,18 @@ def predict(
     from rich.table import Table
 
     from pyroclust.analysis.predicting import predict as run
-    from pyroclust.files import replace_file
+    from pyroclust.files import check_file, write_file
     from pyroclust.results.files import csv_text
 
     path = Path("predictions.csv") if out is None else out
+    place = {"overwrite": overwrite, "inputs": [Path(new)]}
+    check_file(path, **place)
     with stages(first="reading the analysis and the new rows", shown=not quiet):
         options = reading_options(delimiter=delimiter, decimal=decimal, header=header)
         found = run(folder, new, num_draws=draws, seed=seed, **options)
     frame = found.frame()
     try:
-        replace_file(path, csv_text(frame).encode("utf-8", "backslashreplace"))
+        write_file(path, csv_text(frame).encode("utf-8", "backslashreplace"), **place)
     except OSError as error:
         raise ValueError(f"cannot write '{path}' ({error.strerror}); choose another with --out") from None
     if as_json:
