@@ -78,7 +78,7 @@ def check_replaceable(path: Path, ours: Mapping[str, str], inputs: Iterable[Path
     elif any(_is(path, one) or _is(path.parent, one) for one in inputs):
         why = "is an input of this run"
     elif path.name not in ours:
-        why = "was not written by pyroclust"
+        why = "is no earlier result of this command"
     elif ours[path.name] != checksum(path):
         why = "was changed since pyroclust wrote it"
     else:

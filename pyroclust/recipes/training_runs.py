@@ -33,6 +33,7 @@ from pyroclust.infer.training.logs import EVENTS_FOLDER, check_table
 from pyroclust.interrupts import interrupt_between_steps, raise_if_interrupted
 from pyroclust.recipes.recipe import Recipe, find_recipe, read_recipe
 from pyroclust.saving.cards import CARD_FILE
+from pyroclust.saving.guide_files import check_guide_files
 from pyroclust.saving.guides import save_guide
 
 __all__ = ["PICTURE_FILE", "RECIPE_FILE", "TrainedGuide", "train_recipe"]
@@ -182,6 +183,7 @@ def _make_room(
     kept, content = folder / RECIPE_FILE, path.read_bytes()
     if not kept.is_file() or kept.read_bytes() != content:
         check_file(kept, overwrite=True)
+    check_guide_files(folder)
     has_checkpoint, has_guide = (folder / CHECKPOINT_FILE).exists(), (folder / CARD_FILE).exists()
     if not has_checkpoint and not has_guide and not written_file(kept):
         for name in (LOG_FILE, VALIDATION_FILE, PICTURE_FILE, EVENTS_FOLDER):

@@ -17,7 +17,7 @@ from pyroclust.files import (
 )
 from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, parse_card
 
-__all__ = ["read_weights", "write_card", "write_guide_files"]
+__all__ = ["check_guide_files", "read_weights", "write_card", "write_guide_files"]
 
 
 def write_guide_files(folder: Path, card: str, weights: bytes | None) -> None:
@@ -88,6 +88,17 @@ def read_weights(folder: Path, sha256: str) -> bytes:
         f"'{path}' was cut off or changed (sha256 {hashlib.sha256(content).hexdigest()[:12]}, its card says "
         f"{sha256[:12]}); restore the file or train the guide again"
     )
+
+
+def check_guide_files(folder: Path) -> None:
+    """Refuse a folder with files that have the names of card and weights, and that no guide may replace.
+
+    Raises:
+        ValueError: if they are no guide, or were changed, or another process is writing there.
+    """
+    with locked_folder(folder):
+        _finish_earlier(folder)
+        _check_ours(folder)
 
 
 def _check_ours(folder: Path) -> None:

@@ -139,7 +139,7 @@ def _of_0_1(folder: Path) -> str:
     for name in _THEIRS:
         (out / name).unlink()
     (out / "summary.json").write_text(json.dumps(summary | {"run": None}))
-    return _refused(out, seed=1, words="was not written by pyroclust")
+    return _refused(out, seed=1, words="is no earlier result")
 
 
 def _saved_meanwhile(name: str, words: str) -> Callable[[Path], str]:
@@ -395,7 +395,7 @@ def _fails_before(folder: Path) -> str:
 def _damaged_summary(folder: Path) -> str:
     diagnose(_draws(), out=folder / "out")
     (folder / "out" / "summary.json").write_bytes(b"\xff[" * 1000)
-    return _refused(folder / "out", words="was not written by pyroclust")
+    return _refused(folder / "out", words="is no earlier result")
 
 
 def _in_the_package(folder: Path) -> str:
@@ -488,9 +488,7 @@ CASES = [
         "a folder with notes of the user", "refused", _foreign("notes.txt", "holds other files .notes.txt.")
     ),
     *(
-        _case(
-            f"a folder with a {name} of another tool", "refused", _foreign(name, "not written by pyroclust")
-        )
+        _case(f"a folder with a {name} of another tool", "refused", _foreign(name, "is no earlier result"))
         for name in ("report.html", "summary.json")
     ),
     _case("a damaged summary", "refused", _damaged_summary),
