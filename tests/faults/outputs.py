@@ -17,7 +17,7 @@ import pytest
 from faults.cases import Case, run_command, snapshot
 from faults.processes import broken, left_over, run_and_signal, without_room
 
-from pyroclust import diagnose
+from pyroclust import Analysis, diagnose
 from pyroclust.files import check_outside_the_package, unfinished
 from pyroclust.results.files import name_of_run, results_folder, write_files, write_json
 
@@ -309,6 +309,25 @@ def _killed_in_the_exchange(folder: Path) -> str:
     return f"{int(done.stdout)} moments"
 
 
+def _read_unfinished(folder: Path) -> str:
+    out = folder / "out"
+    diagnose(_draws(), out=out)
+    before = snapshot(out)
+    with (
+        mock.patch("pyroclust.files.exchange.move_to_new", side_effect=KeyboardInterrupt),
+        mock.patch("pyroclust.files.exchange.settle_results", side_effect=[None, OSError("dead")]),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        diagnose(_draws(1), out=out, overwrite=True)
+    aside = next(out.glob("earlier-results-*")).name
+    with pytest.raises(ValueError, match=f"unfinished results.*lie in '{aside}'") as caught:
+        Analysis.read(out)
+    with pytest.raises(ValueError, match="results of another run"):
+        diagnose(_draws(1), out=out)
+    assert snapshot(out) == before
+    return str(caught.value).replace(str(out), "out")
+
+
 def _small_disk(folder: Path) -> str:
     out = folder / "out"
     diagnose(_draws(), out=out)
@@ -524,6 +543,11 @@ CASES = [
         "kill -9 at every moment of an exchange, and of putting it in order",
         "old or new, or says how to get the old ones back",
         _killed_in_the_exchange,
+    ),
+    _case(
+        "results whose exchange was stopped are read",
+        "refused: where the earlier ones are; the next start puts them back",
+        _read_unfinished,
     ),
     _case("the disk is full half-way through the report", "the old run as a whole", _small_disk),
     _case("a disk without hard links", "replaced; files of the user stay", _no_hard_links),
