@@ -142,8 +142,7 @@ def write_files(folder: Path, *, even_interrupted: bool = False) -> Iterator[Pat
             raise_if_interrupted()
         record = next(name for name in RESULTS if (part / name).exists())
         files = {path.name: checksum(path) for path in sorted(part.iterdir()) if path.name != record}
-        text = sealed(record, read_record(part / record), files)
-        (part / record).write_text(text, encoding="utf-8")
+        (part / record).write_bytes(sealed(record, read_record(part / record), files).encode())
         exchange_results(part, folder.resolve(), record=record)
     except OSError as error:
         if error.errno is None or error.filename is not None:

@@ -314,9 +314,9 @@ def _read_unfinished(folder: Path) -> str:
     diagnose(_draws(), out=out)
     before = snapshot(out)
     with (
-        mock.patch("pyroclust.files.exchange.move_to_new", side_effect=KeyboardInterrupt),
+        mock.patch("pyroclust.files.exchange.move_to_new", side_effect=SystemExit),
         mock.patch("pyroclust.files.exchange.settle_results", side_effect=[None, OSError("dead")]),
-        pytest.raises(KeyboardInterrupt),
+        pytest.raises(SystemExit),
     ):
         diagnose(_draws(1), out=out, overwrite=True)
     aside = next(out.glob("earlier-results-*")).name
