@@ -108,7 +108,9 @@ def update(
     )
     repeat = Repeat.of("update", (source, new), options, seed=seed, run=run)
     scaled = replace(points, data=(table.data - points.location) / points.scale, notes=())
-    with results_folder(out, run=run, overwrite=overwrite) as folder, lines_instead_of_bars(tell):
+    of_before = [] if found.folder is None else [found.folder]
+    reserved = results_folder(out, run=run, command=repeat.command, overwrite=overwrite, inputs=of_before)
+    with reserved as folder, lines_instead_of_bars(tell):
         tell(f"adding {len(added.data):,} rows to {len(old.values):,}")
         data = torch.from_numpy(scaled.data)
         guide = ContinuedDraws(model, draws)
