@@ -44,7 +44,7 @@ class _Entry(NamedTuple):
     """What makes a section of an analysis and a subject, and the subjects that there are: a section each."""
 
     make: Callable[..., Section]
-    of: _Subjects
+    of: _Subjects = lambda found: [()]
 
 
 def _where(holds: Callable[[Analysis], bool]) -> _Subjects:
@@ -89,16 +89,15 @@ def computed_section(found: Analysis) -> Section:
     return Section("How it was computed", tuple(parts))
 
 
-_ALWAYS = _where(lambda found: True)
 # By their names in sentences, in the order of the page. Steps that are registered come after these.
 _SECTIONS: dict[str, _Entry] = {
-    "the number of clusters": _Entry(counts_section, _ALWAYS),
+    "the number of clusters": _Entry(counts_section),
     "the images by cluster": _Entry(images_section, _shape(Images)),
     "the least sure images": _Entry(unsure_images_section, _shape(Images)),
     "the waveforms by cluster": _Entry(waveforms_section, _shape(Waveforms)),
     "the data": _Entry(graph_section, _shape(Graph)),
     "profiles": _Entry(profile_section, _where(lambda found: found.reference.summary.profiles is not None)),
-    "which rows belong together": _Entry(pairs_section, _ALWAYS),
+    "which rows belong together": _Entry(pairs_section),
     "what sets clusters apart": _Entry(
         apart_section,
         _where(
@@ -111,9 +110,9 @@ _SECTIONS: dict[str, _Entry] = {
     ),
     "constraints": _Entry(constraints_section, _result("constraints")),
     "missing": _Entry(missing_section, _result("missing")),
-    "rows": _Entry(rows_section, _ALWAYS),
-    "checks": _Entry(checks_section, _ALWAYS),
-    "certainty": _Entry(certainty_section, _ALWAYS),
+    "rows": _Entry(rows_section),
+    "checks": _Entry(checks_section),
+    "certainty": _Entry(certainty_section),
     "agreement": _Entry(beside_mcmc_section, _result("agreement")),
     "refining": _Entry(refining_section, _result("refining")),
     "weights": _Entry(weights_section, _result("weights")),
@@ -133,7 +132,7 @@ _LAST: dict[str, _Entry] = {
     "cost": _Entry(
         cost_section, _where(lambda found: all(source.seconds is not None for source in found.sources))
     ),
-    "how it was computed": _Entry(computed_section, _ALWAYS),
+    "how it was computed": _Entry(computed_section),
 }
 _OF_SHAPES = ("the images by cluster", "the waveforms by cluster", "the data")
 

@@ -49,7 +49,7 @@ def rows_section(found: Analysis) -> Section:
     columns = [RowColumn("row", names, visible)]
     if data is not None:
         columns += [RowColumn(title, values, _cell) for title, values in data.written]
-        columns += [] if data.labels is None else [RowColumn("known label", data.labels, _label)]
+        columns += [] if data.labels is None else [RowColumn("known label", data.labels, _cell)]
     for key, estimate in found.estimates.items():
         name = found.summary(key).name
         columns.append(RowColumn(f"cluster, {name}", np.asarray(estimate.assignments) + 1))
@@ -64,11 +64,7 @@ def rows_section(found: Analysis) -> Section:
 def _cell(value: object) -> str:
     if value is None or value != value:
         return ""
-    return visible(value) if isinstance(value, str) else f"{value:.6g}"
-
-
-def _label(label: object) -> str:
-    return "" if label is None else visible(str(label))
+    return f"{value:.6g}" if isinstance(value, float) else visible(str(value))
 
 
 def missing_section(found: Analysis, missing: MissingCells) -> Section:
