@@ -39,9 +39,8 @@ def _traces(view: Source) -> Picture:
     names = _shown(view)
 
     def draw(figure: Figure) -> None:
-        grid = figure.add_gridspec(2, 2)
-        for name, cell in zip(names, grid, strict=False):
-            ax = figure.add_subplot(cell)
+        for place, name in enumerate(names, 1):
+            ax = figure.add_subplot(2, 2, place)
             plots.plot_trace(view.summary.functionals[name], ax=ax, name=functional_title(name))
         handles, labels = ax.get_legend_handles_labels()
         legend = figure.legend(handles[:8], labels[:8], loc="outside lower center", ncols=8)
@@ -123,7 +122,7 @@ def _functionals(view: Source, rows: tuple[Convergence, ...]) -> FigureTable:
 
 
 def _convergence(row: Convergence) -> tuple[str, ...]:
-    figures = "constant", "–", "–"
-    if not row.constant:
-        figures = number(row.rhat), *numbers((row.ess_bulk, row.ess_tail), 0)
-    return functional_title(row.name), *numbers((row.mean, row.sd)), *figures
+    moments = functional_title(row.name), *numbers((row.mean, row.sd))
+    if row.constant:
+        return (*moments, "constant", "–", "–")
+    return (*moments, number(row.rhat), *numbers((row.ess_bulk, row.ess_tail), 0))

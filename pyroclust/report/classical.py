@@ -37,8 +37,8 @@ def _picture(rows: Sequence[BaselineRow], view: Source) -> Picture:
     own = "" if estimate is None else f"the point estimate, with {estimate.num_clusters} clusters, and by "
 
     def draw(figure: Figure) -> None:
-        grid = figure.add_gridspec(2, -(-len(partitions) // 2))
-        axes = [figure.add_subplot(cell) for cell, _ in zip(grid, partitions, strict=False)]
+        across = -(-len(partitions) // 2)
+        axes = [figure.add_subplot(2, across, place + 1) for place in range(len(partitions))]
         plots.plot_baselines(view.points, partitions, axes=axes, columns=axis_names(view.columns))
 
     return Picture(

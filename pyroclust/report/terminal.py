@@ -60,6 +60,8 @@ def terminal_view(found: Analysis, *, verbose: bool = False) -> RenderableType:
 
 
 def _shown(part: Part) -> list[RenderableType]:
+    header: tuple[str, ...]
+    rows: list[tuple[Text, ...]]
     if isinstance(part, ChecksTable):
         title, header = "What was asked", ("question", "answer", "measured", "limit")
         rows = [
@@ -78,8 +80,8 @@ def _shown(part: Part) -> list[RenderableType]:
         return []
     table = Table(title=_text(title), title_justify="left", box=box.SIMPLE_HEAD)
     for place, name in enumerate(header):
-        justify = "right" if place and isinstance(part, FigureTable) else "left"
-        table.add_column(_text(name), justify=justify, overflow="fold")
+        is_figure = place and isinstance(part, FigureTable)
+        table.add_column(_text(name), justify="right" if is_figure else "left", overflow="fold")
     for row in rows:
         table.add_row(*row)
     return [table, Text()]
