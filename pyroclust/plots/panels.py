@@ -91,7 +91,7 @@ def _stacked(values: np.ndarray, num_stacks: int) -> np.ndarray:
 def _projected(data: np.ndarray) -> Places:
     # From the first point on, equal points are exactly 0.
     centred = data - data[0]
-    centred -= centred.mean(0)
+    centred = centred - centred.mean(0)
     _, lengths, axes = np.linalg.svd(np.linalg.qr(centred, mode="r"), full_matrices=False)
     # Of the two directions of an axis the one in which its largest weight is positive.
     axes *= np.sign(np.take_along_axis(axes, np.abs(axes).argmax(1)[:, None], 1))
