@@ -183,7 +183,7 @@ class PosteriorPredictive(TorchDistribution):
         .. math:: \log \frac{1}{S} \sum_s p(x_i \mid x_{-i}, c^{(s)}_{-i})
 
         What :meth:`log_prob` says of new points like the data; a little more, as the partitions were drawn
-        with the point. Cost O(S K D) a point.
+        with the point. Rows with weights are left out with all their copies. Cost O(S K D) a point.
 
         Shape:
             rows: places of points, ``(M,)`` int64; hidden: ``(D,)`` of bool; output: ``(M,)`` float64, in
@@ -192,24 +192,24 @@ class PosteriorPredictive(TorchDistribution):
         Args:
             rows: which points.
             hidden: columns that the density is not of, as of a point where they are missing.
-
-        Raises:
-            ValueError: if rows have weights.
         """
-        if self._mixture.weights is not None:
-            raise ValueError(
-                "model has weights of rows, expected none: copies of a row would stay where it is left out"
-            )
-        block = max(1, _MAX_ENTRIES // self._packed.numel())
-        return torch.cat([self._left_out(some, hidden) for some in rows.split(block)])
+        block, weights = max(1, _MAX_ENTRIES // self._packed.numel()), self._mixture.weights
+        each = torch.ones_like(rows) if weights is None else weights[rows]
+        found = torch.empty(len(rows), dtype=torch.float64)
+        for weight in each.unique().tolist():
+            places = (each == weight).nonzero().squeeze(-1)
+            alike = [self._left_out(some, weight, hidden) for some in rows[places].split(block)]
+            found[places] = torch.cat(alike)
+        return found
 
-    def _left_out(self, rows: Tensor, hidden: Tensor | None) -> Tensor:
+    def _left_out(self, rows: Tensor, weight: int, hidden: Tensor | None) -> Tensor:
         draws, points = torch.arange(len(self._labels)), self._data[rows].double()
         own = self._labels[:, rows].T.unsqueeze(-1)  # (M, S, 1)
         counts = self._counts.expand(len(rows), *self._counts.shape)
-        counts = counts.scatter_add(-1, own, torch.full_like(own, -1, dtype=counts.dtype))
+        counts = counts.scatter_add(-1, own, torch.full_like(own, -weight, dtype=counts.dtype))
         left = counts.gather(-1, own)
-        moments = self._moments[draws, own.squeeze(-1)] - self._component.moments(points).unsqueeze(1)
+        taken = weight * self._component.moments(points).unsqueeze(1)
+        moments = self._moments[draws, own.squeeze(-1)] - taken
         packed = self._component.predictive_parameters(left, moments.unsqueeze(-2))
         points = (points if hidden is None else points.masked_fill(hidden, torch.nan))[:, None, None]
         density = self._component.log_predictive(points, self._packed)

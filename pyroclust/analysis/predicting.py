@@ -17,6 +17,7 @@ from pyroclust.diagnostics.limits import written_p
 from pyroclust.models.sampled_predictive import NewPoints
 from pyroclust.protocols import takes_missing
 from pyroclust.results.analysis import Analysis
+from pyroclust.threads import single_precision
 
 __all__ = ["Prediction", "predict"]
 
@@ -89,6 +90,7 @@ class Prediction:
         return pd.DataFrame(found)
 
 
+@single_precision()
 def predict(
     source: "Analysis | str | PathLike[str]",
     new: Source,

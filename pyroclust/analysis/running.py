@@ -37,13 +37,14 @@ from pyroclust.results.records import GuideRecord, ModelRecord, Repeat
 from pyroclust.saving.cards import NO_GUIDE
 from pyroclust.saving.models import describe_model
 from pyroclust.text import duration
-from pyroclust.threads import one_torch_thread
+from pyroclust.threads import one_torch_thread, single_precision
 
 __all__ = ["analyse_table", "judged"]
 
 _LENGTHS = ("num_chains", "mcmc_draws", "warmup", "also", "refine")
 
 
+@single_precision()
 def analyse_table(
     command: str,
     table: Table,

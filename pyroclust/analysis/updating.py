@@ -29,6 +29,7 @@ from pyroclust.results.answer import reliance
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import name_of_run, results_folder, table_content
 from pyroclust.results.records import GuideRecord, Repeat
+from pyroclust.threads import single_precision
 
 __all__ = ["update"]
 
@@ -36,6 +37,7 @@ _NAME = "the draws of before, continued"
 _WHY = "the draws of before went on instead of starting over"
 
 
+@single_precision()
 def update(
     source: "Analysis | str | PathLike[str]",
     new: Source,

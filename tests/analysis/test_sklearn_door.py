@@ -6,10 +6,12 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from pyroclust import load_guide
 from pyroclust.models.predictive import PosteriorPredictive
 from pyroclust.saving.models import build_model
 from pyroclust.sklearn import PartitionPosterior
@@ -76,12 +78,59 @@ def test_in_a_pipeline_with_data_frames():
     assert np.isfinite(pipeline.score_samples(frame)).all()
 
 
+def test_new_rows_are_labelled_and_transformed():
+    frame = two_groups(15)
+    found = clone(QUICK).set_params(mcmc_draws=50, warmup=50).fit(frame)
+    new = pd.DataFrame({"a": [0.0, 8.0, 90.0], "b": [0.0, 8.0, -90.0]})
+    assert found.predict(new).tolist() == [0, 1, 2]
+    assert found.get_feature_names_out().tolist() == ["cluster0", "cluster1", "new"]
+    frames = found.set_output(transform="pandas").transform(new)
+    assert list(frames.columns) == ["cluster0", "cluster1", "new"]
+    np.testing.assert_array_equal(frames.to_numpy(), found.predict_proba(new))
+    assert found.score(new) == pytest.approx(found.score_samples(new).mean())
+
+
+def test_a_search_over_priors():
+    search = GridSearchCV(clone(QUICK), {"prior": ["crp", "mfm"]}, cv=2).fit(two_groups(10))
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_frames_of_other_libraries(library):
+    other = pytest.importorskip(library)
+    frame = two_groups(8).assign(kind=["x", "y"] * 8)
+    given = other.from_pandas(frame) if library == "polars" else other.Table.from_pandas(frame)
+    found, wanted = clone(QUICK).fit(given), clone(QUICK).fit(frame)
+    np.testing.assert_array_equal(found.draws_, wanted.draws_)
+    assert list(found.feature_names_in_) == ["a", "b", "kind"]
+    np.testing.assert_array_equal(found.predict_proba(given), wanted.predict_proba(frame))
+
+
+def test_the_settings_of_others_change_nothing():
+    frame = two_groups(8)
+    wanted = clone(QUICK).fit(frame)
+    try:
+        for setting in (torch.float64, torch.bfloat16):
+            torch.set_default_dtype(setting)
+            np.testing.assert_array_equal(clone(QUICK).fit(frame).draws_, wanted.draws_)
+            assert load_guide("ncp-niw2d").scorer.new_cluster.dtype == torch.float32
+            assert torch.get_default_dtype() == setting
+    finally:
+        torch.set_default_dtype(torch.float32)
+    for without in (torch.no_grad, torch.inference_mode):
+        with without():
+            np.testing.assert_array_equal(clone(QUICK).fit(frame).draws_, wanted.draws_)
+
+
 def test_the_seed_is_the_seed():
     frame = two_groups(8)
     one, other = clone(QUICK).fit(frame), clone(QUICK).fit(frame)
     np.testing.assert_array_equal(one.draws_, other.draws_)
     third = clone(QUICK).set_params(random_state=np.random.RandomState(3)).fit(frame)
     assert (one.draws_ != third.draws_).any()
+    rng = np.random.default_rng(3)
+    fourth, fifth = (clone(QUICK).set_params(random_state=rng).fit(frame) for _ in range(2))
+    assert (fourth.draws_ != fifth.draws_).any()
 
 
 def test_errors_are_clear():

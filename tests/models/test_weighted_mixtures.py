@@ -28,7 +28,7 @@ from pyroclust.infer import (
 from pyroclust.infer.mcmc import AuxiliaryGibbs
 from pyroclust.io.pointwise import pointwise_log_likelihood
 from pyroclust.models import Mixture, PosteriorPredictive, StochasticBlockModel, companion, gaussian2d
-from pyroclust.partitions import enumerate_partitions
+from pyroclust.partitions import canonical, enumerate_partitions
 from pyroclust.saving.models import describe_model
 
 WEIGHTS = torch.tensor([3, 1, 2, 1])
@@ -110,8 +110,19 @@ def test_cluster_parameters_and_predictions_count_rows_by_their_weights() -> Non
         torch.manual_seed(0)
         means.append(cluster_parameters(one, points, estimate, num_samples=5)["loc"])
     torch.testing.assert_close(*means)
-    with pytest.raises(ValueError, match="model has weights of rows"):
-        laws[0].log_prob_left_out(torch.arange(2))
+
+
+def test_a_row_that_is_left_out_goes_with_all_its_copies() -> None:
+    data, model = torch.randn(4, 2).double(), gaussian2d()
+    for labels in EVERY:
+        law = PosteriorPredictive(model.weighted(WEIGHTS), data, labels)
+        found = law.log_prob_left_out(torch.tensor([2, 0, 3]))
+        for row, one in zip((2, 0, 3), found, strict=True):
+            others = torch.arange(4) != row
+            rest = PosteriorPredictive(
+                model.weighted(WEIGHTS[others]), data[others], canonical(labels[others])
+            )
+            torch.testing.assert_close(one, rest.log_prob(data[row]))
 
 
 @pytest.mark.parametrize(
