@@ -1,17 +1,15 @@
 """The answer in a person's words: how many clusters, which, how sure, may I rely on it, what next."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from pyroclust.diagnostics import Finding, Mark, Trust, Verdict
+from pyroclust.diagnostics import Mark, Trust, Verdict
 from pyroclust.diagnostics.verdicts.findings import share_together
 from pyroclust.results.summaries import DrawsSummary
 from pyroclust.text import listed
 
-__all__ = ["AnswerInWords", "clusters_frame", "reliance"]
+__all__ = ["AnswerInWords", "reliance"]
 
 _MOST_SIZES = 12
 # Of intervals for people.
@@ -29,26 +27,16 @@ _MARKS = {
 
 @dataclass(frozen=True)
 class AnswerInWords:
-    """What the first screen says.
-
-    Attributes:
-        num_clusters: the most probable number of clusters.
-        probability: of that number.
-        interval: central 90 % interval of the number.
-        sizes: rows of each cluster of the point estimate, in its order.
-        certain_rows: share of the rows that are with their companions in at least 90 % of the draws.
-        certain_pairs: share of the pairs of rows that are together, or apart, in at least 90 % of the draws.
-        rely: whether to rely on it, in one line.
-        next: a command.
-    """
+    """What the first screen says."""
 
     num_clusters: int
-    probability: float
-    interval: tuple[int, int]
-    sizes: tuple[int, ...]
-    certain_rows: float
+    probability: float  # of that number
+    interval: tuple[int, int]  # central 90 % interval of the number
+    sizes: tuple[int, ...]  # rows of each cluster of the point estimate, in its order
+    certain_rows: float  # share of the rows that are with their companions in at least 90 % of the draws
+    # Share of the pairs of rows that are together, or apart, in at least 90 % of the draws.
     certain_pairs: float
-    rely: str
+    rely: str  # whether to rely on it, in one line
     next: str
 
     @classmethod
@@ -70,7 +58,6 @@ class AnswerInWords:
         )
 
     def __repr__(self) -> str:
-        """Return how many clusters."""
         return f"AnswerInWords({self.how_many})"
 
     @property
@@ -103,18 +90,14 @@ class AnswerInWords:
     @property
     def how_sure(self) -> str:
         """Shares of rows and pairs that are certain."""
-        rows = (
-            ""
-            if np.isnan(self.certain_rows)
-            else f"{100 * self.certain_rows:.0f} % of the rows are certain; "
-        )
+        certain = f"{100 * self.certain_rows:.0f} % of the rows are certain; "
+        rows = "" if np.isnan(self.certain_rows) else certain
         return f"{rows}{100 * self.certain_pairs:.0f} % of the pairs of rows are surely together or apart"
 
     @property
     def mark(self) -> Mark:
         """Whether relying on it is good or bad news."""
-        first = self.rely.split(":")[0]
-        return _MARKS.get(first, Mark.UNKNOWN)
+        return _MARKS.get(self.rely.split(":")[0], Mark.UNKNOWN)
 
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:
@@ -128,19 +111,6 @@ class AnswerInWords:
             ("May I rely on it", self.rely),
             *((("Next", self.next),) if self.next else ()),
         )
-
-    def figures(self) -> dict[str, Any]:
-        """Return what ``summary.json`` says of it."""
-        return {
-            "num_clusters": self.num_clusters,
-            "probability": self.probability,
-            "interval": list(self.interval),
-            "sizes": list(self.sizes),
-            "certain_rows": self.certain_rows,
-            "certain_pairs": self.certain_pairs,
-            "rely": self.rely,
-            "next": self.next,
-        }
 
 
 _ABOUT_GUIDE = {
@@ -164,7 +134,7 @@ def reliance(verdict: Verdict, chains: Verdict | None, *, has_guide: bool) -> st
         if verdict.level is Trust.UNCONFIRMED:
             return "With care: MCMC has not converged; the guide's refined draws have settled, unconfirmed."
         return "Not yet: MCMC has not converged, so that this is what was found so far."
-    rough = _is_rough(chains.findings)
+    rough = Mark.CAUTION in {one.mark for one in chains.findings}
     said = "MCMC has roughly converged" if rough else "MCMC converged"
     return (
         f"{'Roughly' if rough else 'Yes'}: {said}{f'; {_ABOUT_GUIDE[verdict.level]}' if has_guide else ''}."
@@ -178,37 +148,3 @@ def _first_sentence(text: str) -> str:
     """Return the beginning of a verdict without the figures in brackets."""
     first = text.split(". ")[0].split(" (")[0].split("; ")[0]
     return f"{first.rstrip('.')}."
-
-
-def _is_rough(findings: tuple[Finding, ...]) -> bool:
-    return Mark.CAUTION in {one.mark for one in findings}
-
-
-def clusters_frame(summary: DrawsSummary, columns: tuple[str, ...]) -> pd.DataFrame:
-    """Return one row a cluster of the point estimate, from 1, as latent profile analysis reports it.
-
-    Rows, share with its 95 % interval, stability, the mean membership of its rows in it, and the mean of each
-    column with its 95 % interval.
-    """
-    estimate, profiles, member = summary.estimate, summary.profiles, summary.membership
-    if estimate is None or member is None:
-        return pd.DataFrame({"cluster": []})
-    sizes, labels = np.bincount(estimate.assignments), estimate.assignments
-    own = member[np.arange(len(labels)), labels]
-    found: dict[str, Any] = {
-        "cluster": np.arange(len(sizes)) + 1,
-        "rows": sizes,
-        "share": sizes / len(labels),
-        "mean_membership": np.bincount(labels, weights=own) / sizes,
-    }
-    if profiles is not None:
-        found |= {
-            "share_low": profiles.share_low,
-            "share_high": profiles.share_high,
-            "stability": profiles.stability,
-        }
-        for d, name in enumerate(columns):
-            found[name] = profiles.centres[:, d]
-            found[f"{name} low"] = profiles.centre_low[:, d]
-            found[f"{name} high"] = profiles.centre_high[:, d]
-    return pd.DataFrame(found)

@@ -4,8 +4,9 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, is_dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from pyroclust.text import listed, spreadsheet_cell
 
 __all__ = [
     "csv_text",
+    "figures_of",
     "name_of_run",
     "prepare_folder",
     "results_folder",
@@ -118,6 +120,18 @@ def table_content(table: Table) -> tuple[Any, ...]:
     """Return all that a table holds, for :func:`name_of_run`."""
     kinds = () if table.are_numbers else (table.kinds, table.levels)
     return table.name, table.data, table.columns, table.row_names, table.labels, *kinds
+
+
+def figures_of(found: Any) -> Any:
+    """Return what ``summary.json`` says of a result; numbers may be those of numpy, or not finite."""
+    if isinstance(found, Mapping):
+        return {name: figures_of(one) for name, one in found.items()}
+    if isinstance(found, tuple | list):
+        return [figures_of(one) for one in found]
+    as_figures: Callable[[], Any] | None = getattr(found, "figures", None) or getattr(found, "to_dict", None)
+    if as_figures is not None:
+        return as_figures()
+    return asdict(found) if is_dataclass(found) and not isinstance(found, type) else found
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:

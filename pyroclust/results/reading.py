@@ -29,81 +29,75 @@ _ABOUT = (
 )
 
 
+# What 0.1 did not write, and what not every command writes.
+_LACKING: dict[str, Any] = {
+    **{"command": "compare", "points": "rows", "seed": 0, "interrupted": False, "seconds_of": {}},
+    **{"model": None, "model_in_words": "", "guide": None, "mcmc_kernel": None},
+    **{"answer": None, "answer_in_words": {"rely": "", "next": ""}, "findings": (), "sources": {}},
+    **{"tolerance": {"guide": None, "refined": None}, "constraints": None, "constrained": False},
+    **{"notes": (), "failures": (), "run": "", "repeat": None},
+}
+
+
 def read_analysis(folder: Path) -> Analysis:
     """Read the data, draws, model and verdict of an analysis."""
     import xarray as xr
 
     try:
-        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-        draws_file = folder / "draws.nc"
-        with xr.open_datatree(draws_file, engine="h5netcdf") as tree:
+        written = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        summary = _LACKING | written
+        with xr.open_datatree(folder / "draws.nc", engine="h5netcdf") as tree:
             groups = {name.strip("/"): tree[name].to_dataset().load() for name in tree.groups if name != "/"}
-        verdict = _verdict(summary)
-        main, repeat = groups["posterior"], _repeat(summary)
+        verdict, repeat = _verdict(summary), _repeat(summary)
+        main = groups["posterior"]
     except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
         raise ValueError(
             f"folder '{folder}' holds no analysis (draws.nc and summary.json) that can be read; run "
             "pyroclust cluster or compare with --out first"
         ) from error
     observed = groups.get("observed_data")
-    command = summary.get("command", "compare")
-    has_mcmc = summary.get("mcmc_kernel") is not None
-    names = {"posterior": "mcmc" if has_mcmc else _main_name(command, groups)}
+    names = {"posterior": "guide" if "guide" in groups else "first"}
+    if summary["command"] == "forest" or summary["mcmc_kernel"] is not None:
+        names["posterior"] = "forest" if summary["command"] == "forest" else "mcmc"
     names |= {name: name for name in _GROUPS if name in groups}
-    in_words, limits = summary.get("answer_in_words") or {}, summary.get("tolerance") or {}
-    failures = list(summary.get("failures", ()))
+    in_words, limits = summary["answer_in_words"], summary["tolerance"]
     found = Analysis(
-        command=command,
+        command=summary["command"],
         data=None if observed is None else _data(observed, main),
         model=_model(summary, observed),
-        guide=GuideRecord(summary["guide"]) if summary.get("guide") else None,
+        guide=GuideRecord(summary["guide"]) if summary["guide"] else None,
         draws={name: _draws(groups[group]) for group, name in names.items()},
         verdict=verdict,
-        seed=summary.get("seed", 0),
+        seed=summary["seed"],
         # Limits of the library differ, one that was asked for holds for both.
-        tolerance=limits["guide"] if limits and limits["guide"] == limits["refined"] else None,
-        about={"rely": in_words.get("rely", "")}
-        | {name: summary[name] for name in _ABOUT if name in summary},
-        introduction="",
-        notes=[one for one in summary.get("notes", ()) if one not in failures],
-        failures=failures,
-        seconds_of=dict(summary.get("seconds_of") or {}),
-        next=in_words.get("next", ""),
+        tolerance=limits["guide"] if limits["guide"] == limits["refined"] else None,
+        about={name: written[name] for name in _ABOUT if name in written}
+        | {
+            "rely": in_words["rely"],
+            "constrained": bool(summary["constraints"] or summary["constrained"]),
+        },
+        notes=[one for one in summary["notes"] if one not in summary["failures"]],
+        failures=list(summary["failures"]),
+        seconds_of=summary["seconds_of"],
+        next=in_words["next"],
         repeat=repeat,
         folder=folder,
-        interrupted=bool(summary.get("interrupted", False)),
+        interrupted=summary["interrupted"],
     )
-    found.about["constrained"] = bool(summary.get("constraints") or summary.get("constrained"))
     _take_weights(found)
     _take_estimates(found, summary)
     return found
 
 
-def _main_name(command: str, groups: dict[str, Any]) -> str:
-    if command == "forest":
-        return "forest"
-    return "guide" if "guide" in groups else "first"
-
-
 def _verdict(summary: dict[str, Any]) -> Verdict:
     of_file = summary["verdict"]
     findings = tuple(
-        Finding(
-            one["question"],
-            one["value"],
-            one["limit"],
-            one["passed"],
-            one["sentence"],
-            one.get("wanted", ""),
-            one.get("answer", ""),
-            Mark(one["mark"]) if "mark" in one else None,  # type: ignore[arg-type]
-        )
-        for one in summary.get("findings", ())
+        # Those of 0.1 have no mark.
+        Finding(**one | ({"mark": Mark(one["mark"])} if "mark" in one else {}))
+        for one in summary["findings"]
     )
-    answer = summary.get("answer")
-    return Verdict(
-        Trust(of_file["level"]), of_file["sentence"], findings, None if answer is None else Answer(answer)
-    )
+    answer = None if summary["answer"] is None else Answer(summary["answer"])
+    return Verdict(Trust(of_file["level"]), of_file["sentence"], findings, answer)
 
 
 def _draws(group: Any) -> Draws:
@@ -143,21 +137,20 @@ def _data(observed: Any, main: Any) -> AnalysedData:
 
 
 def _model(summary: dict[str, Any], observed: Any) -> ModelRecord | None:
-    if summary.get("model") is None:
+    if summary["model"] is None:
         return None
-    is_of_rows = summary.get("points", "rows") == "rows"
-    described = None if observed is None or not is_of_rows else observed.attrs.get("model")
+    is_of_rows = observed is not None and summary["points"] == "rows"
+    described = observed.attrs.get("model") if is_of_rows else None
     return ModelRecord(
-        summary["model"],
-        summary.get("model_in_words", ""),
-        None if described is None else json.loads(described),
+        summary["model"], summary["model_in_words"], None if described is None else json.loads(described)
     )
 
 
 def _repeat(summary: dict[str, Any]) -> Repeat | None:
-    if summary.get("repeat"):
-        return Repeat(**summary["repeat"])
-    return Repeat("", {}, summary.get("seed", 0), summary["run"]) if summary.get("run") else None
+    if summary["repeat"] is None:
+        return Repeat(seed=summary["seed"], run=summary["run"]) if summary["run"] else None
+    kept = dict(summary["repeat"])
+    return Repeat(name=summary["command"] if kept.pop("command") else "", **kept)
 
 
 def _take_weights(found: Analysis) -> None:
@@ -177,9 +170,9 @@ def _take_weights(found: Analysis) -> None:
 
 def _take_estimates(found: Analysis, summary: dict[str, Any]) -> None:
     """Take the point estimates that were found, so that clusters keep their numbers."""
-    by_name = summary.get("sources", {})
-    for name in found.draws:
-        one = by_name.get(name) if isinstance(by_name, dict) else None
-        estimate = (one or {}).get("point_estimate")
+    # Some of 0.1 are a list.
+    by_name = summary["sources"] if isinstance(summary["sources"], dict) else {}
+    for name in found.draws.keys() & by_name.keys():
+        estimate = by_name[name].get("point_estimate")
         if estimate and len(estimate.get("assignments", ())) == found.draws[name].num_points:
-            found.summary(name).set_estimate(np.asarray(estimate["assignments"], dtype=np.int64))
+            found.summary(name).known = np.asarray(estimate["assignments"], dtype=np.int64)

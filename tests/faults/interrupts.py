@@ -120,16 +120,16 @@ def _swallowed(folder: Path) -> str:
     """A library catches what Ctrl-C raises, as some do while they are imported."""
     np.save(folder / "d.npy", np.random.default_rng(0).integers(2, size=(2, 30, 6)))
 
-    from pyroclust.analysis import finishing
+    from pyroclust.analysis import steps
 
-    finished = finishing.finished
+    complete = steps.complete
 
     def swallow(*arguments: Any) -> Any:
         with contextlib.suppress(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
-        return finished(*arguments)
+        return complete(*arguments)
 
-    with mock.patch("pyroclust.analysis.finishing.finished", swallow):
+    with mock.patch("pyroclust.analysis.steps.complete", swallow):
         code, out, err = run_command(["diagnose", "d.npy", "--quiet"])
     assert code == 130, err
     assert not out

@@ -28,23 +28,6 @@ def judge_sources(
     * ``UNKNOWN``: a source has not converged, or a difference is larger than its limit but may be chance.
     * ``AGREE``: no difference is larger than its limit. The sentence names those that are certain all the
       same.
-
-    Args:
-        effects: the differences.
-        mixings: of the two sources.
-        names: of the two sources.
-        variation: expected variation of information between and within them.
-
-    References:
-        Vehtari et al. (2021), Rank-normalization, folding, and localization.
-        https://doi.org/10.1214/20-BA1221
-
-    Example:
-        >>> same = Effect("number of clusters", 0.02, 0.03, 0.15, 0.6)
-        >>> good = Mixing(900.0, 1.001, constant=False)
-        >>> blocks = VariationBlocks(1.0, 1.0, 1.0, 0.0)
-        >>> judge_sources([same], (good, good), names=("Gibbs", "SALSO"), variation=blocks).level.value
-        'agree'
     """
     first, second = names
     converged = [_converged(name, found) for name, found in zip(names, mixings, strict=True)]
@@ -80,15 +63,7 @@ def judge_sources(
 
 
 def no_verdict(names: tuple[str, str]) -> Verdict:
-    """Say that two sources could not be compared, because their comparison failed.
-
-    Args:
-        names: of the two sources.
-
-    Example:
-        >>> no_verdict(("Gibbs", "SALSO")).sentence
-        'Cannot tell whether Gibbs and SALSO agree: that could not be computed.'
-    """
+    """Say that two sources could not be compared, because their comparison failed."""
     first, second = names
     return Verdict(
         Trust.UNKNOWN,
