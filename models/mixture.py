@@ -10,7 +10,8 @@ import torch
 from torch import Size, Tensor
 from torch.distributions import Distribution
 
-from pyroclust.constraints import Constraints, Pairs, checked_weights
+from pyroclust.arrays import checked_weights
+from pyroclust.constraints import Constraints, Pairs
 from pyroclust.distributions import (
     ClusteredData,
     Component,
@@ -223,7 +224,7 @@ class Mixture:
         """
         ConjugateComponent.of(self.component, otherwise="clusters of others know no equal rows")
         new = copy.copy(self)
-        new.weights = None if weights is None else checked_weights(weights)
+        new.weights = None if weights is None else torch.from_numpy(checked_weights("weights", weights))
         return new
 
     def log_prob_constraints(self) -> Tensor:

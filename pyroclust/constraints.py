@@ -13,7 +13,7 @@ from torch import Tensor
 from pyroclust.counts import check_count
 from pyroclust.partitions import canonical
 
-__all__ = ["Constraints", "Pairs", "checked_weights"]
+__all__ = ["Constraints", "Pairs"]
 
 Pairs: TypeAlias = Tensor | np.ndarray | Sequence[Sequence[int]]
 """Pairs of points, ``(P, 2)``, counted from 0."""
@@ -274,42 +274,6 @@ class Constraints:
         to_new[groups] = new
         apart = to_new[self.apart[kept]].sort(-1).values
         return Constraints(new, apart.unique(dim=0) if len(apart) else apart)
-
-
-# What clusters cache is tabulated up to the largest size that one may have.
-_MOST_ROWS = 10_000_000
-
-
-def checked_weights(weights: Any) -> Tensor:
-    """Return how many equal rows each row of a data set stands for, ``(N,)`` int64.
-
-    Raises:
-        ValueError: if they are no whole numbers of at least 1, or sum to more than 10 million.
-
-    Example:
-        >>> checked_weights([2, 1, 0])
-        Traceback (most recent call last):
-        ValueError: weights has 0 for row 2, expected whole numbers of at least 1: leave rows of weight 0...
-    """
-    try:
-        found = np.asarray(weights)
-        numbers = found.astype(np.float64) if found.dtype.kind in "iuf" else np.empty(())
-    except (TypeError, ValueError, RuntimeError):
-        found = numbers = np.empty((), dtype=object)
-    if numbers.ndim != 1 or not len(numbers):
-        raise ValueError(
-            f"weights has shape {found.shape} and type {found.dtype}, expected (N,) whole numbers"
-        )
-    wrong = np.flatnonzero((numbers < 1) | (numbers != np.round(numbers)))
-    if len(wrong):
-        value = numbers[wrong[0]]
-        advice = ": leave rows of weight 0 out" if value == 0 else ", how often each row counts"
-        raise ValueError(
-            f"weights has {value:g} for row {wrong[0]}, expected whole numbers of at least 1{advice}"
-        )
-    if numbers.sum() > _MOST_ROWS:
-        raise ValueError(f"weights sum to {numbers.sum():g}, expected at most {_MOST_ROWS:,}")
-    return torch.from_numpy(numbers.astype(np.int64))
 
 
 def _least_points(*pairs: Any) -> int:

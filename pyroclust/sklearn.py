@@ -89,13 +89,15 @@ class PartitionPosterior(TransformerMixin, ClusterMixin, BaseEstimator):
         self.mcmc_draws, self.warmup = mcmc_draws, warmup
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: object = None) -> Self:
+    def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Draw from the posterior of the partition of the rows.
 
         Args:
             X: ``(N, D)`` numbers, at least two rows; or a data frame, as it is: of numbers, counts, answers
                 and categories. Cells may be missing.
             y: not used.
+            sample_weight: ``(N,)`` whole numbers of at least 1, how many equal rows each row stands for; they
+                stay together, unlike rows that are repeated in ``X``.
 
         Raises:
             ValueError: if the rows cannot be clustered, or an argument cannot be used.
@@ -106,6 +108,7 @@ class PartitionPosterior(TransformerMixin, ClusterMixin, BaseEstimator):
             frame,
             kinds=self._kinds_of(frame, X),
             guide=self.guide,
+            weight=sample_weight,
             family=self.family,
             prior=self.prior,
             concentration=self.concentration,

@@ -30,7 +30,6 @@ from pyroclust.results.constraints import FreePosterior
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import name_of_run, results_folder, table_content
 from pyroclust.results.records import Repeat
-from pyroclust.threads import single_precision
 
 __all__ = ["NOISE_SCALE", "forest"]
 
@@ -42,7 +41,6 @@ _BYTES_A_PAIR = 6 * 8
 _ROUNDING = 1e-6
 
 
-@single_precision()
 def forest(
     source: Source,
     *,

@@ -306,7 +306,9 @@ def _new_points_law(
 def _model_of(found: Analysis) -> Any:
     assert found.model is not None
     assert found.model.description is not None
-    return build_model(found.model.description)
+    model = build_model(found.model.description)
+    weights = None if found.data is None else found.data.table.weights
+    return model if weights is None else model.weighted(weights)
 
 
 def _no_predictive_density(model: str) -> str:

@@ -90,6 +90,8 @@ def update(
     if num_draws is not None:
         check_count("num_draws", num_draws, at_least=10)
     found, old = analysis_of(source)
+    if old.table.weights is not None:
+        raise ValueError("source has rows with weights, expected none: compare all rows with their weights")
     if found.knowledge is not None or found.about.get("constrained"):
         raise ValueError(
             "source has constraints on its rows, expected none: compare all rows, under their constraints"

@@ -59,6 +59,7 @@ cluster = with_options(
     (
         *_ROWS,
         *_KNOWN,
+        "weight",
         *_MODEL,
         "num_clusters",
         "guide",
@@ -86,6 +87,7 @@ compare = with_options(
     (
         *_ROWS,
         *_KNOWN,
+        "weight",
         *_MODEL,
         "within",
         "between",

@@ -133,6 +133,13 @@ OPTIONS: Mapping[str, Option] = {
         panel=_KNOWN,
         metavar="COLUMN",
     ),
+    "weight": _option(
+        str,
+        "--weight",
+        "Column of how many equal rows each row stands for, whole numbers; used and not clustered.",
+        panel=_KNOWN,
+        metavar="COLUMN",
+    ),
     "family": _option(
         str,
         "--family",

@@ -77,6 +77,11 @@ def _part(what: str, compute: Callable[["DrawsSummary"], Made]) -> "cached_prope
     return cached_property(lambda summary: summary.make(what, lambda: compute(summary)))
 
 
+def _allows_all(assignments: np.ndarray) -> bool:
+    """A name, as summaries are pickled."""
+    return True
+
+
 class DrawsSummary:
     """The posterior of a partition as one source's draws have it; a part that fails is ``None``."""
 
@@ -88,7 +93,7 @@ class DrawsSummary:
         seed: int,
         data: np.ndarray | None = None,
         true_labels: Any = None,
-        allowed: Callable[[np.ndarray], bool] = lambda assignments: True,
+        allowed: Callable[[np.ndarray], bool] = _allows_all,
     ) -> None:
         self.name, self.seed, self.data = name, seed, data
         self.labels, self.log_joint = as_chains(draws.assignments), draws.log_joint

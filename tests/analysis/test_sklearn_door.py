@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from pyroclust import load_guide
+from pyroclust import cluster, load_guide, predict
 from pyroclust.models.predictive import PosteriorPredictive
 from pyroclust.saving.models import build_model
 from pyroclust.sklearn import PartitionPosterior
@@ -25,7 +25,14 @@ def two_groups(number):
     return pd.DataFrame(rng.normal(size=centres.shape) + centres, columns=["a", "b"])
 
 
-@parametrize_with_checks([QUICK])
+def not_repeated(estimator):
+    """Rows with weights stay together, as scikit-learn's own clusterers do not repeat rows either."""
+    return {
+        "check_sample_weight_equivalence_on_dense_data": "repeated rows may part, rows with weights may not"
+    }
+
+
+@parametrize_with_checks([QUICK], expected_failed_checks=not_repeated)
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_takes_it_for_one_of_its_own(estimator, check):
     check(estimator)
@@ -88,6 +95,23 @@ def test_new_rows_are_labelled_and_transformed():
     assert list(frames.columns) == ["cluster0", "cluster1", "new"]
     np.testing.assert_array_equal(frames.to_numpy(), found.predict_proba(new))
     assert found.score(new) == pytest.approx(found.score_samples(new).mean())
+
+
+def test_rows_with_weights_are_the_repeated_table_whose_copies_stay_together():
+    frame, weights = two_groups(6), np.array([3, 1, 2, 1, 1, 2] * 2)
+    found = clone(QUICK).set_params(mcmc_draws=200, warmup=100).fit(frame, sample_weight=weights)
+    copies = np.repeat(np.arange(12), weights)
+    pairs = [(at, at + 1) for at in range(len(copies) - 1) if copies[at] == copies[at + 1]]
+    table = frame.iloc[copies].reset_index(drop=True)
+    wanted = cluster(table, must_link=pairs, mcmc_draws=200, warmup=100, num_chains=2)
+    np.testing.assert_allclose(found.result_.data.points.location, wanted.data.points.location)
+    np.testing.assert_allclose(found.result_.data.points.scale, wanted.data.points.scale)
+    assert found.result_.clusters()["weight"].tolist() == wanted.clusters()["rows"].tolist()
+    assert found.num_clusters_[2] == pytest.approx(wanted.num_clusters()[1]["mcmc"][0], abs=0.1)
+    probabilities = predict(wanted, frame).probabilities
+    np.testing.assert_allclose(found.predict_proba(frame)[:, :2], probabilities[:, :2], atol=0.05)
+    with pytest.raises(ValueError, match=r"weight has shape \(3,\), expected \(12,\)"):
+        clone(QUICK).fit(frame, sample_weight=[1, 2, 3])
 
 
 def test_a_search_over_priors():

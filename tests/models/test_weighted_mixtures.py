@@ -130,12 +130,12 @@ def test_a_row_that_is_left_out_goes_with_all_its_copies() -> None:
     [
         (
             [1, 2, 0],
-            "weights has 0 for row 2, expected whole numbers of at least 1: leave rows of weight 0 out",
+            "weights has 0 for row 2, expected whole numbers of at least 1: leave rows of weight zero out",
         ),
         ([1, -2, 3], "weights has -2 for row 1"),
         ([1, 1.5, 3], r"weights has 1\.5 for row 1, expected whole numbers"),
-        ([1, np.nan, 3], "weights has nan for row 1"),
-        (["a", "b"], "weights has shape"),
+        ([1, np.nan, 3], "weights has no number for row 1"),
+        (["a", "b"], "weights, of type list, is not an array of real numbers"),
         ([[1, 2]], r"weights has shape \(1, 2\)"),
         (3, r"weights has shape \(\)"),
         ([1, 10**8], "weights sum to 1e.08, expected at most 10,000,000"),
