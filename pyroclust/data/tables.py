@@ -285,8 +285,8 @@ def chosen_table(
     weights = None
     if weighed is not None:
         said = _said(raw, weighed)
-        numbers = kind_of_column(said, raw.columns[weighed], Kind.NUMBER).values
-        weights = checked_weights(f"{name}: column '{said}'", numbers, row_names=rows)
+        how_often = kind_of_column(said, raw.columns[weighed], Kind.NUMBER).values
+        weights = checked_weights(f"{name}: column '{said}'", how_often, row_names=rows)
     return Table(
         name,
         data,
