@@ -114,7 +114,7 @@ def whole_numbers(name: str, values: Any) -> np.ndarray:
 
 
 # What clusters cache is tabulated up to the largest size that one may have.
-_MOST_ROWS = 10_000_000
+_MOST_ROWS = 1_000_000
 
 
 def checked_weights(
@@ -129,7 +129,7 @@ def checked_weights(
         row_names: what errors call the rows; they count from 0 by default.
 
     Raises:
-        ValueError: if they are no whole numbers of at least 1, not one a row, or sum to more than 10 million.
+        ValueError: if they are no whole numbers of at least 1, not one a row, or sum to more than a million.
 
     Example:
         >>> checked_weights("weights", [2, 1, 0])

@@ -138,7 +138,7 @@ def test_a_row_that_is_left_out_goes_with_all_its_copies() -> None:
         (["a", "b"], "weights, of type list, is not an array of real numbers"),
         ([[1, 2]], r"weights has shape \(1, 2\)"),
         (3, r"weights has shape \(\)"),
-        ([1, 10**8], "weights sum to 1e.08, expected at most 10,000,000"),
+        ([1, 10**8], "weights sum to 1e.08, expected at most 1,000,000"),
     ],
 )
 def test_other_weights_are_refused_in_a_sentence(weights, told) -> None:
