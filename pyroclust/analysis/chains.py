@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -159,6 +159,8 @@ def _with_many_clusters(model: CollapsedModel, data: Tensor, number: int) -> Ten
     if not model.is_conjugate:
         generator = np.random.default_rng(seed_from_torch())
         return canonical(torch.from_numpy(Overdispersed()(len(data), number, generator=generator)))
+    if model.weights is not None:
+        model = cast(Any, model).weighted(None)
     random = model.hyperpriors.keys() - model.prior.integrated_names
     known = model.given({name: model.hyperpriors[name].sample() for name in sorted(random)})
     found: Tensor = posterior_of(exact_filter(known), data).sample_and_log_prob((number,))[0]

@@ -5,10 +5,12 @@ Arguments and table are checked here, before torch and Pyro are loaded.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from inspect import signature
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from pyroclust.arrays import checked_weights
 from pyroclust.counts import check_count, check_seed
 from pyroclust.data.datasets import Source, read_table
 from pyroclust.data.pairs import PairsLike
@@ -20,6 +22,7 @@ from pyroclust.saving.cards import NO_GUIDE, find_guide, read_card
 
 if TYPE_CHECKING:
     import torch
+    from numpy.typing import ArrayLike
 
     from pyroclust.data.tables import Table
     from pyroclust.results.analysis import Analysis
@@ -57,11 +60,12 @@ def cluster(
         num_clusters: refused, as a mixture finds the number, and :func:`pyroclust.forest` takes it.
         **options: those of :func:`compare`, which says more of each. The table is read by ``columns``,
             ``kinds``, ``label``, ``pca``, ``raw``, ``image_size``, ``edges``, ``delimiter``, ``decimal`` and
-            ``header``; constraints on its rows are ``must_link``, ``cannot_link`` and ``partial_labels``; the
-            model is chosen by ``family``, ``prior``, ``concentration`` and ``expected_clusters``. How much
-            is drawn and asked say ``num_chains``, ``mcmc_draws``, ``warmup``, ``num_draws`` (of a guide),
-            ``also``, ``thorough`` and ``seed``; the files of the result go to the folder ``out``, with
-            ``overwrite`` also over those of another run; ``progress`` is called with each stage.
+            ``header``; constraints on its rows are ``must_link``, ``cannot_link`` and ``partial_labels``, and
+            ``weight`` says how often each counts; the model is chosen by ``family``, ``prior``,
+            ``concentration`` and ``expected_clusters``. How much is drawn and asked say ``num_chains``,
+            ``mcmc_draws``, ``warmup``, ``num_draws`` (of a guide), ``also``, ``thorough`` and ``seed``; the
+            files of the result go to the folder ``out``, with ``overwrite`` also over those of another run;
+            ``progress`` is called with each stage.
 
     Raises:
         ValueError: if the data or an argument cannot be used; the sentence says what to do.
@@ -101,6 +105,7 @@ def compare(
     must_link: PairsLike | None = None,
     cannot_link: PairsLike | None = None,
     partial_labels: str | None = None,
+    weight: "str | ArrayLike | None" = None,
     within: tuple[float, float] | None = None,
     between: tuple[float, float] | None = None,
     num_draws: int | None = None,
@@ -159,6 +164,11 @@ def compare(
     of no constraints. Families that are not conjugate, graphs, images and guides that cannot be held to
     constraints take none.
 
+    **Weights of rows.** With ``weight`` each row stands for so many equal ones that stay together: this is
+    the posterior of the repeated table under must-links, at the cost of the distinct rows. Columns are
+    standardised, and clusters predicted, by weights; sizes of clusters have a column of their own. Guides do
+    not count by weights, so that MCMC stands alone.
+
     **Other models.** Of a family that is not conjugate, such as ``student_t``, the likelihood of a
     partition has no formula: there are no weights and no evidence, and the chains keep the parameters of
     the clusters. A model whose points have no density, which can only be simulated, has no chains either:
@@ -191,6 +201,7 @@ def compare(
         cannot_link: pairs of rows that are apart, likewise.
         partial_labels: column of labels that are known, with empty cells where nothing is; it is not
             clustered. Rows with equal labels belong together, rows with different ones are apart.
+        weight: column of how many equal rows each row stands for, or such numbers: whole ones of at least 1.
         within: (a, b) of the rate of edges within a block of a graph, (6, 3) by default.
         between: (a, b) of that between blocks, (1, 5) by default.
         num_draws: draws of the guide, at least 10; by default as many as come in three seconds.
@@ -250,10 +261,14 @@ def compare(
         image_size=image_size,
         edges=edges,
         partial_labels=partial_labels,
+        weight=weight if isinstance(weight, str) else None,
         # Full covariances and principal components need all cells.
         masses_apart=of_any_table and pca is None and family in (None, _INDEPENDENT),
         **reading,
     )
+    if weight is not None and not isinstance(weight, str):
+        weights = checked_weights("weight", weight, num_rows=len(table.data))
+        table = replace(table, weights=weights)
     points = scaled(table, raw=raw, pca=pca)
     usual = draws_of(len(points.data))
     mcmc_draws = usual if mcmc_draws is None else mcmc_draws
@@ -269,7 +284,7 @@ def compare(
     from pyroclust.results.data import AnalysedData
     from pyroclust.results.files import results_folder
     from pyroclust.results.records import Repeat
-    from pyroclust.threads import one_torch_thread
+    from pyroclust.threads import one_torch_thread, single_precision
 
     constraints, knowledge = constraints_of(table, must_link=must_link, cannot_link=cannot_link)
     picked = pick_guide(
@@ -314,6 +329,7 @@ def compare(
     with (
         # Networks on images and graphs are large enough to gain from threads.
         one_torch_thread() if table.shape is None else nullcontext(),
+        single_precision(),
         results_folder(
             out, run=found.repeat.run, command=found.repeat.command, overwrite=overwrite
         ) as folder,
@@ -359,6 +375,8 @@ def scaled(table: "Table", *, raw: bool, pca: int | None) -> Standardised:
             f"pca is {pca}, but {table.name} has columns that are no numbers, and principal components need "
             "numbers: choose columns with --columns, or leave --pca out"
         )
+    if pca is not None and table.weights is not None:
+        raise ValueError(f"pca is {pca}, and rows have weights, which components do not count: leave one out")
     points = unscaled(table) if raw or table.shape is not None else standardise(table)
     return points if pca is None else principal_components(points, pca)
 

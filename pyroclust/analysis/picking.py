@@ -24,6 +24,7 @@ from pyroclust.protocols import is_of_graphs, takes_missing
 from pyroclust.saving.cards import NO_GUIDE, GuideCard, find_guide, list_guides, read_card
 from pyroclust.saving.guides import load_guide
 from pyroclust.saving.models import build_model
+from pyroclust.threads import single_precision
 
 __all__ = ["ModelAndGuide", "exact_filter_of", "model_by_name", "pick_guide"]
 
@@ -133,6 +134,7 @@ def model_by_name(
     return table_mixture(**asdict(columns), **words, num_points=num_points)
 
 
+@single_precision()
 def pick_guide(
     guide: str | PathLike[str] | torch.nn.Module | None,
     *,

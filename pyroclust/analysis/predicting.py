@@ -24,6 +24,7 @@ from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.missing_cells import ColumnOfMissing, MissingCells
 from pyroclust.saving.models import build_model
+from pyroclust.threads import single_precision
 
 __all__ = [
     "Prediction",
@@ -106,6 +107,7 @@ class Prediction:
         return pd.DataFrame(found)
 
 
+@single_precision()
 def predict(
     source: "Analysis | str | PathLike[str]",
     new: Source,
@@ -304,7 +306,9 @@ def _new_points_law(
 def _model_of(found: Analysis) -> Any:
     assert found.model is not None
     assert found.model.description is not None
-    return build_model(found.model.description)
+    model = build_model(found.model.description)
+    weights = None if found.data is None else found.data.table.weights
+    return model if weights is None else model.weighted(weights)
 
 
 def _no_predictive_density(model: str) -> str:

@@ -5,7 +5,9 @@ from dataclasses import replace
 from math import isfinite
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from pyroclust.analysis.constraining import constrained, content_of
 from pyroclust.analysis.drawing import DRAWING_STEPS
@@ -55,12 +57,20 @@ def begin(work: Work, picked: ModelAndGuide, constraints: Constraints | None, *,
     found = work.analysis
     assert found.data is not None
     table, points = found.data.table, found.data.points
+    data = torch.tensor(points.data)
     picked = replace(picked, notes=picked.notes_on(table, points))
     work.unconstrained = picked
     if constraints is not None:
         work.unconstrained, picked = constrained(picked, constraints, is_default=is_default)
+    if table.weights is not None:
+        work.unconstrained, picked = (
+            _weighted(one, table.weights, is_default=is_default) for one in (work.unconstrained, picked)
+        )
+        found.notes.append(
+            f"Rows are weighted: {len(data):,} rows stand for {table.weights.sum():,}, and equal ones stay "
+            "together. Shares and pictures count each row once; clusters.csv has the weights of clusters."
+        )
     work.model, work.guide = picked.model, picked.guide
-    data = torch.tensor(points.data)
     work.data = data if table.shape is None else data.unflatten(-1, table.shape.event_shape)
     if work.settings.kernel is not None:
         # A wrong name is refused before anything is drawn.
@@ -87,10 +97,26 @@ def begin(work: Work, picked: ModelAndGuide, constraints: Constraints | None, *,
         work.tell(f"this may take {duration(seconds)} of processor time; quicker: {quicker}")
 
 
+def _weighted(picked: ModelAndGuide, weights: NDArray[np.int64], *, is_default: bool) -> ModelAndGuide:
+    """Return a model whose rows have weights; no guide counts by them."""
+    if not hasattr(picked.model, "weighted"):
+        raise ValueError(
+            f"weight given, which the model '{picked.model.name}' does not count by: leave it out"
+        )
+    if picked.guide is not None and not is_default:
+        raise ValueError(
+            f"weight given, which guide '{picked.name}' does not count by: leave the guide out (--guide)"
+        )
+    alone = () if picked.guide is None else ("No guide counts rows by their weights: MCMC stands alone.",)
+    return ModelAndGuide(model=picked.model.weighted(weights), notes=(*picked.notes, *alone))
+
+
 def _described(model: Any) -> dict[str, Any] | None:
     """Return what builds a model again; ``None`` for programs that nothing describes."""
     try:
-        return describe_model(model if getattr(model, "constraints", None) is None else model.under(None))
+        if getattr(model, "constraints", None) is not None:
+            model = model.under(None)
+        return describe_model(model if getattr(model, "weights", None) is None else model.weighted(None))
     except ValueError:
         return None
 
@@ -172,7 +198,9 @@ def _introduction(work: Work) -> str:
     assert found.data is not None
     assert model is not None
     known = "" if found.knowledge is None else f", {len(found.knowledge.rows.bound):,} of them constrained"
-    said = [f"{found.data.size_in_words}{known}."]
+    weights = found.data.table.weights
+    stand_for = "" if weights is None else f", which stand for {weights.sum():,}"
+    said = [f"{found.data.size_in_words}{stand_for}{known}."]
     if "mcmc" in found.draws:
         mcmc = found.draws["mcmc"]
         chains = mcmc.assignments.shape[0]

@@ -28,6 +28,7 @@ from pyroclust.results.answer import reliance
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import name_of_run, results_folder, table_content
 from pyroclust.results.records import GuideRecord, Repeat
+from pyroclust.threads import single_precision
 
 __all__ = ["update"]
 
@@ -35,6 +36,7 @@ _NAME = "the draws of before, continued"
 _WHY = "the draws of before went on instead of starting over"
 
 
+@single_precision()
 def update(
     source: "Analysis | str | PathLike[str]",
     new: Source,
@@ -90,6 +92,8 @@ def update(
     if num_draws is not None:
         check_count("num_draws", num_draws, at_least=10)
     found, old = analysis_of(source)
+    if old.table.weights is not None:
+        raise ValueError("source has rows with weights, expected none: compare all rows with their weights")
     if found.knowledge is not None or found.about.get("constrained"):
         raise ValueError(
             "source has constraints on its rows, expected none: compare all rows, under their constraints"

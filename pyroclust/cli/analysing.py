@@ -19,7 +19,7 @@ __all__ = ["cluster", "compare", "diagnose", "forest", "predict", "recipe", "upd
 _READING = "delimiter decimal header "
 _KNOWN = "must_link cannot_link partial_labels "
 _MODEL = "family prior concentration expected_clusters "
-_TABLE = f"columns kinds label pca raw image_size edges {_READING}{_KNOWN}{_MODEL}"
+_TABLE = f"columns kinds label pca raw image_size edges {_READING}{_KNOWN}weight {_MODEL}"
 _ENDS = " seed out overwrite strict as_json quiet verbose"
 _WRITES = """
     Writes report.html, draws.nc, summary.json, assignments.csv, clusters.csv.

@@ -124,6 +124,10 @@ _PANELS: Mapping[str | None, Mapping[str, Option]] = {
         "partial_labels": Option(
             "COLUMN", "Column of known labels, empty where nothing is known; used and not clustered."
         ),
+        "weight": Option(
+            "COLUMN",
+            "Column of how many equal rows each row stands for, whole numbers; used and not clustered.",
+        ),
     },
     "The model, for standardised columns": {
         "family": Option(

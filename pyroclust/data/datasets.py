@@ -94,6 +94,7 @@ def read_table(
     image_size: int | None = None,
     edges: bool = False,
     partial_labels: str | None = None,
+    weight: str | None = None,
     kinds: Mapping[str, str] | None = None,
     masses_apart: bool = False,
 ) -> Table:
@@ -118,6 +119,8 @@ def read_table(
         edges: whether a CSV or TSV file holds the edges of a graph, a line each.
         partial_labels: column of what is known of the clusters, with empty cells where nothing is; kept, and
             not clustered.
+        weight: column of how many equal rows each row stands for, whole numbers of at least 1; kept, and not
+            clustered.
         kinds: kinds of columns by name: ``"number"``, ``"count"``, ``"yes/no"`` or ``"category"``; those of
             other columns of a file or a data frame are found out, identifiers are left out, and cells may be
             missing. By default all columns have to be numbers, and all cells there.
@@ -141,14 +144,21 @@ def read_table(
     if isinstance(source, Table):
         return _chosen_before(
             source,
-            {"columns": columns, "label": label, "partial_labels": partial_labels, "kinds": kinds or None},
+            {
+                "columns": columns,
+                "label": label,
+                "partial_labels": partial_labels,
+                "weight": weight,
+                "kinds": kinds or None,
+            },
         )
     if told.told and not _is_file(source):
         raise ValueError(f"{told.told[0]} is told, but source is no file: leave it out")
     if image_size is not None and not (isinstance(source, str | PathLike) and Path(source).is_dir()):
         raise ValueError(f"image_size is {image_size}, but source is no folder of images: leave it out")
     if (graph := _graph(source, columns, label=label, told=told, edges=edges)) is not None:
-        for what, told_one in (("partial_labels", partial_labels), ("kinds", kinds or None)):
+        beside_nodes = {"partial_labels": partial_labels, "weight": weight, "kinds": kinds or None}
+        for what, told_one in beside_nodes.items():
             if told_one is not None:
                 raise ValueError(
                     f"{what} is '{visible(str(told_one))}', but source has {graph.shape}, expected rows of "
@@ -157,7 +167,7 @@ def read_table(
         return graph
     if (shaped := _shaped(source, image_size)) is not None:
         named: dict[str, object] = {"columns": columns, "label": label, "partial_labels": partial_labels}
-        named |= {"kinds": kinds or None} | {one: one for one in told.told}
+        named |= {"weight": weight, "kinds": kinds or None} | {one: one for one in told.told}
         for what, given in named.items():
             if given is not None:
                 raise ValueError(
@@ -165,7 +175,7 @@ def read_table(
                 )
         return shaped
     beside: dict[str, Any] = {"columns": columns, "label": label, "partial_labels": partial_labels}
-    beside |= {"kinds": kinds, "masses_apart": masses_apart}
+    beside |= {"weight": weight, "kinds": kinds, "masses_apart": masses_apart}
     if isinstance(source, pd.DataFrame):
         return chosen_table(raw_frame(source), "table", **beside)
     if not isinstance(source, str | PathLike):

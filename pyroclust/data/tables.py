@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyroclust.arrays import checked_weights
 from pyroclust.data.columns import RawTable
 from pyroclust.data.kinds import Kind, KindOfColumn, kind_of_column, kinds_note, told_kinds, values_of_kind
 from pyroclust.data.label_notes import about_labels, about_partial
@@ -42,6 +43,7 @@ class Table:
             known; unlike ``labels`` they are used. ``None`` where there are none at all.
         kinds: of the D columns; numbers where nothing is said.
         levels: of the D columns, their categories as written; empty for numbers and counts.
+        weights: how many equal rows each row stands for, ``(N,)`` int64; ``None`` for one each.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Table:
     partial_labels: NDArray[np.object_] | None = None
     kinds: tuple[Kind, ...] = ()
     levels: tuple[tuple[str, ...], ...] = ()
+    weights: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         """Columns of which nothing is said are numbers."""
@@ -173,6 +176,7 @@ def chosen_table(
     columns: Sequence[str] | None = None,
     label: str | None = None,
     partial_labels: str | None = None,
+    weight: str | None = None,
     preferred: Sequence[str] = (),
     fewest: int = 2,
     kinds: Mapping[str, str] | None = None,
@@ -184,9 +188,10 @@ def chosen_table(
     Args:
         raw: the table.
         name: what reports call it.
-        columns: columns to cluster; all but ``label`` and ``partial_labels`` by default.
+        columns: columns to cluster; all but ``label``, ``partial_labels`` and ``weight`` by default.
         label: column of reference labels.
         partial_labels: column of what is known of the clusters.
+        weight: column of how many equal rows each row stands for.
         preferred: columns that are clustered where none are named, if not all.
         fewest: rows that are needed.
         kinds: kinds of columns by name; others are found out, and cells may be missing. ``None`` where all
@@ -213,7 +218,8 @@ def chosen_table(
             f"{name}: column '{_said(raw, known)}' is named by both label and partial_labels, expected two "
             "columns: labels that were used say nothing of how well the rest was found; leave --label out"
         )
-    beside = {labelled, known}
+    weighed = None if weight is None else _place(raw, weight, name)
+    beside = {labelled, known, weighed}
     if columns is not None:
         places = _named(raw, columns, name)
     elif preferred:
@@ -228,6 +234,11 @@ def chosen_table(
     if known in places:
         raise ValueError(
             f"{name}: column '{_said(raw, known)}' has the partial labels and cannot be clustered too; "
+            "leave it out of --columns"
+        )
+    if weighed in places:
+        raise ValueError(
+            f"{name}: column '{_said(raw, weighed)}' has the weights and cannot be clustered too; "
             "leave it out of --columns"
         )
     if not places:
@@ -271,7 +282,22 @@ def chosen_table(
     if known is not None:
         partial = raw.columns[known].labels()
         notes += about_partial(partial, _said(raw, known), name)
-    return Table(name, data, chosen, labels, rows, tuple(notes), partial_labels=partial, **of_columns)
+    weights = None
+    if weighed is not None:
+        said = _said(raw, weighed)
+        how_often = kind_of_column(said, raw.columns[weighed], Kind.NUMBER).values
+        weights = checked_weights(f"{name}: column '{said}'", how_often, row_names=rows)
+    return Table(
+        name,
+        data,
+        chosen,
+        labels,
+        rows,
+        tuple(notes),
+        partial_labels=partial,
+        weights=weights,
+        **of_columns,
+    )
 
 
 @dataclass(frozen=True)

@@ -168,7 +168,7 @@ def _observed(analysis: DrawsOnData, points: Mapping[str, Any]) -> xr.Dataset:
     attributes |= {} if described is None else {"model": json.dumps(described)}
     if any(data.levels) or len(set(data.kinds)) > 1:
         attributes |= {"kinds": json.dumps(data.kinds), "levels": json.dumps(data.levels)}
-    return observed_group(
+    found = observed_group(
         data.values,
         points=points,
         columns=data.points.columns,
@@ -176,6 +176,8 @@ def _observed(analysis: DrawsOnData, points: Mapping[str, Any]) -> xr.Dataset:
         labels=data.labels,
         attributes=attributes,
     )
+    weights = data.table.weights
+    return found if weights is None else found.assign(weight=(("point",), weights))
 
 
 def _log_likelihood(model: Any, data: Any, draws: np.ndarray, points: Mapping[str, Any]) -> xr.Dataset:

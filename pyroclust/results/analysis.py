@@ -316,10 +316,12 @@ class Analysis:
     def clusters(self) -> pd.DataFrame:
         """Return one row a cluster: rows, share, mean membership, stability, means with intervals.
 
-        Units are those of the columns; intervals hold 95 % of the draws.
+        Where rows have weights, ``weight`` is their sum beside the number of rows. Units are those of the
+        columns; intervals hold 95 % of the draws.
         """
         columns = () if self.data is None else tuple(name for name, _ in self.data.described)
-        return clusters_frame(self.reference.summary, columns)
+        weights = None if self.data is None else self.data.table.weights
+        return clusters_frame(self.reference.summary, columns, weights)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``summary.json`` holds: what was done, and every figure; what was not asked is null."""

@@ -122,7 +122,8 @@ def name_of_run(command: str, **settings: Any) -> str:
 def table_content(table: Table) -> tuple[Any, ...]:
     """Return all that a table holds, for :func:`name_of_run`."""
     kinds = () if table.are_numbers else (table.kinds, table.levels)
-    return table.name, table.data, table.columns, table.row_names, table.labels, *kinds
+    weights = () if table.weights is None else (table.weights,)
+    return table.name, table.data, table.columns, table.row_names, table.labels, *kinds, *weights
 
 
 def figures_of(found: Any) -> Any:

@@ -30,19 +30,25 @@ def points_frame(
     for name, one in others.items():
         beside |= {f"{name}_cluster": one.assignments + 1, f"{name}_uncertainty": one.uncertainty}
     if table is not None:
-        ours = {*found, *beside, "label", "partial_label"}
+        ours = {*found, *beside, "label", "partial_label"} | (
+            {"weight"} if table.weights is not None else set()
+        )
         for title, values in table.written() if table.shape is None else ():
             while title in ours:
                 title += " (given)"
             ours.add(title)
             found[title] = values
+        if table.weights is not None:
+            found["weight"] = table.weights
         for name, known in (("label", table.labels), ("partial_label", table.partial_labels)):
             if known is not None:
                 found[name] = pd.Series(known, dtype=object)
     return pd.DataFrame(found | beside)
 
 
-def clusters_frame(summary: DrawsSummary, columns: tuple[str, ...]) -> pd.DataFrame:
+def clusters_frame(
+    summary: DrawsSummary, columns: tuple[str, ...], weights: np.ndarray | None = None
+) -> pd.DataFrame:
     """Return one row a cluster of the point estimate, from 1, as latent profile analysis reports it.
 
     Rows, share with its 95 % interval, stability, the mean membership of its rows in it, and the mean of each
@@ -56,6 +62,7 @@ def clusters_frame(summary: DrawsSummary, columns: tuple[str, ...]) -> pd.DataFr
     found: dict[str, Any] = {
         "cluster": np.arange(len(sizes)) + 1,
         "rows": sizes,
+        **({} if weights is None else {"weight": np.bincount(labels, weights=weights).astype(np.int64)}),
         "share": sizes / len(labels),
         "mean_membership": np.bincount(labels, weights=own) / sizes,
     }

@@ -135,6 +135,7 @@ def _data(observed: Any, main: Any) -> AnalysedData:
         tuple(map(str, main["point"].values)),
         kinds=kinds,
         levels=levels,
+        weights=observed["weight"].values if "weight" in observed else None,
     )
     return AnalysedData(table, points)
 
