@@ -25,7 +25,7 @@ from rdata import REPORTED, complete, frames, good_columns
 from reference import reference_chains
 from rich.console import Console
 
-from pyroclust.analysis.starts import starts_from_both_sides
+from pyroclust.analysis.chains import overdispersed_starts
 from pyroclust.diagnostics import (
     Mark,
     co_assignment,
@@ -79,7 +79,7 @@ def looks(points: np.ndarray, *, seeds: int) -> dict[str, Any]:
     found = {"N": len(data), "D": data.shape[1], "halves": reference.halves, "looks": []}
     for seed in range(seeds if reference.halves <= SETTLED else 0):
         kernel = default_kernel(model)
-        kernel.init, _ = starts_from_both_sides(model, data, num_chains=CHAINS, seed=seed)
+        kernel.init, _ = overdispersed_starts(model, data, num_chains=CHAINS, seed=seed)
         chains, sweeps, grade = LongChains(kernel, data, num_chains=CHAINS, seed=seed), FIRST, "no"
         began = time.process_time()
         while grade != "well" and time.process_time() - began < SECONDS:

@@ -25,8 +25,8 @@ from reference import largest_rhat
 from rich.console import Console
 from torch import Tensor
 
+from pyroclust.analysis.chains import overdispersed_starts
 from pyroclust.analysis.picking import pick_guide
-from pyroclust.analysis.starts import starts_from_both_sides
 from pyroclust.infer.mcmc import FromDraws, ParallelTempering, PartitionKernel
 from pyroclust.infer.mcmc.long_chains import LongChains
 from pyroclust.infer.mcmc.named_kernels import named_kernel
@@ -81,7 +81,7 @@ def run(name: str, model: Any, data: Tensor, *, starts: Tensor) -> Run:
 
 def measured(name: str, model: Any, data: Tensor) -> dict[str, Any]:
     """Run the chains of one kernel."""
-    starts, _ = starts_from_both_sides(model, data, num_chains=2 * MANY, seed=0)
+    starts, _ = overdispersed_starts(model, data, num_chains=2 * MANY, seed=0)
     few = run(name, model, data, starts=starts.draws[:FEW])
     many = run(name, model, data, starts=starts.draws[MANY:])
     half = min(int((one.seconds > one.seconds[-1] / 2).sum()) for one in (few, many))
@@ -118,7 +118,7 @@ def main(kernel: Annotated[list[str] | None, typer.Option()] = None) -> None:
     """Run some or all kernels, and print and keep what comes out."""
     torch.set_num_threads(1)
     data = points_of(TABLE)
-    model = pick_guide(None, dim=data.shape[1], num_points=len(data), conditions={}).module.model
+    model = pick_guide(None, dim=data.shape[1], num_points=len(data), conditions={}).model
     for name in kernel or KERNELS:
         row = measured(name, model, data)
         Console(width=200).print(row)

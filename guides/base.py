@@ -73,6 +73,11 @@ class AmortizedGuide(PyroModule):
     def __init__(self, model: Any, *, conditions: Sequence[str] = ()) -> None:
         super().__init__(name=own_name(type(self)))
         self.model: Model = as_model(model)
+        if getattr(self.model, "weights", None) is not None:
+            raise ValueError(
+                "model has weights of rows, which guides do not count by, expected none: use MCMC, as "
+                "CollapsedGibbs or MergeSplit"
+            )
         self.conditions = checked_names(conditions)
         self.condition_values: dict[str, float | Tensor] = {}
         self.constraints: Constraints | None = getattr(self.model, "constraints", None)

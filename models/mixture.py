@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Self, cast
 
 import numpy as np
 import pyro
@@ -10,6 +10,7 @@ import torch
 from torch import Size, Tensor
 from torch.distributions import Distribution
 
+from pyroclust.arrays import checked_weights
 from pyroclust.constraints import Constraints, Pairs
 from pyroclust.distributions import (
     ClusteredData,
@@ -71,6 +72,7 @@ class Mixture:
             )
         self.prior, self.component, self.name = prior, component, name
         self.constraints: Constraints | None = None
+        self.weights: Tensor | None = None
         both = sorted(prior.hyperpriors.keys() & component.hyperpriors.keys())
         if both:
             raise ValueError(
@@ -191,6 +193,40 @@ class Mixture:
         new.constraints = constraints
         return new
 
+    def weighted(self, weights: Tensor | np.ndarray | Sequence[int] | None) -> Self:
+        r"""Return the model of one data set whose rows each stand for several equal ones.
+
+        .. math:: p(c, x) = V_M(K) \prod_k w(n_k) \int \prod_{i: c_i = k} F(x_i; \theta)^{w_i} G_0(d\theta),
+            \qquad n_k = \sum_{i: c_i = k} w_i, \quad M = \sum_i w_i
+
+        This is the model of the repeated table under must-links: copies of a row stay together, at the cost
+        of the distinct rows. As with constraints, the evidence is :math:`\log p(x, C)`, C the event that
+        copies are together.
+
+        Enumeration and the kernels that take constraints count weights, with constraints on the distinct rows
+        beside them; data cannot be simulated, and guides do not take them.
+
+        Args:
+            weights: ``(N,)`` whole numbers of at least 1; None for one each.
+
+        Raises:
+            ValueError: if they are other numbers (a row of weight 0 says nothing and is to be left out), or
+                the component is not conjugate.
+
+        Example:
+            >>> from pyroclust.models import gaussian2d
+            >>> model, once = gaussian2d(), torch.tensor([[0.0, 0.0], [3.0, 0.0]])
+            >>> repeated, known = once[[0, 0, 0, 1]], [(0, 1), (1, 2)]
+            >>> a = model.weighted([3, 1]).log_joint(once, torch.tensor([0, 1]))
+            >>> b = model.constrained(must_link=known).log_joint(repeated, torch.tensor([0, 0, 0, 1]))
+            >>> torch.isclose(a, b)
+            tensor(True)
+        """
+        ConjugateComponent.of(self.component, otherwise="clusters of others know no equal rows")
+        new = copy.copy(self)
+        new.weights = None if weights is None else torch.from_numpy(checked_weights("weights", weights))
+        return new
+
     def log_prob_constraints(self) -> Tensor:
         r"""Return the prior log-probability of the constraints in nats, 0 without any.
 
@@ -199,13 +235,20 @@ class Mixture:
         Exact, by enumeration of the allowed partitions of the points that something is known of.
 
         Raises:
-            ValueError: if there are too many of these, or a hyperparameter is random.
+            ValueError: if there are too many of these, a hyperparameter is random, or rows have weights.
         """
+        if self.weights is not None:
+            raise ValueError("model has weights of rows, expected none: copies of a row are not listed")
         if self.constraints is None:
             return torch.zeros(self.prior.batch_shape, dtype=torch.float64)
         return ConstrainedPartition(self.prior, self.constraints).log_normaliser
 
     def _partition(self, prior: PartitionPrior, num_points: int) -> PartitionDistribution:
+        if self.weights is not None:
+            raise ValueError(
+                "model has weights of rows, which belong to one data set, expected none: data cannot be "
+                "simulated with rows that stand for equal ones"
+            )
         if self.constraints is None:
             return prior.partition(num_points)
         if self.prior.hyperpriors:
@@ -216,13 +259,15 @@ class Mixture:
         return ConstrainedPartition(prior, self.constraints.over(num_points))
 
     def __eq__(self, other: object) -> bool:
-        """Two mixtures are the same if priors, families and constraints are, whatever their names."""
+        """Two mixtures are the same if priors, families, constraints and weights are, not their names."""
         if not isinstance(other, Mixture):
             return NotImplemented
         return (
             self.prior == other.prior
             and self.component == other.component
             and self.constraints == other.constraints
+            and (self.weights is None) == (other.weights is None)
+            and (self.weights is None or torch.equal(self.weights, cast(Tensor, other.weights)))
         )
 
     def __hash__(self) -> int:
@@ -232,6 +277,8 @@ class Mixture:
     def __repr__(self) -> str:
         """Write prior and family, and what is known."""
         known = "" if self.constraints is None else f", {self.constraints!r}"
+        if self.weights is not None:
+            known += f", {len(self.weights)} rows that stand for {int(self.weights.sum())}"
         return f"{type(self).__name__}({self.prior!r}, {self.component!r}{known})"
 
     def __call__(self, data: Tensor) -> Tensor:
@@ -267,12 +314,21 @@ class Mixture:
         check_num_points("assignments", assignments, data.shape[-2])
         batch = self._joint_batch(data, assignments)
         # The prior refuses labels that are not canonical.
-        log_prior = self.prior.log_prob(assignments)
-        likelihood = ClusteredData(self.component, assignments.long().expand(*batch, -1))
+        log_prior = self.prior.log_prob(assignments, weights=self._weights_of(data.shape[-2]))
+        labels = assignments.long().expand(*batch, -1)
+        likelihood = ClusteredData(self.component, labels, weights=self.weights)
         found = log_prior + likelihood.log_prob(data)
         if self.constraints is None:
             return found
         return torch.where(self.constraints.allows(assignments), found, -torch.inf)
+
+    def _weights_of(self, num_points: int) -> Tensor | None:
+        if self.weights is not None and len(self.weights) != num_points:
+            raise ValueError(
+                f"data has {num_points} points, and the model {len(self.weights)} weights of rows, expected "
+                "as many: they belong to one data set"
+            )
+        return self.weights
 
     def _joint_batch(self, data: Tensor, assignments: Tensor) -> Size:
         """Return the broadcast batch of data and assignments; hyperparameters have to broadcast with it."""

@@ -82,7 +82,7 @@ class PosteriorPredictive(TorchDistribution):
         self._mixture, self._data = model, data
         self._known = known = model.given(self._hyper)
         self._component = cast(ConjugateComponent, known.component)
-        counts, moments = block_moments(self._component, data, labels)
+        counts, moments = block_moments(self._component, data, labels, weights=model.weights)
         self._counts = torch.nn.functional.pad(counts, (0, 1))
         self._moments = torch.nn.functional.pad(moments, (0, 0, 0, 1))
         self._packed = self._component.predictive_parameters(self._counts, self._moments)
@@ -168,7 +168,7 @@ class PosteriorPredictive(TorchDistribution):
         """
         points = self._checked(points)
         partition = as_partitions("partition", partition, num_points=self._labels.shape[-1])
-        shares = shares_of_clusters(self._labels, self._counts, partition)
+        shares = shares_of_clusters(self._labels, self._counts, partition, weights=self._mixture.weights)
         width = int(shares.shape[-1])
 
         def probs(some: Tensor) -> Tensor:
@@ -183,7 +183,7 @@ class PosteriorPredictive(TorchDistribution):
         .. math:: \log \frac{1}{S} \sum_s p(x_i \mid x_{-i}, c^{(s)}_{-i})
 
         What :meth:`log_prob` says of new points like the data; a little more, as the partitions were drawn
-        with the point. Cost O(S K D) a point.
+        with the point. Rows with weights are left out with all their copies. Cost O(S K D) a point.
 
         Shape:
             rows: places of points, ``(M,)`` int64; hidden: ``(D,)`` of bool; output: ``(M,)`` float64, in
@@ -193,16 +193,23 @@ class PosteriorPredictive(TorchDistribution):
             rows: which points.
             hidden: columns that the density is not of, as of a point where they are missing.
         """
-        block = max(1, _MAX_ENTRIES // self._packed.numel())
-        return torch.cat([self._left_out(some, hidden) for some in rows.split(block)])
+        block, weights = max(1, _MAX_ENTRIES // self._packed.numel()), self._mixture.weights
+        each = torch.ones_like(rows) if weights is None else weights[rows]
+        found = torch.empty(len(rows), dtype=torch.float64)
+        for weight in each.unique().tolist():
+            places = (each == weight).nonzero().squeeze(-1)
+            alike = [self._left_out(some, weight, hidden) for some in rows[places].split(block)]
+            found[places] = torch.cat(alike)
+        return found
 
-    def _left_out(self, rows: Tensor, hidden: Tensor | None) -> Tensor:
+    def _left_out(self, rows: Tensor, weight: int, hidden: Tensor | None) -> Tensor:
         draws, points = torch.arange(len(self._labels)), self._data[rows].double()
         own = self._labels[:, rows].T.unsqueeze(-1)  # (M, S, 1)
         counts = self._counts.expand(len(rows), *self._counts.shape)
-        counts = counts.scatter_add(-1, own, torch.full_like(own, -1, dtype=counts.dtype))
+        counts = counts.scatter_add(-1, own, torch.full_like(own, -weight, dtype=counts.dtype))
         left = counts.gather(-1, own)
-        moments = self._moments[draws, own.squeeze(-1)] - self._component.moments(points).unsqueeze(1)
+        taken = weight * self._component.moments(points).unsqueeze(1)
+        moments = self._moments[draws, own.squeeze(-1)] - taken
         packed = self._component.predictive_parameters(left, moments.unsqueeze(-2))
         points = (points if hidden is None else points.masked_fill(hidden, torch.nan))[:, None, None]
         density = self._component.log_predictive(points, self._packed)
@@ -258,13 +265,16 @@ class PosteriorPredictive(TorchDistribution):
         return density + self.log_weights
 
 
-def shares_of_clusters(labels: Tensor, counts: Tensor, partition: Tensor) -> Tensor:
+def shares_of_clusters(
+    labels: Tensor, counts: Tensor, partition: Tensor, *, weights: Tensor | None = None
+) -> Tensor:
     """Return the shares of the clusters of draws in those of a partition; what is no cluster is the new one.
 
     Args:
         labels: draws.
         counts: points of their clusters, 0 where there is none.
         partition: canonical labels.
+        weights: how many points each stands for, as in ``counts``.
 
     Shape:
         labels: ``(S, N)``; counts: ``(S, K + 1)``; partition: ``(N,)``; output: ``(S, K + 1, J + 1)``.
@@ -278,7 +288,8 @@ def shares_of_clusters(labels: Tensor, counts: Tensor, partition: Tensor) -> Ten
     width = int(clusters) + 1
     place = labels * width + partition
     both = place.new_zeros(draws, slots * width, dtype=torch.float64)
-    both.scatter_add_(1, place, torch.ones_like(place, dtype=torch.float64))
+    each = torch.ones_like(place) if weights is None else weights.expand_as(place)
+    both.scatter_add_(1, place, each.double())
     shares = both.view(draws, slots, width) / counts.clamp(min=1).unsqueeze(-1)
     shares[..., -1] = (counts == 0).double()
     return shares
@@ -390,7 +401,8 @@ class Replicated:
                 prior = self.model.prior.sampled().partition(self.data.shape[-2])
             component = cast(ConjugateComponent, self.model.component.sampled())
             labels = pyro.sample("assignments", prior)
-            draws = component.sample_parameters(*block_moments(component, self.data, labels))
+            counts, moments = block_moments(component, self.data, labels, weights=self.model.weights)
+            draws = component.sample_parameters(counts, moments)
             parameters = {name: one.to(self.data.dtype) for name, one in draws.items()}
             law = component.likelihood(parameters_of_points(parameters, labels))
             return pyro.sample("replicated", law.to_event(1))

@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from pyroclust.analysis.compare import cluster as cluster
     from pyroclust.analysis.compare import compare as compare
     from pyroclust.analysis.diagnose import diagnose as diagnose
-    from pyroclust.analysis.filling import missing_cells as missing_cells
     from pyroclust.analysis.forest import forest as forest
+    from pyroclust.analysis.predicting import missing_cells as missing_cells
     from pyroclust.analysis.predicting import predict as predict
     from pyroclust.analysis.updating import update as update
     from pyroclust.calibration import calibrate as calibrate
@@ -117,7 +117,7 @@ _HOMES = {
     "from_pyro": "pyroclust.io.pyro_results",
     "list_guides": "pyroclust.saving.cards",
     "load_guide": "pyroclust.saving.guides",
-    "missing_cells": "pyroclust.analysis.filling",
+    "missing_cells": "pyroclust.analysis.predicting",
     "predict": "pyroclust.analysis.predicting",
     "read_draws": "pyroclust.io",
     "read_table": "pyroclust.data",

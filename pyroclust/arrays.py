@@ -1,6 +1,7 @@
 """Numbers from outside as arrays: nothing that is masked, missing or no number passes for one."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 __all__ = [
     "as_finite",
     "as_numbers",
+    "checked_weights",
     "on_host",
     "plain",
     "refuse_masked",
@@ -108,6 +110,45 @@ def whole_numbers(name: str, values: Any) -> np.ndarray:
     found = as_finite(name, values)
     if (np.abs(found) >= _EXACT).any() or (found != found.round()).any():
         raise ValueError(f"{name} has numbers that are not whole or not below 2**53, expected counts")
+    return found.astype(np.int64)
+
+
+# What clusters cache is tabulated up to the largest size that one may have.
+_MOST_ROWS = 1_000_000
+
+
+def checked_weights(
+    name: str, values: Any, *, num_rows: int | None = None, row_names: Sequence[str] | None = None
+) -> np.ndarray:
+    """Return how many equal rows each row of a data set stands for, ``(N,)`` int64.
+
+    Args:
+        name: of the argument, for errors.
+        values: the weights.
+        num_rows: N, where it is known.
+        row_names: what errors call the rows; they count from 0 by default.
+
+    Raises:
+        ValueError: if they are no whole numbers of at least 1, not one a row, or sum to more than a million.
+
+    Example:
+        >>> checked_weights("weights", [2, 1, 0])
+        Traceback (most recent call last):
+        ValueError: weights has 0 for row 2, expected whole numbers of at least 1: leave rows of weight...
+    """
+    found = as_numbers(name, values)
+    if found.ndim != 1 or not len(found) or num_rows not in (None, len(found)):
+        rows = "N" if num_rows is None else num_rows
+        raise ValueError(f"{name} has shape {found.shape}, expected ({rows},) whole numbers of at least 1")
+    wrong = np.flatnonzero(~(found >= 1) | (found != np.round(found)))
+    if len(wrong):
+        value, row = found[wrong[0]], int(wrong[0])
+        told = "no number" if np.isnan(value) else f"{value:g}"
+        advice = ": leave rows of weight zero out" if value == 0 else ", how often each row counts"
+        where = row if row_names is None else row_names[row]
+        raise ValueError(f"{name} has {told} for row {where}, expected whole numbers of at least 1{advice}")
+    if found.sum() > _MOST_ROWS:
+        raise ValueError(f"{name} sum to {found.sum():g}, expected at most {_MOST_ROWS:,}")
     return found.astype(np.int64)
 
 

@@ -120,6 +120,11 @@ class CollapsedModel(Model, JointModel, Protocol):
         """What is known of the partition; None for nothing."""
         ...
 
+    @property
+    def weights(self) -> Tensor | None:
+        """How many rows each row of the data stands for, ``(N,)`` int64; None for one each."""
+        ...
+
 
 class CompanionProgram(Protocol):
     """A mixture with explicit parameters and labels to enumerate, as :class:`pyroclust.models.Companion`."""

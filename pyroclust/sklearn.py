@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -17,14 +17,14 @@ from pyroclust.diagnostics import Verdict, co_assignment
 __all__ = ["PartitionPosterior"]
 
 
-class PartitionPosterior(ClusterMixin, BaseEstimator):
+class PartitionPosterior(TransformerMixin, ClusterMixin, BaseEstimator):
     r"""Cluster rows by the posterior of their partition: ``labels_`` is a summary, ``draws_`` the answer.
 
     :meth:`fit` does what :func:`pyroclust.cluster` does: chains of MCMC, which go on until they have
     converged, beside a guide where one is named. No number of clusters is asked for; the posterior of it is
     ``num_clusters_``. Labels are the point estimate with the least expected variation of information, and say
     nothing of how sure they are: look at ``verdict_`` first, and at ``co_assignment_`` or ``probabilities_``
-    for single rows.
+    for single rows. As a transformer it gives the probabilities of the clusters.
 
     Args:
         family: of the clusters: ``"niw"``, ``"nig"`` or ``"student-t"``; see
@@ -89,22 +89,26 @@ class PartitionPosterior(ClusterMixin, BaseEstimator):
         self.mcmc_draws, self.warmup = mcmc_draws, warmup
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: object = None) -> Self:
+    def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Draw from the posterior of the partition of the rows.
 
         Args:
             X: ``(N, D)`` numbers, at least two rows; or a data frame, as it is: of numbers, counts, answers
                 and categories. Cells may be missing.
             y: not used.
+            sample_weight: ``(N,)`` whole numbers of at least 1, how many equal rows each row stands for; they
+                stay together, unlike rows that are repeated in ``X``.
 
         Raises:
             ValueError: if the rows cannot be clustered, or an argument cannot be used.
         """
+        X = _in_pandas(X)
         frame = self._checked(X, reset=True)
         self.result_ = cluster(
             frame,
             kinds=self._kinds_of(frame, X),
             guide=self.guide,
+            weight=sample_weight,
             family=self.family,
             prior=self.prior,
             concentration=self.concentration,
@@ -114,7 +118,7 @@ class PartitionPosterior(ClusterMixin, BaseEstimator):
             num_chains=self.num_chains,
             mcmc_draws=self.mcmc_draws,
             warmup=self.warmup,
-            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            seed=_seed_of(self.random_state),
         )
         estimate = self.result_.reference.summary.estimate
         if estimate is None:
@@ -149,6 +153,14 @@ class PartitionPosterior(ClusterMixin, BaseEstimator):
         assert member is not None
         return member
 
+    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
+        """Return the most probable cluster of new rows, numbered as in ``labels_``; J for a new one.
+
+        Args:
+            X: ``(M, D)``.
+        """
+        return self.predict_proba(X).argmax(-1)
+
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return how probable it is that new rows are in each cluster, and last in a new one.
 
@@ -170,9 +182,36 @@ class PartitionPosterior(ClusterMixin, BaseEstimator):
         new = self._new(X)
         return predict(self.result_, new).log_density
 
+    def score(self, X: ArrayLike, y: object = None) -> float:
+        """Return the mean log predictive density of new rows in nats, which searches may compare.
+
+        Args:
+            X: ``(M, D)``.
+            y: not used.
+        """
+        return float(self.score_samples(X).mean())
+
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return :meth:`predict_proba` of rows.
+
+        Args:
+            X: ``(M, D)``.
+        """
+        return self.predict_proba(X)
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Return the names of the columns of :meth:`transform`.
+
+        Args:
+            input_features: not used.
+        """
+        check_is_fitted(self)
+        names = [f"cluster{one}" for one in range(self.labels_.max() + 1)]
+        return np.array([*names, "new"], dtype=object)
+
     def _new(self, X: ArrayLike) -> pd.DataFrame:
         check_is_fitted(self)
-        return self._checked(X, reset=False)
+        return self._checked(_in_pandas(X), reset=False)
 
     def _checked(self, X: ArrayLike, *, reset: bool) -> pd.DataFrame:
         """Return a data frame as it is, and other rows as one of numbers."""
@@ -203,3 +242,15 @@ class PartitionPosterior(ClusterMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = tags.input_tags.string = True
         return tags
+
+
+def _seed_of(random_state: Any) -> int:
+    """Draw a seed from a generator of numpy, new or old, or take one from an integer or None."""
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31 - 1))
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _in_pandas(X: Any) -> Any:
+    """Return a data frame of polars or pyarrow as one of pandas, and all else as it is."""
+    return X.to_pandas() if hasattr(X, "to_pandas") and hasattr(X, "columns") else X

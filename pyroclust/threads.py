@@ -1,10 +1,10 @@
-"""How many threads compiled loops may use, and torch."""
+"""How many threads compiled loops may use, and torch; in which precision torch works."""
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["check_threads", "num_threads", "one_torch_thread"]
+__all__ = ["check_threads", "num_threads", "one_torch_thread", "single_precision"]
 
 _VARIABLE = "NUMBA_NUM_THREADS"
 
@@ -68,3 +68,25 @@ def one_torch_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+@contextmanager
+def single_precision() -> Iterator[None]:
+    """Let single precision be what torch makes within the block, whatever the caller has set.
+
+    Models and weights of guides are in single precision where nothing else is said.
+
+    Example:
+        >>> import torch
+        >>> with single_precision():
+        ...     torch.get_default_dtype()
+        torch.float32
+    """
+    import torch
+
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)

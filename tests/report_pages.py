@@ -213,7 +213,7 @@ def forest_case() -> Analysis:
     assert data is not None
     frame = pd.DataFrame(data.values, columns=[HOSTILE, LONG])
     found = forest(frame, num_clusters=3, must_link=[(0, 1)], cannot_link=[(2, 3)], num_draws=100)
-    asked = Work(analysis=found, settings=Settings(also=frozenset({"baselines"})))
+    asked = Work(analysis=found, settings=Settings(also=["baselines"]))
     run_steps(asked, DRAWS_STEPS, of_the_answer=True)
     return found
 

@@ -13,11 +13,10 @@ import torch
 from scipy.special import logsumexp, softmax
 
 from pyroclust.analysis.drawing import DRAWING_STEPS, agree_refined
-from pyroclust.analysis.finishing import finished
 from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.running import judged
-from pyroclust.analysis.steps import Settings, Step, Work, run_steps
+from pyroclust.analysis.steps import Settings, Step, Work, complete
 from pyroclust.calibration.result import LocalCalibration
 from pyroclust.calibration.training_world import TrainingWorld
 from pyroclust.data.standardise import Standardised
@@ -68,7 +67,7 @@ def analysis_of(
     """Return an analysis that has its draws, and took no step yet."""
     return Analysis(
         command="compare",
-        repeat=Repeat("pyroclust compare synthetic", {}, 0),
+        repeat=Repeat(name="compare", sources=("synthetic",)),
         data=data,
         model=ModelRecord(model, has_likelihood=has_likelihood),
         guide=guide,
@@ -203,17 +202,13 @@ def filled(
     model = SimpleNamespace(
         name=found.model.name, has_likelihood=found.model.has_likelihood, is_conjugate=False
     )
-    settings = Settings(seed=found.seed, tolerance=found.tolerance, also=frozenset(also))
+    settings = Settings(also=also)
     given = {"world": world, "refining": refining, "calibration": calibration, "evidences": evidences}
-    given["typed"] = (found.name, {})
     work = Work(
         analysis=found,
         settings=settings,
         model=model,
-        picked=None if world is None else SimpleNamespace(),
+        guide=None if world is None else SimpleNamespace(),
         kept={"why_no_mcmc": why_no_mcmc} | {name: one for name, one in given.items() if one is not None},
     )
-    run_steps(work, STEPS, of_the_answer=False)
-    judged(work)
-    run_steps(work, STEPS, of_the_answer=True)
-    return finished(found, lambda stage: None)
+    return complete(work, STEPS, judged)

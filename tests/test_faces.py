@@ -30,8 +30,8 @@ FACES = (
 # Benchmarks time parts of the library that users do not call, and the gallery shows pictures of such parts.
 INSIDE = {
     "benchmarks": {
+        "pyroclust.analysis.chains",
         "pyroclust.analysis.picking",
-        "pyroclust.analysis.starts",
         "pyroclust.calibration.accuracy",
         "pyroclust.calibration.checking",
         "pyroclust.calibration.real_tables",

@@ -4,13 +4,14 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from pyroclust.analysis.populations import can_be_tempered, draw_populations, seconds_of_populations
-from pyroclust.analysis.starts import starts_from_both_sides
+from pyroclust.analysis.steps import Settings
 from pyroclust.diagnostics import Convergence, LogEvidence, max_rhat
 from pyroclust.diagnostics.chains.convergence import can_converge_well, have_converged_well, min_ess
 from pyroclust.diagnostics.chains.functionals import functional_name
@@ -18,14 +19,19 @@ from pyroclust.diagnostics.chains.partition_convergence import convergence_with_
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT
 from pyroclust.diagnostics.verdicts.findings import convergence_findings
 from pyroclust.diagnostics.verdicts.verdict import all_passed
+from pyroclust.guides.exact_filter import exact_filter
+from pyroclust.infer.mcmc import CollapsedModel, FromDraws, Overdispersed
+from pyroclust.infer.mcmc.coarse_starts import coarse_starts
 from pyroclust.infer.mcmc.defaults import default_kernel_name
 from pyroclust.infer.mcmc.long_chains import LongChains
 from pyroclust.infer.mcmc.named_kernels import kernel_names, named_kernel
+from pyroclust.infer.refining.proposals import posterior_of
 from pyroclust.large_tables import chain_seconds, populations_may_take
-from pyroclust.partitions import Draws
+from pyroclust.partitions import Draws, canonical
+from pyroclust.random_state import own_random_numbers, seed_from_torch
 from pyroclust.text import duration, listed
 
-__all__ = ["ChainsOfModel", "draw_mcmc"]
+__all__ = ["ChainsOfModel", "draw_mcmc", "overdispersed_starts"]
 
 # Sweeps between two draws where the length is fixed; where chains go on, they begin with every second.
 _SWEEPS_A_DRAW, _FIRST_EVERY = 10, 2
@@ -41,22 +47,12 @@ _THOROUGH, _ROUGHLY = 24, 5
 
 @dataclass(frozen=True)
 class ChainsOfModel:
-    """Draws of chains, and what to say of them.
-
-    Attributes:
-        draws: with the name of the kernel; their seconds include the warm-up.
-        notes: sentences for the reader.
-        converged: whether every functional has a good R-hat and enough effective draws.
-        evidences: estimates of log p(data) that came with the draws.
-        sweep_seconds: processor seconds of one sweep of one chain.
-        more_seconds: processor seconds that ``thorough`` may take beyond these; 0 where chains have
-            converged.
-    """
+    """Draws of chains, sentences on them, and the estimates of log p(data) that came with them."""
 
     draws: Draws
     notes: tuple[str, ...]
-    converged: bool
     evidences: tuple[LogEvidence, ...] = ()
+    # Processor seconds of a sweep of one chain, and what ``thorough`` may take where they have not converged.
     sweep_seconds: float = math.nan
     more_seconds: float = 0.0
 
@@ -64,41 +60,32 @@ class ChainsOfModel:
 def draw_mcmc(
     model: Any,
     data: Tensor,
+    settings: Settings,
     *,
-    num_draws: int,
-    num_chains: int,
     seed: int,
-    kernel: str | None = None,
-    warmup: int | None = None,
-    is_thorough: bool = False,
     tell: Callable[[str], None] = lambda stage: None,
 ) -> ChainsOfModel:
-    """Run chains from starts with few clusters and with many, and keep ``num_draws`` of each.
+    """Run chains from overdispersed starts, and keep ``mcmc_draws`` of each.
 
-    Where both sides meet, R-hat vouches for more than chains from one side: see
-    :func:`~pyroclust.analysis.starts.starts_from_both_sides`. The sweeps that found the starts count as
-    warm-up.
-
-    With ``warmup=None`` the first round drops a quarter of ``num_draws`` and keeps one draw in two sweeps.
+    Without ``warmup`` the first round drops a quarter of ``mcmc_draws`` and keeps one draw in two sweeps.
     While a functional or the log joint has not converged, a round twice as long follows, and the one before
-    becomes warm-up, until a round would take chains beyond their processor seconds
-    (:func:`~pyroclust.large_tables.chain_seconds`). Chains that keep fewer draws in all than are wanted
-    effective ones cannot be judged: they keep one draw in ten sweeps of one round. Ctrl-C ends with the
-    last whole round.
+    becomes warm-up, until a round would take chains beyond their processor seconds. Chains that keep fewer
+    draws in all than are wanted effective ones cannot be judged: they keep one draw in ten sweeps of one
+    round. Ctrl-C ends with the last whole round.
 
-    Where chains of the default kernel have not even roughly converged, and time is no object, as many
-    tempered populations are drawn, if that takes ten minutes or less, and returned where their R-hat is
-    smaller and no chain has on average a higher log joint than the best of them: see
-    :func:`~pyroclust.infer.tempered_populations`.
+    Where time is no object and chains of the default kernel have not even roughly converged, tempered
+    populations take their place, if that takes ten minutes or less, their R-hat is smaller, and no chain has
+    on average a higher log joint than the best of them.
     """
-    name = default_kernel_name(model) if kernel is None else kernel
+    name = default_kernel_name(model) if settings.kernel is None else settings.kernel
+    num_draws, num_chains, warmup = settings.mcmc_draws, settings.num_chains, settings.warmup
     moves = named_kernel(name, model)
-    moves.init, to_start = starts_from_both_sides(model, data, num_chains=num_chains, seed=seed)
+    moves.init, to_start = overdispersed_starts(model, data, num_chains=num_chains, seed=seed)
     chains = LongChains(moves, data, num_chains=num_chains, seed=seed)
     goes_on = warmup is None and can_converge_well(num_draws * num_chains)
     every = _FIRST_EVERY if goes_on else _SWEEPS_A_DRAW
     usual = chain_seconds(len(data), data.shape[-1])
-    budget, used = usual * (_THOROUGH if is_thorough else 1), 0.0
+    budget, used = usual * (_THOROUGH if settings.thorough else 1), 0.0
 
     def further(**length: int) -> Draws:
         nonlocal used
@@ -115,7 +102,7 @@ def draw_mcmc(
         every *= 2
         sweeps = num_draws * every
         expected = used * sweeps / chains.sweeps
-        times = _ROUGHLY if is_thorough and _is_usable(rows) else 1
+        times = _ROUGHLY if settings.thorough and _is_usable(rows) else 1
         if not chains.may_take(sweeps, times=times) or used + expected > times * budget:
             break
         tell(f"no convergence after {chains.sweeps:,} sweeps a chain, running {sweeps:,} more")
@@ -135,13 +122,49 @@ def draw_mcmc(
         seconds=to_start + chains.seconds,
         seconds_warmup=to_start + chains.seconds - last,
     )
-    converged = have_converged_well(rows)
-    more = 0.0 if converged or is_thorough else usual * _THOROUGH - used
-    notes = _notes(draws, rows, model=model, sweeps=chains.sweeps, converged=converged)
-    found = ChainsOfModel(draws, notes, converged, (), used / (chains.sweeps * num_chains), more)
-    if not (goes_on and is_thorough and kernel is None) or _is_usable(rows) or not can_be_tempered(model):
+    found = ChainsOfModel(
+        draws,
+        _notes(draws, rows, model=model, sweeps=chains.sweeps),
+        sweep_seconds=used / (chains.sweeps * num_chains),
+        more_seconds=0.0 if have_converged_well(rows) or settings.thorough else usual * _THOROUGH - used,
+    )
+    tempers = goes_on and settings.thorough and settings.kernel is None and can_be_tempered(model)
+    if not tempers or _is_usable(rows):
         return found
     return _or_populations(found, rows, model, data, seed=seed, tell=tell)
+
+
+def overdispersed_starts(
+    model: CollapsedModel, data: Tensor, *, num_chains: int, seed: int
+) -> tuple[FromDraws, float]:
+    """Return starts with few clusters for one half of the chains, with many for the other, and the seconds.
+
+    The other half comes from the exact filter, where there is one. This opens a cluster for a point that fits
+    none so far and never takes it back: in many dimensions it ends with several times as many clusters as
+    chains from the first half have, and chains of every kernel may keep them. Agreement of chains from one
+    side alone says nothing of the other; where both do not meet, R-hat sees it.
+    """
+    num_many = num_chains // 2
+    few, seconds = coarse_starts(model, data, num_chains=num_chains - num_many, seed=seed)
+    began = time.perf_counter()
+    # The chains must not repeat these random numbers.
+    with own_random_numbers(seed, num_chains), torch.no_grad():
+        many = _with_many_clusters(model, data, num_many)
+    return FromDraws(torch.cat([few.draws, many])), seconds + time.perf_counter() - began
+
+
+def _with_many_clusters(model: CollapsedModel, data: Tensor, number: int) -> Tensor:
+    if number == 0:
+        return torch.empty(0, len(data), dtype=torch.int64)
+    if not model.is_conjugate:
+        generator = np.random.default_rng(seed_from_torch())
+        return canonical(torch.from_numpy(Overdispersed()(len(data), number, generator=generator)))
+    if model.weights is not None:
+        model = cast(Any, model).weighted(None)
+    random = model.hyperpriors.keys() - model.prior.integrated_names
+    known = model.given({name: model.hyperpriors[name].sample() for name in sorted(random)})
+    found: Tensor = posterior_of(exact_filter(known), data).sample_and_log_prob((number,))[0]
+    return found
 
 
 def _or_populations(
@@ -157,34 +180,28 @@ def _or_populations(
     num_chains, num_draws = found.draws.assignments.shape[:2]
     expected = seconds_of_populations(num_chains, found.sweep_seconds)
     if not populations_may_take(expected):
-        return replace(found, notes=(*found.notes, _too_long(expected)))
+        note = (
+            "Tempered populations may meet where chains do not; here they would take about "
+            f"{duration(expected)}: see pyroclust.infer.tempered_populations."
+        )
+        return replace(found, notes=(*found.notes, note))
     tell(f"no convergence, drawing tempered populations, about {duration(expected)}")
-    other = draw_populations(model, data, num_draws=num_draws, num_populations=num_chains, seed=seed)
-    by_chains, log_joint = (np.asarray(one.draws.log_joint) for one in (found, other))
-    theirs = _rows(other.draws, model)
+    draws, evidence, about = draw_populations(
+        model, data, num_draws=num_draws, num_populations=num_chains, seed=seed
+    )
+    by_chains, log_joint = np.asarray(found.draws.log_joint), np.asarray(draws.log_joint)
     missed = by_chains.mean(1).max() > log_joint.max()
-    if missed or max_rhat(theirs) >= max_rhat(rows):
-        said = other.said(_MISSED if missed else _FARTHER)
-        return replace(found, notes=(*found.notes, said), evidences=() if missed else (other.evidence,))
+    if missed or max_rhat(_rows(draws, model)) >= max_rhat(rows):
+        note = f"{about}, and they {_MISSED if missed else _FARTHER}."
+        return replace(found, notes=(*found.notes, note), evidences=() if missed else (evidence,))
     return replace(
-        found,
-        draws=other.draws,
-        notes=(*found.notes, other.said(_NEARER)),
-        converged=have_converged_well(theirs),
-        evidences=(other.evidence,),
+        found, draws=draws, notes=(*found.notes, f"{about}, and they {_NEARER}."), evidences=(evidence,)
     )
 
 
 def _is_usable(rows: tuple[Convergence, ...]) -> bool:
     """Return whether a verdict would take the chains for converged, roughly or well."""
     return all_passed(convergence_findings("MCMC", max_rhat=max_rhat(rows), min_ess=min_ess(rows)))
-
-
-def _too_long(seconds: float) -> str:
-    return (
-        "Tempered populations may meet where chains do not; here they would take about "
-        f"{duration(seconds)}: see pyroclust.infer.tempered_populations."
-    )
 
 
 def _rows(draws: Draws, model: Any) -> tuple[Convergence, ...]:
@@ -194,40 +211,28 @@ def _rows(draws: Draws, model: Any) -> tuple[Convergence, ...]:
     return convergence_with_log_joint(draws.assignments, draws.log_joint, name=name)
 
 
-def _notes(
-    draws: Draws, rows: tuple[Convergence, ...], *, model: Any, sweeps: int, converged: bool
-) -> tuple[str, ...]:
+def _notes(draws: Draws, rows: tuple[Convergence, ...], *, model: Any, sweeps: int) -> tuple[str, ...]:
     chains, kept, _ = draws.assignments.shape
-    told = (
-        f"MCMC: {chains} chains of {draws.name}, {sweeps:,} sweeps each from starts with few clusters and "
-        f"with many, in {draws.seconds:.3g} seconds, {draws.seconds_warmup:.3g} of them for warm-up.",
+    length = (
+        f"MCMC: {chains} chain{'s' * (chains != 1)} of {draws.name}, {sweeps:,} sweeps each from starts with "
+        f"few clusters and with many, in {draws.seconds:.3g} seconds, {draws.seconds_warmup:.3g} of them for "
+        "warm-up."
     )
-    if converged:
-        return told
+    if have_converged_well(rows):
+        return (length,)
     stuck = [row for row in rows if not have_converged_well((row,))]
-    worst = max(stuck, key=_badness)
-    others = _other_kernels(model, draws.name)
+    worst = max(stuck, key=lambda row: np.inf if np.isnan(row.rhat) else row.rhat)
+    # Families that are not conjugate have one kernel.
+    others = [name for name in kernel_names() if model.is_conjugate and name != draws.name]
+    kernels = f"another --kernel ({listed(others, len(others))}), " if others else ""
     longer = _LONGER * sweeps
     seconds = draws.seconds * (longer + _SWEEPS_A_DRAW * kept) / sweeps
-    clusters = np.sort(draws.num_clusters.mean(-1))
-    counts = listed((f"{one:.1f}" for one in clusters), chains)
+    counts = listed((f"{one:.1f}" for one in np.sort(draws.num_clusters.mean(-1))), chains)
     return (
-        *told,
+        length,
         f"MCMC has not converged well after {sweeps:,} sweeps a chain: {functional_name(worst.name)} has "
         f"R-hat {worst.rhat:.3g} and {worst.ess_bulk:.0f} effective draws, where R-hat of at most "
         f"{GOOD_RHAT:g} and {GOOD_ESS:.0f} draws are wanted. The chains have {counts} clusters on "
-        f"average. Take --thorough, --warmup {longer} (about {duration(seconds)}), more --chains, {others}or "
-        "refined draws.",
+        f"average. Take --thorough, --warmup {longer} (about {duration(seconds)}), more --chains, {kernels}"
+        "or refined draws.",
     )
-
-
-def _other_kernels(model: Any, kernel: str) -> str:
-    """Name the kernels that can be taken instead; families that are not conjugate have one."""
-    if not model.is_conjugate:
-        return ""
-    others = [name for name in kernel_names() if name != kernel]
-    return f"another --kernel ({listed(others, len(others))}), "
-
-
-def _badness(row: Convergence) -> float:
-    return np.inf if np.isnan(row.rhat) else row.rhat

@@ -3,30 +3,40 @@
 Arguments and table are checked here, before torch and Pyro are loaded.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from inspect import signature
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from pyroclust.arrays import checked_weights
 from pyroclust.counts import check_count, check_seed
 from pyroclust.data.datasets import Source, read_table
-from pyroclust.data.pairs import PairsLike, read_pairs
-from pyroclust.data.standardise import principal_components, standardise, unscaled
+from pyroclust.data.pairs import PairsLike
+from pyroclust.data.standardise import Standardised, principal_components, standardise, unscaled
+from pyroclust.errors import unknown_name
 from pyroclust.large_tables import draws_of
 from pyroclust.memory import check_memory
 from pyroclust.saving.cards import NO_GUIDE, find_guide, read_card
 
 if TYPE_CHECKING:
     import torch
+    from numpy.typing import ArrayLike
 
     from pyroclust.data.tables import Table
     from pyroclust.results.analysis import Analysis
 
-__all__ = ["cluster", "compare", "how_to_read"]
+__all__ = ["cluster", "compare", "options_given", "scaled"]
 
 # Columns are independent in this family, and cells may be missing.
 _INDEPENDENT = "nig"
 # Labels as drawn, canonical, and as chains of draws.
 _BYTES_A_LABEL = 3 * 8
+_OF_COMPARE_ALONE = ("conditions", "within", "between", "kernel", "refine", "tolerance")
+_OF_TEXT_FILES = {"delimiter", "decimal", "header"}
+# What every command has, and nobody needs to know who repeats one.
+_NOT_REPEATED = ("out", "overwrite", "seed", "progress")
 
 
 def cluster(
@@ -34,43 +44,32 @@ def cluster(
     *,
     guide: "str | PathLike[str] | torch.nn.Module | None" = None,
     num_clusters: int | None = None,
-    family: str | None = None,
-    prior: str | None = None,
-    concentration: float | None = None,
-    expected_clusters: float | None = None,
-    columns: Sequence[str] | None = None,
-    kinds: Mapping[str, str] | None = None,
-    label: str | None = None,
-    pca: int | None = None,
-    raw: bool = False,
-    image_size: int | None = None,
-    edges: bool = False,
-    must_link: PairsLike | None = None,
-    cannot_link: PairsLike | None = None,
-    partial_labels: str | None = None,
-    num_draws: int | None = None,
-    num_chains: int = 4,
-    mcmc_draws: int | None = None,
-    warmup: int | None = None,
-    also: Sequence[str] = (),
-    thorough: bool = False,
-    out: str | PathLike[str] | None = None,
-    overwrite: bool = False,
-    seed: int = 0,
-    progress: Callable[[str], None] | None = None,
-    **reading: Any,
+    **options: Any,
 ) -> "Analysis":
     """Say how many clusters a table has, which rows are in which, and how sure that is.
 
-    Chains of MCMC draw partitions from the posterior of a mixture model until they have converged, as
-    :func:`compare` says; no guide is used unless one is named.
+    Chains of MCMC draw partitions from the posterior of a mixture model until they have converged: while
+    R-hat of a functional is above 1.01, or it has fewer than 400 effective draws, they run twice as far, for
+    ten processor seconds, more above 1,000 rows. This is :func:`compare` without a guide, unless one is
+    named.
 
-    Arguments are those of :func:`compare`, but ``guide``, which is none by default, and ``num_clusters``,
-    which is
-    refused: a mixture finds the number, and :func:`pyroclust.forest` takes it.
+    Args:
+        source: built-in name, file, folder of images, data frame, array, tensor or table; see
+            :func:`~pyroclust.data.datasets.read_table`.
+        guide: name on the shelf, folder, or a guide, whose draws are set beside the chains; none by default.
+        num_clusters: refused, as a mixture finds the number, and :func:`pyroclust.forest` takes it.
+        **options: those of :func:`compare`, which says more of each. The table is read by ``columns``,
+            ``leave_out``, ``kinds``, ``missing``, ``aggregate``, ``transpose``, ``label``, ``pca``, ``raw``, ``image_size``, ``edges``, ``delimiter``, ``decimal`` and
+            ``header``; constraints on its rows are ``must_link``, ``cannot_link`` and ``partial_labels``, and
+            ``weight`` says how often each counts; the model is chosen by ``family``, ``prior``,
+            ``concentration`` and ``expected_clusters``. How much is drawn and asked say ``num_chains``,
+            ``mcmc_draws``, ``warmup``, ``num_draws`` (of a guide), ``also``, ``thorough`` and ``seed``; the
+            files of the result go to the folder ``out``, with ``overwrite`` also over those of another run;
+            ``progress`` is called with each stage.
 
     Raises:
         ValueError: if the data or an argument cannot be used; the sentence says what to do.
+        TypeError: if an option is unknown, or one of :func:`compare` alone.
 
     Example:
         >>> cluster("galaxies", mcmc_draws=100, num_chains=2, warmup=100).in_words.interval[0] >= 2
@@ -82,36 +81,9 @@ def cluster(
             "expected_clusters (--expected-clusters) for what you expect, or forest (pyroclust forest) for "
             "spanning forests of so many trees"
         )
-    return _analyse(
-        "cluster",
-        source,
-        guide=NO_GUIDE if guide is None else guide,
-        family=family,
-        prior=prior,
-        concentration=concentration,
-        expected_clusters=expected_clusters,
-        columns=columns,
-        kinds=kinds,
-        label=label,
-        pca=pca,
-        raw=raw,
-        image_size=image_size,
-        edges=edges,
-        must_link=must_link,
-        cannot_link=cannot_link,
-        partial_labels=partial_labels,
-        num_draws=num_draws,
-        num_chains=num_chains,
-        mcmc_draws=mcmc_draws,
-        warmup=warmup,
-        also=also,
-        thorough=thorough,
-        out=out,
-        overwrite=overwrite,
-        seed=seed,
-        progress=progress,
-        reading=reading,
-    )
+    if others := [name for name in _OF_COMPARE_ALONE if name in options]:
+        raise TypeError(f"cluster() takes no {' and no '.join(others)}: pyroclust.compare does")
+    return compare(source, guide=NO_GUIDE if guide is None else guide, _command="cluster", **options)
 
 
 def compare(
@@ -124,7 +96,11 @@ def compare(
     concentration: float | None = None,
     expected_clusters: float | None = None,
     columns: Sequence[str] | None = None,
+    leave_out: Sequence[str] = (),
     kinds: Mapping[str, str] | None = None,
+    missing: Sequence[str] = (),
+    aggregate: str | None = None,
+    transpose: bool = False,
     label: str | None = None,
     pca: int | None = None,
     raw: bool = False,
@@ -133,6 +109,7 @@ def compare(
     must_link: PairsLike | None = None,
     cannot_link: PairsLike | None = None,
     partial_labels: str | None = None,
+    weight: "str | ArrayLike | None" = None,
     within: tuple[float, float] | None = None,
     between: tuple[float, float] | None = None,
     num_draws: int | None = None,
@@ -191,6 +168,11 @@ def compare(
     of no constraints. Families that are not conjugate, graphs, images and guides that cannot be held to
     constraints take none.
 
+    **Weights of rows.** With ``weight`` each row stands for so many equal ones that stay together: this is
+    the posterior of the repeated table under must-links, at the cost of the distinct rows. Columns are
+    standardised, and clusters predicted, by weights; sizes of clusters have a column of their own. Guides do
+    not count by weights, so that MCMC stands alone.
+
     **Other models.** Of a family that is not conjugate, such as ``student_t``, the likelihood of a
     partition has no formula: there are no weights and no evidence, and the chains keep the parameters of
     the clusters. A model whose points have no density, which can only be simulated, has no chains either:
@@ -210,8 +192,14 @@ def compare(
         concentration: of that prior.
         expected_clusters: prior mean of the number of clusters in the rows.
         columns: columns to cluster.
+        leave_out: columns that are not clustered, of all others; instead of ``columns``.
         kinds: kinds of columns by name, ``"number"``, ``"count"``, ``"yes/no"`` or ``"category"``, instead of
             those that are found out.
+        missing: values that stand for missing cells: ``"99"`` in all columns, ``"income=-1"`` in one,
+            ``"q1..q15=0"`` in those from one to another.
+        aggregate: column that says what each row is of, such as a patient, whose rows become one; rows that
+            look like several of one unit are refused unless this is a column, or ``"none"``.
+        transpose: cluster the columns, by what the rows say of them.
         label: column of reference labels, never used for clustering.
         pca: cluster this many principal components of the standardised columns.
         raw: leave the columns as they are, for guides whose model fixes the scale of the data.
@@ -223,6 +211,7 @@ def compare(
         cannot_link: pairs of rows that are apart, likewise.
         partial_labels: column of labels that are known, with empty cells where nothing is; it is not
             clustered. Rows with equal labels belong together, rows with different ones are apart.
+        weight: column of how many equal rows each row stands for, or such numbers: whole ones of at least 1.
         within: (a, b) of the rate of edges within a block of a graph, (6, 3) by default.
         between: (a, b) of that between blocks, (1, 5) by default.
         num_draws: draws of the guide, at least 10; by default as many as come in three seconds.
@@ -250,6 +239,7 @@ def compare(
     Raises:
         ValueError: if the data, the guide, the constraints or the folder cannot be used; the sentence says
             what to do.
+        TypeError: if an option is unknown.
         KeyboardInterrupt: after Ctrl-C before anything was drawn; later, what was drawn is kept and marked.
 
     Example:
@@ -257,74 +247,9 @@ def compare(
         >>> found.draws["guide"].assignments.shape, found.draws["mcmc"].assignments.shape
         ((1, 50, 82), (4, 50, 82))
     """
-    return _analyse(
-        "compare",
-        source,
-        guide=guide,
-        conditions=conditions,
-        family=family,
-        prior=prior,
-        concentration=concentration,
-        expected_clusters=expected_clusters,
-        columns=columns,
-        kinds=kinds,
-        label=label,
-        pca=pca,
-        raw=raw,
-        image_size=image_size,
-        edges=edges,
-        must_link=must_link,
-        cannot_link=cannot_link,
-        partial_labels=partial_labels,
-        within=within,
-        between=between,
-        num_draws=num_draws,
-        num_chains=num_chains,
-        mcmc_draws=mcmc_draws,
-        kernel=kernel,
-        warmup=warmup,
-        refine=refine,
-        also=also,
-        thorough=thorough,
-        tolerance=tolerance,
-        out=out,
-        overwrite=overwrite,
-        seed=seed,
-        progress=progress,
-        reading=reading,
-    )
-
-
-def _analyse(
-    command: str,
-    source: Source,
-    *,
-    guide: "str | PathLike[str] | torch.nn.Module | None",
-    family: str | None,
-    columns: Sequence[str] | None,
-    kinds: Mapping[str, str] | None,
-    label: str | None,
-    pca: int | None,
-    raw: bool,
-    image_size: int | None,
-    edges: bool,
-    must_link: PairsLike | None,
-    cannot_link: PairsLike | None,
-    partial_labels: str | None,
-    num_chains: int,
-    mcmc_draws: int | None,
-    warmup: int | None,
-    seed: int,
-    out: str | PathLike[str] | None,
-    overwrite: bool,
-    progress: Callable[[str], None] | None,
-    reading: Mapping[str, Any],
-    num_draws: int | None = None,
-    tolerance: float | None = None,
-    conditions: Mapping[str, float] | None = None,
-    also: Sequence[str] = (),
-    **others: Any,
-) -> "Analysis":
+    # `cluster` is this function by another name.
+    command = reading.pop("_command", "compare")
+    options = options_given(compare, locals())
     for name, value in (("num_draws", num_draws), ("mcmc_draws", mcmc_draws)):
         if value is not None:
             check_count(name, value, at_least=10)
@@ -334,18 +259,129 @@ def _analyse(
     if warmup is not None:
         check_count("warmup", warmup, at_least=0)
     tolerance, seed = _checked_tolerance(tolerance), check_seed(seed)
+    # Kinds are found out, but beside a guide of one model all columns are numbers.
+    of_any_table = guide is None or guide == NO_GUIDE
+    if isinstance(guide, str | PathLike) and guide != NO_GUIDE:
+        of_any_table = read_card(find_guide(guide)).fits_any_table
     table = read_table(
         source,
         columns=columns,
+        kinds={} if kinds is None and of_any_table else kinds,
+        leave_out=leave_out,
+        missing=missing,
+        aggregate=aggregate,
+        transpose=transpose,
         label=label,
         image_size=image_size,
         edges=edges,
         partial_labels=partial_labels,
-        **how_to_read(guide, kinds, family=family, pca=pca),
+        weight=weight if isinstance(weight, str) else None,
+        # Full covariances and principal components need all cells.
+        masses_apart=of_any_table and pca is None and family in (None, _INDEPENDENT),
         **reading,
     )
-    linked = {"must_link": must_link, "cannot_link": cannot_link}
-    pairs = {name: _pairs_of(table, name, one) for name, one in linked.items()}
+    if weight is not None and not isinstance(weight, str):
+        weights = checked_weights("weight", weight, num_rows=len(table.data))
+        table = replace(table, weights=weights)
+    points = scaled(table, raw=raw, pca=pca)
+    usual = draws_of(len(points.data))
+    mcmc_draws = usual if mcmc_draws is None else mcmc_draws
+    _check_room(len(points.data), num_draws or usual, mcmc_draws, num_chains)
+    # This brings torch and Pyro; arguments and table are right by now.
+    from pyroclust.analysis.constraining import constraints_of
+    from pyroclust.analysis.picking import pick_guide
+    from pyroclust.analysis.running import STEPS, begin, checksums, judged
+    from pyroclust.analysis.steps import Settings, Work, complete
+    from pyroclust.data.columns_of_table import ColumnsOfTable
+    from pyroclust.progress import lines_instead_of_bars
+    from pyroclust.results.analysis import Analysis
+    from pyroclust.results.data import AnalysedData
+    from pyroclust.results.files import results_folder
+    from pyroclust.results.records import Repeat
+    from pyroclust.threads import one_torch_thread, single_precision
+
+    constraints, knowledge = constraints_of(table, must_link=must_link, cannot_link=cannot_link)
+    picked = pick_guide(
+        guide,
+        dim=points.data.shape[1],
+        num_points=len(points.data),
+        conditions=conditions or {},
+        names={
+            "family": family,
+            "prior": prior,
+            "concentration": concentration,
+            "expected_clusters": expected_clusters,
+            "within": within,
+            "between": between,
+        },
+        is_raw=points.is_raw,
+        shape=table.shape,
+        columns=None if table.shape is not None else ColumnsOfTable.of(table, points),
+    )
+    found = Analysis(
+        command=command,
+        data=AnalysedData(table, points),
+        knowledge=knowledge,
+        seed=seed,
+        tolerance=tolerance,
+    )
+    settings = Settings(
+        num_draws=num_draws,
+        num_chains=num_chains,
+        mcmc_draws=mcmc_draws,
+        kernel=kernel,
+        warmup=warmup,
+        thorough=thorough,
+        also=tuple(sorted({*also, "refining"} if refine else set(also))),
+    )
+    work = Work(analysis=found, settings=settings, tell=progress or (lambda stage: None))
+    begin(work, picked, constraints, is_default=guide is None)
+    if not isinstance(guide, str | PathLike) or (command == "cluster" and guide == NO_GUIDE):
+        options.pop("guide", None)
+    called = str(source) if isinstance(source, str | PathLike) else table.name
+    found.repeat = Repeat.of(command, [called], options, seed=seed, **checksums(work))
+    with (
+        # Networks on images and graphs are large enough to gain from threads.
+        one_torch_thread() if table.shape is None else nullcontext(),
+        single_precision(),
+        results_folder(
+            out, run=found.repeat.run, command=found.repeat.command, overwrite=overwrite
+        ) as folder,
+        lines_instead_of_bars(work.tell),
+    ):
+        found.folder = folder
+        return complete(work, STEPS, judged)
+
+
+# `help` and completion show the options of `cluster` by their names.
+_OWN, _EVERY = (signature(one).parameters for one in (cluster, compare))
+cluster.__signature__ = signature(cluster).replace(  # type: ignore[attr-defined]
+    parameters=[
+        *(one for name, one in _OWN.items() if name != "options"),
+        *(one for name, one in _EVERY.items() if name not in (*_OWN, *_OF_COMPARE_ALONE)),
+    ]
+)
+
+
+def options_given(function: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a call that are not the default, to be repeated; refuse unknown ones."""
+    usual = function.__kwdefaults__
+    for name in values["reading"].keys() - _OF_TEXT_FILES:
+        raise TypeError(unknown_name("option", name, {*usual, *_OF_TEXT_FILES}))
+
+    def is_usual(name: str, value: Any) -> bool:
+        empty = isinstance(value, Collection) and not len(value)
+        return empty or (isinstance(value, str | int | float) and value == usual[name])
+
+    return values["reading"] | {
+        name: one
+        for name, one in values.items()
+        if name in usual and name not in _NOT_REPEATED and not is_usual(name, one)
+    }
+
+
+def scaled(table: "Table", *, raw: bool, pca: int | None) -> Standardised:
+    """Return the points of a table on the scale on which they are clustered."""
     if pca is not None and table.shape is not None:
         raise ValueError(f"pca is {pca}, but {table.name} has {table.shape}, which guides take as they are")
     if pca is not None and not table.are_numbers:
@@ -353,76 +389,10 @@ def _analyse(
             f"pca is {pca}, but {table.name} has columns that are no numbers, and principal components need "
             "numbers: choose columns with --columns, or leave --pca out"
         )
+    if pca is not None and table.weights is not None:
+        raise ValueError(f"pca is {pca}, and rows have weights, which components do not count: leave one out")
     points = unscaled(table) if raw or table.shape is not None else standardise(table)
-    points = points if pca is None else principal_components(points, pca)
-    usual = draws_of(len(points.data))
-    mcmc_draws = usual if mcmc_draws is None else mcmc_draws
-    _check_room(len(points.data), num_draws or usual, mcmc_draws, num_chains)
-    if isinstance(guide, str | PathLike) and guide != NO_GUIDE:
-        find_guide(guide)
-    # This brings torch and Pyro; arguments and table are right by now.
-    from pyroclust.analysis.constraining import known_of
-    from pyroclust.analysis.running import analyse_table
-    from pyroclust.analysis.steps import Settings
-
-    by_name = any(isinstance(one, str | PathLike) for one in linked.values())
-    of_the_table = {
-        **{"columns": columns, "kinds": kinds, "label": label, "pca": pca, "raw": raw},
-        **{"image_size": image_size, "edges": edges, "partial_labels": partial_labels},
-        **linked,
-        **reading,
-    }
-    settings = {name: others.pop(name) for name in ("kernel", "refine", "thorough") if name in others}
-    return analyse_table(
-        command,
-        table,
-        points,
-        guide=guide,
-        conditions=conditions or {},
-        asked={"family": family, **others},
-        known=known_of(table, **pairs, by_name=by_name),
-        settings=Settings(
-            num_draws=num_draws,
-            num_chains=num_chains,
-            mcmc_draws=mcmc_draws,
-            warmup=warmup,
-            also=frozenset(also),
-            tolerance=tolerance,
-            seed=seed,
-            **settings,
-        ),
-        typed=(str(source) if isinstance(source, str | PathLike) else table.name, of_the_table),
-        out=out,
-        overwrite=overwrite,
-        tell=progress or (lambda stage: None),
-    )
-
-
-def how_to_read(
-    guide: object, kinds: Mapping[str, str] | None, *, family: str | None, pca: int | None
-) -> dict[str, Any]:
-    """Return what :func:`~pyroclust.read_table` is told of the kinds of columns.
-
-    Kinds are found out, but beside a guide of one model all columns are numbers. Columns that are mostly one
-    value are divided in two, but where numbers have full covariances, or principal components, which need all
-    cells.
-    """
-    of_any_table = guide is None or guide == NO_GUIDE
-    if isinstance(guide, str | PathLike) and guide != NO_GUIDE:
-        of_any_table = read_card(find_guide(guide)).fits_any_table
-    found = {} if kinds is None and of_any_table else kinds
-    return {"kinds": found, "masses_apart": of_any_table and pca is None and family in (None, _INDEPENDENT)}
-
-
-def _pairs_of(table: "Table", name: str, pairs: PairsLike | None) -> Any:
-    """Return pairs of points of a table whose points are rows of columns."""
-    if pairs is None:
-        return None
-    if table.shape is not None:
-        raise ValueError(
-            f"{name} is given, but {table.name} has {table.shape}, expected rows of columns: leave it out"
-        )
-    return read_pairs(pairs, name=name, row_names=table.row_names)
+    return points if pca is None else principal_components(points, pca)
 
 
 def _checked_tolerance(tolerance: float | None) -> float | None:

@@ -1,8 +1,9 @@
-"""What a user knows of the rows of a table: constraints of a comparison, and the posterior without them."""
+"""Constraints on the rows of a table: which they are, what keeps them, and the posterior without them."""
 
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,12 @@ import torch
 from numpy.typing import NDArray
 
 from pyroclust.analysis.chains import draw_mcmc
-from pyroclust.analysis.picking import NoGuide, PickedGuide
-from pyroclust.analysis.populations import MOST_ANNEALED, can_be_annealed
+from pyroclust.analysis.picking import ModelAndGuide, exact_filter_of
+from pyroclust.analysis.populations import annealed
+from pyroclust.analysis.steps import Work
 from pyroclust.attempts import Attempts
 from pyroclust.constraints import Constraints
+from pyroclust.data.pairs import PairsLike, read_pairs
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import (
     LogEvidence,
@@ -25,8 +28,7 @@ from pyroclust.diagnostics import (
     min_ess,
 )
 from pyroclust.diagnostics.verdicts.findings import Question, convergence_findings, settled_finding, untold
-from pyroclust.guides.exact_filter import exact_filter
-from pyroclust.infer import annealed_log_evidence, refine
+from pyroclust.infer import refine
 from pyroclust.infer.mcmc.defaults import has_kernel
 from pyroclust.infer.refining.clock import Clock
 from pyroclust.infer.refining.proposals import draw_proposals, most_at_once, posterior_of
@@ -34,61 +36,60 @@ from pyroclust.partitions import Draws
 from pyroclust.protocols import is_of_graphs
 from pyroclust.results.constraints import FreePosterior, Knowledge, KnownRows
 
-__all__ = ["ABOUT_SIMULATIONS", "Known", "free_posterior", "held", "knowledge_of", "known_of"]
+__all__ = ["constrained", "constraints_of", "content_of", "draw_unconstrained"]
 
-ABOUT_SIMULATIONS = (
-    "The guide's certificate, and all that is said here of simulations of its model, are of data sets of "
-    "whose partitions nothing is known; how good the guide is under constraints its weights and MCMC say."
-)
-_FREE = "The convergence without the constraints"
+_CONVERGENCE = "The convergence without the constraints"
 _PAIR = re.compile(r"\((\d+), (\d+)\)")
 _POINTS = re.compile(r"different labels for (\d+) and (\d+)")
 
 
-@dataclass(frozen=True)
-class Known:
-    """Constraints on the rows of a table.
-
-    Attributes:
-        constraints: on the points.
-        rows: the same in the words of the table.
-    """
-
-    constraints: Constraints
-    rows: KnownRows
-
-    @property
-    def content(self) -> tuple[Any, ...]:
-        """What tells these from other constraints, for the name of a run."""
-        return self.constraints.groups.numpy(), self.constraints.apart.numpy()
-
-
-def known_of(
-    table: Table,
-    *,
-    must_link: NDArray[np.int64] | None,
-    cannot_link: NDArray[np.int64] | None,
-    by_name: bool,
-) -> Known | None:
-    """Return what is known of the rows of a table; ``None`` where nothing is given."""
+def constraints_of(
+    table: Table, *, must_link: PairsLike | None, cannot_link: PairsLike | None
+) -> tuple[Constraints | None, Knowledge | None]:
+    """Return the constraints on the rows of a table, and what a result keeps of them."""
+    linked = {"must_link": must_link, "cannot_link": cannot_link}
+    for name, one in linked.items():
+        if one is not None and table.shape is not None:
+            raise ValueError(
+                f"{name} is given, but {table.name} has {table.shape}, expected rows of columns: leave it out"
+            )
+    pairs = {
+        name: None if one is None else read_pairs(one, name=name, row_names=table.row_names)
+        for name, one in linked.items()
+    }
     labels = table.partial_labels
-    given = {"must_link": must_link, "cannot_link": cannot_link, "partial_labels": labels}
-    if all(one is None for one in given.values()):
-        return None
+    names = [name for name, one in {**linked, "partial_labels": labels}.items() if one is not None]
+    if not names:
+        return None, None
     try:
-        found = Constraints.of(
-            len(table.data), must_link=must_link, cannot_link=cannot_link, labels=_codes(labels)
-        )
+        found = Constraints.of(len(table.data), **pairs, labels=_codes(labels))
     except ValueError as error:
         text = str(error).replace("labels has", "partial_labels has")
+        by_name = any(isinstance(one, str | PathLike) for one in linked.values())
         raise ValueError(_in_names(text, table.row_names) if by_name else text) from None
     if not len(found.bound):
-        names = " and ".join(name for name, one in given.items() if one is not None)
         raise ValueError(
-            f"{names} given, but nothing is said of any two rows, expected a pair of different rows, or two "
-            "rows with labels: leave it out"
+            f"{' and '.join(names)} given, but nothing is said of any two rows, expected a pair of different "
+            "rows, or two rows with labels: leave it out"
         )
-    return Known(found, _rows_of(found, table, must_link, cannot_link))
+    nothing = np.empty((0, 2), dtype=np.int64)
+    groups = found.groups.argsort(stable=True).split(found.sizes.tolist())
+    rows = KnownRows(
+        row_names=table.row_names,
+        groups=tuple(tuple(one.tolist()) for one in groups if len(one) > 1),
+        **{name: nothing if one is None else one for name, one in pairs.items()},
+        labels=labels,
+        apart=found.first[found.apart].numpy(),
+        bound=found.bound_points.numpy(),
+    )
+    return found, Knowledge(rows, math.nan, "nobody asked for it", None)
+
+
+def content_of(constraints: Constraints | None) -> dict[str, Any]:
+    """Return what tells constraints from others, for the name of a run."""
+    if constraints is None:
+        return {}
+    return {"known": (constraints.groups.numpy(), constraints.apart.numpy())}
 
 
 def _codes(labels: NDArray[np.object_] | None) -> NDArray[np.int64] | None:
@@ -113,47 +114,28 @@ def _in_names(text: str, names: tuple[str, ...]) -> str:
     return text.replace("the pair (", "the pair of rows (").replace("points", "rows")
 
 
-def _rows_of(
-    found: Constraints,
-    table: Table,
-    must_link: NDArray[np.int64] | None,
-    cannot_link: NDArray[np.int64] | None,
-) -> KnownRows:
-    nothing = np.empty((0, 2), dtype=np.int64)
-    order = found.groups.argsort(stable=True)
-    groups = order.split(found.sizes.tolist())
-    return KnownRows(
-        row_names=table.row_names,
-        groups=tuple(tuple(one.tolist()) for one in groups if len(one) > 1),
-        must_link=nothing if must_link is None else must_link,
-        cannot_link=nothing if cannot_link is None else cannot_link,
-        labels=table.partial_labels,
-        apart=found.first[found.apart].numpy(),
-        bound=found.bound_points.numpy(),
-    )
+def constrained(
+    picked: ModelAndGuide, constraints: Constraints, *, is_default: bool
+) -> tuple[ModelAndGuide, ModelAndGuide]:
+    """Return model and guide without constraints and under them.
 
-
-def held(
-    picked: PickedGuide | NoGuide, constraints: Constraints, *, is_default: bool
-) -> tuple[PickedGuide | NoGuide, PickedGuide | NoGuide]:
-    """Return a guide, or a model without one, as it is and held to constraints.
-
-    A default guide that cannot be held gives way to the exact filter.
+    A default guide that cannot keep constraints gives way to the exact filter.
     """
-    model = picked.model if isinstance(picked, NoGuide) else picked.module.model
+    model, guide = picked.model, picked.guide
     _check_model(model)
-    if isinstance(picked, NoGuide):
+    if guide is None:
         return picked, replace(picked, model=model.under(constraints))
-    why = picked.module.why_no_constraints
-    if why and is_default:
-        said = f"Guide {picked.name} cannot be held to constraints, the exact filter of its model can."
-        picked = PickedGuide("exact filter", exact_filter(model).eval(), None, {}, (*picked.about, said))
-    elif why:
+    why = guide.why_no_constraints
+    if why and not is_default:
         raise ValueError(
             f"guide '{picked.name}' cannot be held to constraints ({why}): leave --guide out for one that "
             "can, or take --guide none for MCMC alone"
         )
-    return picked, replace(picked, module=picked.module.under(constraints))
+    if why:
+        said = f"Guide {picked.name} cannot be held to constraints, the exact filter of its model can."
+        picked = exact_filter_of(model, *picked.notes, said)
+    under = picked.guide.under(constraints)
+    return picked, replace(picked, guide=under, model=under.model)
 
 
 def _check_model(model: Any) -> None:
@@ -174,74 +156,81 @@ def _check_model(model: Any) -> None:
         )
 
 
-def knowledge_of(known: Known, model: Any, free: FreePosterior | None) -> Knowledge:
-    """Return what a result keeps of constraints."""
+def draw_unconstrained(work: Work) -> None:
+    """Draw from the posterior without the constraints, to say what they changed."""
+    found = work.analysis
+    assert found.knowledge is not None
     try:
-        log_prior, why = float(model.log_prob_constraints()), ""
+        log_prior, why = float(work.model.log_prob_constraints()), ""
     except ValueError as error:
         log_prior, why = math.nan, str(error)
-    return Knowledge(known.rows, log_prior, why, free)
+    found.knowledge = replace(found.knowledge, log_prior=log_prior, why_no_prior=why)
+    found.knowledge = replace(found.knowledge, free=_unconstrained_posterior(work))
 
 
-def free_posterior(work: Any) -> FreePosterior:
+def _unconstrained_posterior(work: Work) -> FreePosterior:
     """Draw from the posterior without constraints, by the same means as with them.
 
     With a guide whose refined draws are those that are shown these are its refined draws; else it is the
     chains, to which the guide's draws are added for the evidence.
     """
-    free, settings, data, known = work.free, work.settings, work.data, work.known.constraints
-    model = free.model if isinstance(free, NoGuide) else free.module.model
-    estimates: tuple[LogEvidence, ...] = ()
-    work.tell("drawing without the constraints")
-    if work.has("refined") and isinstance(free, PickedGuide):
-        draws, record = refine(model, free.module, data, num_draws=settings.mcmc_draws, seed=settings.seed)
-        last = record.rounds[-1] if record.rounds else None
-        settled = replace(settled_finding(last), question=Question.FREE.value)
-        kept = _kept(draws, known)
-        return FreePosterior(draws, kept, record.effective_draws, tuple(record.evidences), (settled,))
-    if isinstance(free, PickedGuide) and model.has_likelihood:
-        draws, *_ = draw_proposals(
+    found, settings, data, constraints = work.analysis, work.settings, work.data, work.model.constraints
+    assert work.unconstrained is not None
+    assert data is not None
+    model, guide = work.unconstrained.model, work.unconstrained.guide
+    if guide is not None and work.has("refined"):
+        draws, record = refine(model, guide, data, num_draws=settings.mcmc_draws, seed=found.seed)
+        settled = settled_finding(record.rounds[-1] if record.rounds else None)
+        return FreePosterior(
+            draws,
+            _keep(draws, constraints),
+            record.effective_draws,
+            tuple(record.evidences),
+            (replace(settled, question=Question.FREE),),
+        )
+    evidences: tuple[LogEvidence, ...] = ()
+    if guide is not None and model.has_likelihood:
+        draws, _ = draw_proposals(
             model,
-            lambda: posterior_of(free.module, data),
+            lambda: posterior_of(guide, data),
             data,
-            number=work.analysis.draws["guide"].num_draws,
+            number=found.draws["guide"].num_draws,
             at_once=most_at_once(data),
             clock=Clock(),
         )
-        if draws.log_joint is not None and draws.log_prob is not None:
-            estimates = (importance_evidence(np.ravel(draws.log_joint - draws.log_prob)),)
+        if draws.log_ratios is not None:
+            evidences = (importance_evidence(np.ravel(draws.log_ratios)),)
     chains = draw_mcmc(
         model,
         data,
-        num_draws=settings.mcmc_draws,
-        num_chains=settings.num_chains,
-        seed=settings.seed,
-        kernel=settings.kernel,
-        warmup=settings.warmup,
-        is_thorough=settings.thorough,
+        settings,
+        seed=found.seed,
         tell=lambda stage: work.tell(f"without the constraints: {stage}"),
     )
-    estimates += chains.evidences
-    if work.asks("evidence") and can_be_annealed(model) and len(data) <= MOST_ANNEALED:
-        estimates += (annealed_log_evidence(model, data, seed=settings.seed),)
-    return _of_chains(chains.draws, known, estimates, settings.seed)
+    evidences += chains.evidences
+    if work.asks("evidence"):
+        evidences += annealed(model, data, seed=found.seed)
+    kept = _keep(chains.draws, constraints)
+    effective_draws, findings = _worth(chains.draws, kept, seed=found.seed)
+    return FreePosterior(chains.draws, kept, effective_draws, evidences, findings)
 
 
-def _kept(draws: Draws, constraints: Constraints) -> NDArray[np.bool_]:
+def _keep(draws: Draws, constraints: Constraints) -> NDArray[np.bool_]:
+    """Return which draws keep the constraints."""
     found: NDArray[np.bool_] = constraints.allows(torch.from_numpy(draws.assignments)).numpy()
     return found
 
 
-def _of_chains(
-    draws: Draws, constraints: Constraints, evidences: tuple[LogEvidence, ...], seed: int
-) -> FreePosterior:
-    kept = _kept(draws, constraints)
+def _worth(draws: Draws, kept: NDArray[np.bool_], *, seed: int) -> tuple[float, tuple[Any, ...]]:
+    """Return how many effective draws say how often constraints are kept, and whether chains converged."""
     values = functionals(draws.assignments, seed=seed, reference=draws.assignments[0, -1])
     tries = Attempts()
-    rows = tries.make(_FREE, lambda: convergence(values))
+    rows = tries.make(_CONVERGENCE, lambda: convergence(values))
     if rows is None:
-        return FreePosterior(draws, kept, math.nan, evidences, (untold(Question.FREE, tries.reason(_FREE)),))
-    asked = convergence_findings("MCMC without constraints", max_rhat=max_rhat(rows), min_ess=min_ess(rows))
-    own = ess(kept.astype(np.float64))
-    worth = own if math.isfinite(own) else min(min_ess(rows), float(kept.size))
-    return FreePosterior(draws, kept, worth, evidences, asked)
+        return math.nan, (untold(Question.FREE, tries.reason(_CONVERGENCE)),)
+    worth = ess(kept.astype(np.float64))
+    if not math.isfinite(worth):
+        worth = min(min_ess(rows), float(kept.size))
+    return worth, convergence_findings(
+        "MCMC without constraints", max_rhat=max_rhat(rows), min_ess=min_ess(rows)
+    )

@@ -14,6 +14,7 @@ from pyroclust.diagnostics.verdicts.sources import no_verdict
 from pyroclust.partitions import Draws
 
 if TYPE_CHECKING:
+    from pyroclust.analysis.steps import Work
     from pyroclust.results.analysis import Analysis
 
 __all__ = ["check_table_options", "diagnose", "diagnose_draws"]
@@ -93,10 +94,8 @@ def diagnose_draws(
     if table is not None:
         _check_table(table, sources[0])
     # Baselines bring scikit-learn; sources and table are right by now.
-    from pyroclust.analysis.finishing import finished
     from pyroclust.analysis.of_draws import DRAWS_STEPS
-    from pyroclust.analysis.repeating import arguments_of, command_line
-    from pyroclust.analysis.steps import Settings, Work, run_steps
+    from pyroclust.analysis.steps import Work, complete
     from pyroclust.results.analysis import Analysis
     from pyroclust.results.data import AnalysedData
     from pyroclust.results.files import name_of_run, results_folder, table_content
@@ -108,7 +107,8 @@ def diagnose_draws(
         table=None if table is None else table_content(table),
         seed=seed,
     )
-    with results_folder(out, run=run, overwrite=overwrite) as folder:
+    repeat = Repeat.of("diagnose", *typed, seed=seed, run=run)
+    with results_folder(out, run=run, command=repeat.command, overwrite=overwrite) as folder:
         found = Analysis(
             command="diagnose",
             data=None if table is None else AnalysedData(table, standardise(table)),
@@ -120,27 +120,26 @@ def diagnose_draws(
                 *(() if table is None else table.notes),
                 *about_pairs(sources[0].num_points),
             ],
-            repeat=Repeat(command_line("diagnose", *typed, seed), arguments_of(typed[1]), seed, run),
+            repeat=repeat,
             folder=folder,
         )
-        work = Work(analysis=found, settings=Settings(seed=seed), tell=tell)
         tell("summarising")
-        run_steps(work, DRAWS_STEPS, of_the_answer=False)
-        _judge(found)
-        run_steps(work, DRAWS_STEPS, of_the_answer=True)
-        return finished(found, tell)
+        return complete(Work(analysis=found, tell=tell), DRAWS_STEPS, _judge)
 
 
 def _introduction(sources: Sequence[Draws]) -> str:
     sizes = "; ".join(
-        f"{_chains(one)} of {one.assignments.shape[1]:,} draws from {one.name}" for one in sources
+        f"{chains:,} chain{'s' * (chains != 1)} of {draws:,} draws from {one.name}"
+        for one in sources
+        for chains, draws in [one.assignments.shape[:2]]
     )
     return f"Partitions of {sources[0].num_points:,} points: {sizes}. No model was needed."
 
 
-def _judge(found: "Analysis") -> None:
+def _judge(work: "Work") -> None:
     from pyroclust.results.answer import reliance
 
+    found = work.analysis
     names = [one.name for one in found.sources]
     verdict = found.sources[0].summary.verdict
     if len(names) == 2:
@@ -187,8 +186,3 @@ def _check_table(table: Table, source: Draws) -> None:
             f"{table.name} has {len(table.data)} rows and {source.name} has draws of {source.num_points} "
             "points, expected one row a point"
         )
-
-
-def _chains(draws: Draws) -> str:
-    chains = draws.assignments.shape[0]
-    return "1 chain" if chains == 1 else f"{chains:,} chains"

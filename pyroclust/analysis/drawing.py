@@ -4,7 +4,6 @@ import math
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import torch
 
 from pyroclust.analysis.chains import draw_mcmc
@@ -37,7 +36,7 @@ from pyroclust.random_state import seeded
 from pyroclust.results.weights import Weighting
 from pyroclust.text import duration
 
-__all__ = ["DRAWING_STEPS", "draw_guide"]
+__all__ = ["DRAWING_STEPS", "agree_refined", "draw_guide", "guide_alone"]
 
 # Seconds that a guide may draw for, draws of one visiting order, and the fewest of these in any case.
 _GUIDE_SECONDS, _DRAWS_OF_AN_ORDER, _FEWEST_ORDERS = 3.0, 100, 2
@@ -50,47 +49,27 @@ _REFINED_DRAWS, _FEW_PROPOSALS, _REFINING_SECONDS, _FEWEST_SWEEPS = 400, 2, 4.0,
 def _mcmc(work: Work) -> None:
     settings, found = work.settings, work.analysis
     assert work.data is not None
-    drawn = draw_mcmc(
-        work.model,
-        work.data,
-        num_draws=settings.mcmc_draws,
-        num_chains=settings.num_chains,
-        seed=settings.seed,
-        kernel=settings.kernel,
-        warmup=settings.warmup,
-        is_thorough=settings.thorough,
-        tell=work.tell,
-    )
-    found.draws["mcmc"], work.sweep_seconds = drawn.draws, drawn.sweep_seconds
-    found.notes += drawn.notes
-    work.kept |= {"evidences": drawn.evidences, "more_seconds": drawn.more_seconds}
-    chains, draws, _ = drawn.draws.assignments.shape
-    found.about |= {
-        "mcmc_kernel": drawn.draws.name,
-        "mcmc_chains": chains,
-        "mcmc_draws": draws,
-        "mcmc_seconds": drawn.draws.seconds,
-        "mcmc_seconds_warmup": drawn.draws.seconds_warmup,
-    }
-    if drawn.draws.interrupted:
-        # What comes next is left out, and what there is is kept.
-        raise KeyboardInterrupt
-
-
-def _mcmc_or_why(work: Work) -> None:
-    """Draw by MCMC; where a guide can stand alone, a failure is a sentence.
-
-    Points that MCMC of a model with a likelihood refuses are refused. Where cluster parameters are kept, what
-    it refuses may be no more than a start.
-    """
+    chains = f"{settings.num_chains} chain{'s' * (settings.num_chains != 1)}"
+    work.tell(f"running {chains} of {settings.kernel or default_kernel_name(work.model)}")
     try:
-        _mcmc(work)
+        drawn = draw_mcmc(work.model, work.data, settings, seed=found.seed, tell=work.tell)
     except Exception as error:
-        refused = isinstance(error, ValueError) and work.model.has_likelihood
-        if work.picked is None or refused or lacks_memory(error):
-            raise
         work.kept["why_no_mcmc"] = f"MCMC failed ({first_line(error)})"
         raise
+    draws = found.draws["mcmc"] = drawn.draws
+    found.notes += drawn.notes
+    work.sweep_seconds = drawn.sweep_seconds
+    work.kept |= {"evidences": drawn.evidences, "more_seconds": drawn.more_seconds}
+    found.about |= {
+        "mcmc_kernel": draws.name,
+        "mcmc_chains": draws.assignments.shape[0],
+        "mcmc_draws": draws.assignments.shape[1],
+        "mcmc_seconds": draws.seconds,
+        "mcmc_seconds_warmup": draws.seconds_warmup,
+    }
+    if draws.interrupted:
+        # What comes next is left out, and what there is is kept.
+        raise KeyboardInterrupt
 
 
 def draw_guide(work: Work) -> None:
@@ -99,11 +78,10 @@ def draw_guide(work: Work) -> None:
     Where nobody says how many draws, posteriors with 100 draws each follow one another until three seconds
     are over: two at least, ten at most. Seconds exclude one draw to warm up.
     """
-    picked, settings, data = work.picked, work.settings, work.data
-    assert picked is not None
+    guide, found, data, clock = work.guide, work.analysis, work.data, Clock()
+    assert found.guide is not None
     assert data is not None
-    guide, clock = picked.module, Clock()
-    most = draws_of(len(data)) if settings.num_draws is None else settings.num_draws
+    number = work.settings.num_draws
 
     def part(number: int, num_orders: int) -> tuple[Draws, tuple[Any, ...]]:
         return draw_proposals(
@@ -116,25 +94,22 @@ def draw_guide(work: Work) -> None:
             clock=clock,
         )
 
-    with seeded(settings.seed), torch.no_grad():
+    with seeded(found.seed), torch.no_grad():
         warm_up(guide, data)
-        if settings.num_draws is not None:
-            draws, posteriors = part(most, NUM_ORDERS)
+        if number is not None:
+            draws, posteriors = part(number, NUM_ORDERS)
         else:
-            draws, posteriors = part(_DRAWS_OF_AN_ORDER, 1)
-            while len(posteriors) < _FEWEST_ORDERS or (
-                clock.seconds["draw"] < _GUIDE_SECONDS and draws.num_draws + _DRAWS_OF_AN_ORDER <= most
-            ):
-                more, others = part(_DRAWS_OF_AN_ORDER, 1)
-                draws, posteriors = _joined(draws, more), (*posteriors, *others)
+            parts = [part(_DRAWS_OF_AN_ORDER, 1) for _ in range(_FEWEST_ORDERS)]
+            most = draws_of(len(data)) // _DRAWS_OF_AN_ORDER
+            while clock.seconds["draw"] < _GUIDE_SECONDS and len(parts) < most:
+                parts.append(part(_DRAWS_OF_AN_ORDER, 1))
+            draws = _in_one_chain(Draws.joined([one for one, _ in parts]))
+            posteriors = tuple(one for _, (one,) in parts)
     work.posteriors, is_exact = posteriors, all(one.is_exact for one in posteriors)
-    draws = replace(draws, name=picked.name, seconds=clock.seconds["draw"])
-    found = work.analysis
-    found.draws["guide"] = draws
-    assert found.guide is not None
+    draws = found.draws["guide"] = replace(draws, name=found.guide.name, seconds=clock.seconds["draw"])
     found.guide = replace(found.guide, is_exact=is_exact, num_orders=num_orders_of(posteriors))
     found.about |= {
-        "guide": picked.name,
+        "guide": found.guide.name,
         "guide_draws": draws.num_draws,
         "guide_seconds": draws.seconds,
     }
@@ -145,53 +120,57 @@ def draw_guide(work: Work) -> None:
         )
 
 
-def _joined(first: Draws, second: Draws) -> Draws:
-    """Return draws of one chain after those of another."""
-
-    def both(one: np.ndarray | None, other: np.ndarray | None) -> np.ndarray | None:
-        return None if one is None or other is None else np.concatenate([one, other], axis=1)
-
-    return replace(
-        first,
-        assignments=np.concatenate([first.assignments, second.assignments], axis=1),
-        log_joint=both(first.log_joint, second.log_joint),
-        log_prob=both(first.log_prob, second.log_prob),
+def _in_one_chain(draws: Draws) -> Draws:
+    """Return the draws of several chains one after the other."""
+    log_joint, log_prob = (
+        None if one is None else one.reshape(1, -1) for one in (draws.log_joint, draws.log_prob)
     )
+    return replace(draws, assignments=draws.flat[None], log_joint=log_joint, log_prob=log_prob)
 
 
-def _guide_or_why(work: Work) -> None:
+def _guide(work: Work) -> None:
+    assert work.analysis.guide is not None
+    work.tell(f"drawing partitions from {work.analysis.guide.name}")
     try:
         draw_guide(work)
     except Exception as error:
-        assert work.picked is not None
         if isinstance(error, ValueError | OSError) or lacks_memory(error):
             raise
         raise ValueError(
-            f"guide '{work.picked.name}' could not draw partitions of these points ({first_line(error)}); "
-            "use another guide with --guide"
+            f"guide '{work.analysis.guide.name}' could not draw partitions of these points "
+            f"({first_line(error)}); use another guide with --guide"
         ) from error
 
 
-def _weights(work: Work) -> Weighting:
-    return Weighting.of(work.analysis.proposals)
-
-
 def _has_weights(work: Work) -> bool:
-    draws = work.analysis.draws.get("guide")
-    return draws is not None and draws.log_joint is not None and draws.log_prob is not None
+    return work.has("guide") and work.analysis.draws["guide"].log_ratios is not None
 
 
-def _agreement(work: Work) -> dict[str, Agreement]:
-    """Set the guide's draws, as drawn and weighted, beside those of MCMC."""
+def _agreement(work: Work) -> dict[str, Agreement] | None:
+    """Set the guide's draws, as drawn and weighted, beside those of MCMC, or say why there are none."""
     found = work.analysis
+    if not work.has("mcmc"):
+        found.checks["agreement"] = guide_alone(work.kept.get("why_no_mcmc") or _why_no_mcmc(work.model))
+        return None
     result = {"guide": _beside_mcmc(work, found.summary("guide").marginals)}
     found.checks["agreement"] = agreement_findings(result["guide"], found.tolerance_for("guide"))
     weights = found.results.get("weights")
     if weights is not None:
         weighted = marginals(found.proposals.assignments, weights=weights.weights)
         result["weighted"] = _beside_mcmc(work, weighted)
-        found.checks["weighted"] = (_beside_check(result["weighted"], Question.WEIGHTED, work, "guide"),)
+        found.checks["weighted"] = (_agree(work, "guide", result["weighted"], Question.WEIGHTED),)
     return result
+
+
+def guide_alone(why: str) -> tuple[Finding, ...]:
+    """Say that nothing stands beside the guide."""
+    return (Finding(Question.BESIDE, None, None, None, f"no MCMC: {why}"),)
+
+
+def _why_no_mcmc(model: Any) -> str:
+    if model.has_likelihood:
+        return f"no kernel can run on the model '{model.name}'"
+    return f"the likelihood of a partition under '{model.name}' has no formula"
 
 
 def _beside_mcmc(work: Work, other: Any) -> Agreement:
@@ -206,11 +185,11 @@ def _beside_mcmc(work: Work, other: Any) -> Agreement:
     )
 
 
-def _beside_check(one: Agreement, question: Question, work: Work, name: str) -> Finding:
+def _agree(work: Work, name: str, beside: Agreement, question: Question) -> Finding:
     return weighted_finding(
-        one.total_variation,
-        one.largest_difference,
-        noise=one.noise_largest_difference,
+        beside.total_variation,
+        beside.largest_difference,
+        noise=beside.noise_largest_difference,
         tolerance=work.analysis.tolerance_for(name),
         question=question,
     )
@@ -218,45 +197,43 @@ def _beside_check(one: Agreement, question: Question, work: Work, name: str) -> 
 
 def _refining(work: Work) -> Any:
     """Refine the guide's draws, and set them beside MCMC."""
-    picked, settings, data, found = work.picked, work.settings, work.data, work.analysis
-    assert picked is not None
-    assert data is not None
-    asked = settings.refine or work.asks("refining")
-    usual = settings.num_draws or draws_of(len(found.row_names))
+    found = work.analysis
+    assert found.guide is not None
+    assert work.data is not None
+    asked = work.asks("refining")
+    usual = work.settings.num_draws or draws_of(len(found.row_names))
     draws, record = refine(
         work.model,
-        picked.module,
-        data,
+        work.guide,
+        work.data,
         num_draws=usual if asked else _REFINED_DRAWS,
         proposals=PROPOSALS if asked else _FEW_PROPOSALS,
         most_seconds=math.inf if asked else _REFINING_SECONDS,
-        seed=settings.seed,
+        seed=found.seed,
     )
-    record = replace(record, kernel=default_kernel_name(work.model))
-    has_weights = work.model.has_likelihood
-    # Elsewhere it is a density of the parameters that the kernel keeps, too.
     found.draws["refined"] = replace(
-        draws, name=f"{picked.name}, refined", log_joint=draws.log_joint if has_weights else None
+        draws,
+        name=f"{found.guide.name}, refined",
+        # Elsewhere it is a density of the parameters that the kernel keeps, too.
+        log_joint=draws.log_joint if work.model.has_likelihood else None,
     )
     found.about |= {"refined_draws": draws.num_draws, "refined_seconds": draws.seconds}
     found.checks["settled"] = (settled_finding(record.rounds[-1] if record.rounds else None),)
-    if "mcmc" in found.draws:
+    if work.has("mcmc"):
         agree_refined(work)
-    return record
+    return replace(record, kernel=default_kernel_name(work.model))
 
 
 def agree_refined(work: Work) -> None:
     """Ask whether refined draws agree with MCMC."""
     found = work.analysis
-    one = _beside_mcmc(work, found.summary("refined").marginals)
-    found.results.setdefault("agreement", {})["refined"] = one
-    found.checks["refined"] = (_beside_check(one, Question.REFINED, work, "refined"),)
+    beside = _beside_mcmc(work, found.summary("refined").marginals)
+    found.results.setdefault("agreement", {})["refined"] = beside
+    found.checks["refined"] = (_agree(work, "refined", beside, Question.REFINED),)
 
 
 def _needs_refining(work: Work) -> bool:
-    """Whether refined draws are asked for, or chains have not converged and sweeps take few seconds."""
-    if work.settings.refine:
-        return True
+    """Whether chains have not converged, or there are none, and sweeps take few seconds."""
     if not work.has("mcmc"):
         return has_kernel(work.model)
     if all_passed(work.analysis.summary("mcmc").verdict.findings):
@@ -271,40 +248,23 @@ def _needs_refining(work: Work) -> bool:
     return False
 
 
-def _beside_guide(work: Work) -> None:
-    """Say that nothing stands beside the guide."""
-    why = work.kept.get("why_no_mcmc") or _why_no_mcmc(work)
-    work.analysis.checks["agreement"] = (Finding(Question.BESIDE.value, None, None, None, f"no MCMC: {why}"),)
-
-
-def _why_no_mcmc(work: Work) -> str:
-    if work.model.has_likelihood:
-        return f"no kernel can run on the model '{work.model.name}'"
-    return f"the likelihood of a partition under '{work.model.name}' has no formula"
-
-
 DRAWING_STEPS = (
     Step(
         name="mcmc",
-        compute=_mcmc_or_why,
+        compute=_mcmc,
         applies=lambda work: work.model is not None and has_kernel(work.model),
-        says=lambda work: (
-            f"running {work.settings.num_chains} chains of "
-            f"{work.settings.kernel or default_kernel_name(work.model)}"
-        ),
         what="MCMC",
     ),
     Step(
         name="guide",
-        compute=_guide_or_why,
-        applies=lambda work: work.picked is not None,
-        says=lambda work: f"drawing partitions from {work.picked.name}" if work.picked else "",
+        compute=_guide,
+        applies=lambda work: work.guide is not None,
         what="The guide's draws",
         is_essential=True,
     ),
     Step(
         name="weights",
-        compute=_weights,
+        compute=lambda work: Weighting.of(work.analysis.proposals),
         applies=_has_weights,
         what="The importance weights",
         opens=(Question.TAIL, Question.WORTH, Question.WEIGHTED),
@@ -312,21 +272,16 @@ DRAWING_STEPS = (
     Step(
         name="agreement",
         compute=_agreement,
-        applies=lambda work: work.has("guide", "mcmc"),
+        applies=lambda work: work.has("guide"),
         what="The agreement of the guide with MCMC",
         opens=(Question.COUNTS, Question.PAIRS),
     ),
     Step(
-        name="beside",
-        compute=_beside_guide,
-        applies=lambda work: work.has("guide") and not work.has("mcmc"),
-    ),
-    Step(
         name="refining",
         compute=_refining,
-        applies=lambda work: work.picked is not None and has_kernel(work.model),
+        applies=lambda work: work.guide is not None and has_kernel(work.model),
         by_default=_needs_refining,
-        says=lambda work: "refining draws of the guide",
+        says="refining draws of the guide",
         what="The refining of the guide's draws",
         opens=(Question.SETTLED,),
     ),

@@ -1,27 +1,24 @@
 """``pyroclust.forest``: a table in, spanning forests of perturbed similarities out; no model."""
 
-import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
 import torch
 
-from pyroclust.analysis.constraining import Known, known_of
-from pyroclust.analysis.finishing import finished
+from pyroclust.analysis.compare import options_given, scaled
+from pyroclust.analysis.constraining import constraints_of, content_of
 from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
-from pyroclust.analysis.repeating import arguments_of, command_line
-from pyroclust.analysis.steps import Settings, Work, run_steps
-from pyroclust.constraints import Constraints
+from pyroclust.analysis.steps import Work, complete
 from pyroclust.counts import check_count, check_number, check_seed
 from pyroclust.data.datasets import Source, read_table
-from pyroclust.data.pairs import PairsLike, read_pairs
-from pyroclust.data.standardise import Standardised, principal_components, standardise, unscaled
-from pyroclust.data.tables import Table
+from pyroclust.data.pairs import PairsLike
+from pyroclust.data.standardise import Standardised
 from pyroclust.diagnostics.draws.pairs import about_pairs
-from pyroclust.diagnostics.verdicts.forests import judge_forest
+from pyroclust.diagnostics.verdicts.draws import judge_forest
 from pyroclust.distributions import PerturbedSpanningForest, standardised_similarity
 from pyroclust.memory import check_memory
 from pyroclust.models.standardised import named_prior
@@ -29,7 +26,7 @@ from pyroclust.partitions import Draws
 from pyroclust.random_state import seeded
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.answer import reliance
-from pyroclust.results.constraints import FreePosterior, Knowledge
+from pyroclust.results.constraints import FreePosterior
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import name_of_run, results_folder, table_content
 from pyroclust.results.records import Repeat
@@ -38,7 +35,6 @@ __all__ = ["NOISE_SCALE", "forest"]
 
 NOISE_SCALE = 0.1
 """In standard deviations of the similarities: the least of those that were published."""
-_USUAL_DRAWS = 1000
 # Similarities, their perturbed copies and squares, eight bytes each.
 _BYTES_A_PAIR = 6 * 8
 # Similarities are standardised: what is smaller is rounding.
@@ -60,7 +56,7 @@ def forest(
     must_link: PairsLike | None = None,
     cannot_link: PairsLike | None = None,
     partial_labels: str | None = None,
-    num_draws: int = _USUAL_DRAWS,
+    num_draws: int = 1000,
     out: str | PathLike[str] | None = None,
     overwrite: bool = False,
     seed: int = 0,
@@ -116,10 +112,11 @@ def forest(
         Stewart et al. (2023), Differentiable clustering with perturbed spanning forests.
         https://arxiv.org/abs/2305.16358
     """
+    options = options_given(forest, locals())
     num_draws, seed = check_count("num_draws", num_draws, at_least=10), check_seed(seed)
     noise_scale = check_number("noise_scale", noise_scale, at_least=0)
-    by_prior = {"prior": prior, "concentration": concentration, "expected_clusters": expected_clusters}
-    named = [name for name, one in by_prior.items() if one is not None]
+    law = {"prior": prior, "concentration": concentration, "expected_clusters": expected_clusters}
+    named = [name for name, one in law.items() if one is not None]
     if (num_clusters is None) == (not named):
         both = f"num_clusters and {named[0]} are both given" if named else "no number of clusters is given"
         raise ValueError(
@@ -131,109 +128,82 @@ def forest(
         raise ValueError(f"{table.name} has {table.shape}, expected rows of columns: take compare for these")
     if num_clusters is not None:
         check_count("num_clusters", num_clusters, at_most=len(table.data))
-    linked = {"must_link": must_link, "cannot_link": cannot_link}
-    pairs = {
-        name: None if one is None else read_pairs(one, name=name, row_names=table.row_names)
-        for name, one in linked.items()
-    }
-    points = unscaled(table) if raw else standardise(table)
-    points = points if pca is None else principal_components(points, pca)
+    points = scaled(table, raw=raw, pca=pca)
     size = len(points.data)
     check_memory(
         _BYTES_A_PAIR * size * size + 3 * 8 * num_draws * size,
         f"similarities of {size:,} rows",
         remedy="take fewer rows",
     )
-    by_name = any(isinstance(one, str | PathLike) for one in linked.values())
-    known = known_of(table, **pairs, by_name=by_name)
-    law = {"num_clusters": num_clusters, **by_prior}
+    constraints, knowledge = constraints_of(table, must_link=must_link, cannot_link=cannot_link)
+    number, asked = (
+        (num_clusters, f"{num_clusters:,} tree{'s' * (num_clusters != 1)}")
+        if num_clusters is not None
+        else _random_number(law, size)
+    )
     run = name_of_run(
         "forest",
         table=table_content(table),
         points=(points.data, points.columns),
-        settings=repr((law, noise_scale, num_draws, seed)),
-        **({} if known is None else {"known": known.content}),
+        settings=repr((num_clusters, law, noise_scale, num_draws, seed)),
+        **content_of(constraints),
     )
-    of_the_table = {
-        **{"columns": columns, "label": label, "pca": pca, "raw": raw, "partial_labels": partial_labels},
-        **linked,
-        **reading,
-    }
-    numbers = {"noise_scale": noise_scale, "num_draws": num_draws}
-    usual = {"noise_scale": NOISE_SCALE, "num_draws": _USUAL_DRAWS}
-    asked = {name: one for name, one in numbers.items() if one != usual[name]}
-    options = {**law, **asked, **of_the_table}
-    typed = str(source) if isinstance(source, str | PathLike) else table.name
-    with results_folder(out, run=run, overwrite=overwrite) as folder:
-        found = _forests(
-            table, points, known, law, noise_scale, num_draws, seed, progress or (lambda stage: None)
-        )
-        found.repeat = Repeat(
-            command_line("forest", [typed], options, seed), arguments_of(options), seed, run
-        )
-        found.next = command_line("cluster", [typed], of_the_table, 0)
-        found.folder = folder
-        return _finished(found, progress or (lambda stage: None))
-
-
-def _forests(
-    table: Table,
-    points: Standardised,
-    known: Known | None,
-    law: dict[str, Any],
-    noise_scale: float,
-    num_draws: int,
-    seed: int,
-    tell: Callable[[str], None],
-) -> Analysis:
-    """Draw spanning forests, with constraints also without them, and say what they say."""
-    similarity = _similarity(points)
-    number, asked = _number(law, len(points.data))
-
-    def trees(constraints: Constraints | None) -> PerturbedSpanningForest:
-        return PerturbedSpanningForest(similarity, number, noise_scale=noise_scale, constraints=constraints)
-
-    tell(f"drawing {num_draws:,} spanning forests")
-    drawn_from = trees(None if known is None else known.constraints)
-    draws = _drawn(drawn_from, num_draws, seed)
-    knowledge, excess = None, 0.0
-    if known is not None:
-        tell("drawing as many without the constraints")
-        free = _drawn(trees(None), num_draws, seed)
-        kept = known.constraints.allows(torch.from_numpy(free.assignments)).numpy()
-        why = "a spanning forest has no prior of partitions"
-        knowledge = Knowledge(known.rows, math.nan, why, FreePosterior(free, kept, float(num_draws), (), ()))
-        excess = float(drawn_from.excess_rate(num_draws=num_draws, seed=seed))
+    called = [str(source) if isinstance(source, str | PathLike) else table.name]
+    of_forests = {"num_clusters", "noise_scale", "num_draws", *law}
+    of_the_table = {name: one for name, one in options.items() if name not in of_forests}
     data = AnalysedData(table, points)
-    return Analysis(
+    found = Analysis(
         command="forest",
         data=data,
-        draws={"forest": draws},
         seed=seed,
         knowledge=knowledge,
         about={
             "source": table.name,
             "columns": list(points.columns),
             "points": "rows",
-            "num_points": len(points.data),
+            "num_points": size,
             "model": "spanning forest",
             "asked": asked,
             "noise_scale": noise_scale,
             "draws": num_draws,
-            "seconds": draws.seconds,
-            "more_clusters_than_asked": excess,
         },
         introduction=(
             f"{data.size_in_words}. {num_draws:,} heaviest spanning forests of {asked}, under similarities "
             f"(negative squared distances of rows) with noise of {noise_scale:g} of their standard "
             "deviations; their trees are the clusters. There is no model of the data."
         ),
-        notes=[*table.notes, *points.notes, *about_pairs(len(points.data))],
+        notes=[*table.notes, *points.notes, *about_pairs(size)],
+        next=Repeat.of("cluster", called, of_the_table).command,
+        repeat=Repeat.of("forest", called, options, seed=seed, run=run),
     )
+    work = Work(analysis=found, tell=progress or (lambda stage: None))
+    assert found.repeat is not None
+    with results_folder(out, run=run, command=found.repeat.command, overwrite=overwrite) as folder:
+        found.folder = folder
+        similarity = _similarity(points)
+        trees = PerturbedSpanningForest(similarity, number, noise_scale=noise_scale, constraints=constraints)
+        work.tell(f"drawing {num_draws:,} spanning forests")
+        draws = found.draws["forest"] = _drawn(trees, num_draws, seed)
+        found.about |= {"seconds": draws.seconds, "more_clusters_than_asked": 0.0}
+        if constraints is not None and knowledge is not None:
+            work.tell("drawing as many without the constraints")
+            free = _drawn(
+                PerturbedSpanningForest(similarity, number, noise_scale=noise_scale), num_draws, seed
+            )
+            kept = constraints.allows(torch.from_numpy(free.assignments)).numpy()
+            found.knowledge = replace(
+                knowledge,
+                why_no_prior="a spanning forest has no prior of partitions",
+                free=FreePosterior(free, kept, float(num_draws), (), ()),
+            )
+            excess = float(trees.excess_rate(num_draws=num_draws, seed=seed))
+            found.about["more_clusters_than_asked"] = excess
+        work.tell("summarising")
+        return complete(work, (*DRAWS_STEPS, *MODEL_STEPS), _judge)
 
 
-def _finished(found: Analysis, tell: Callable[[str], None]) -> Analysis:
-    tell("summarising")
+def _judge(work: Work) -> None:
+    found = work.analysis
     estimate = found.summary("forest").estimate
     verdict = judge_forest(
         num_draws=found.draws["forest"].num_draws,
@@ -242,23 +212,12 @@ def _finished(found: Analysis, tell: Callable[[str], None]) -> Analysis:
     )
     found.complete_verdict(verdict)
     found.about["rely"] = reliance(verdict, None, has_guide=False)
-    work = Work(analysis=found, settings=Settings(seed=found.seed), tell=tell)
-    run_steps(work, (*DRAWS_STEPS, *MODEL_STEPS), of_the_answer=True)
-    return finished(found, tell)
 
 
-def _number(law: dict[str, Any], num_points: int) -> tuple[Any, str]:
-    """Return the number of clusters or a prior of it, and the same in words."""
-    if law["num_clusters"] is not None:
-        number = law["num_clusters"]
-        return number, f"{number:,} tree{'s' * (number != 1)}"
+def _random_number(law: dict[str, Any], num_points: int) -> tuple[Any, str]:
+    """Return a prior of the number of clusters, and the same in words."""
     name = law["prior"] or ("gamma-crp" if law["concentration"] is None else "crp")
-    found = named_prior(
-        name,
-        concentration=law["concentration"],
-        expected_clusters=law["expected_clusters"],
-        num_points=num_points,
-    )
+    found = named_prior(**law | {"prior": name}, num_points=num_points)
     mean = float(found.expected_num_clusters(num_points))
     return found, f"as many trees as the prior {name} has clusters, {mean:.2g} on average"
 

@@ -15,6 +15,12 @@ def _is_diagnosis(work: Work) -> bool:
     return work.analysis.command == "diagnose"
 
 
+def _has_several_sources(work: Work) -> bool:
+    """Whether there are several sources of draws; before anything is drawn, whether there may be."""
+    found = work.analysis
+    return len(found.sources) > 1 if found.draws else work.guide is not None
+
+
 def _two_samples(work: Work) -> dict[str, SourceComparison]:
     """Compare whole partitions of each of the sources with those of the last."""
     found = work.analysis
@@ -64,9 +70,9 @@ DRAWS_STEPS = (
     Step(
         name="two_samples",
         compute=_two_samples,
-        applies=lambda work: len(work.analysis.sources) > 1,
+        applies=_has_several_sources,
         by_default=_is_diagnosis,
-        says=lambda work: "comparing the sources",
+        says="comparing the sources",
         what="The comparison of the sources",
         opens=(Question.SOURCES,),
     ),
@@ -75,7 +81,7 @@ DRAWS_STEPS = (
         compute=_baselines,
         applies=lambda work: work.analysis.data is not None,
         by_default=_is_diagnosis,
-        says=lambda work: "running classical methods",
+        says="running classical methods",
         what="The classical methods",
         of_the_answer=True,
     ),

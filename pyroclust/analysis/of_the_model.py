@@ -1,24 +1,22 @@
 """The steps that ask of model and guide: simulations, certificate, evidence, constraints, missing cells."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
 
-from pyroclust.analysis.constraining import free_posterior, knowledge_of
-from pyroclust.analysis.filling import missing_cells
-from pyroclust.analysis.picking import PickedGuide
-from pyroclust.analysis.populations import MOST_ANNEALED, can_be_annealed
+from pyroclust.analysis.constraining import draw_unconstrained
+from pyroclust.analysis.populations import MOST_ANNEALED, annealed, can_be_annealed
+from pyroclust.analysis.predicting import missing_cells
 from pyroclust.analysis.steps import Step, Work, never
 from pyroclust.arrays import without_gaps
 from pyroclust.calibration import calibrate_near
 from pyroclust.calibration.certificate import Certificate
 from pyroclust.calibration.judgement import calibration_findings
+from pyroclust.calibration.result import LocalCalibration
 from pyroclust.calibration.training_world import TrainingWorld, simulated_world
 from pyroclust.data.standardise import indicators
 from pyroclust.diagnostics import Familiarity, LogEvidence, log_evidences
-from pyroclust.diagnostics.simulations.witnesses import Witnesses
 from pyroclust.diagnostics.verdicts.findings import (
     Question,
     certificate_finding,
@@ -26,11 +24,9 @@ from pyroclust.diagnostics.verdicts.findings import (
     witnesses_finding,
 )
 from pyroclust.diagnostics.weights.evidence import importance_evidence
-from pyroclust.infer import annealed_log_evidence
 from pyroclust.infer.mcmc.defaults import has_kernel
 from pyroclust.infer.refining.proposals import shared_log_prob
 from pyroclust.results.constraints import ConstraintSummary, summarise_constraints
-from pyroclust.results.missing_cells import MissingCells
 from pyroclust.results.weights import Evidence
 
 __all__ = ["MODEL_STEPS"]
@@ -44,6 +40,10 @@ def _alone(work: Work) -> bool:
     return work.has("guide") and not work.has("mcmc")
 
 
+def _has_guide(work: Work) -> bool:
+    return work.guide is not None
+
+
 def _see(work: Work) -> Callable[[np.ndarray], np.ndarray] | None:
     """Return what turns simulations into what the data are summarised by."""
     data = work.analysis.data
@@ -52,25 +52,19 @@ def _see(work: Work) -> Callable[[np.ndarray], np.ndarray] | None:
     return lambda values: without_gaps(indicators(values, kinds=data.kinds, levels=data.levels))
 
 
-def _free_guide(work: Work) -> PickedGuide:
-    """Return the guide that no constraints hold: simulations know of none."""
-    free = work.free if isinstance(work.free, PickedGuide) else work.picked
-    assert free is not None
-    return free
-
-
 def _world(work: Work) -> TrainingWorld:
     """Simulate data sets like those of the training, once for all steps that look at them."""
     if "world" not in work.kept:
-        picked = _free_guide(work)
+        # Simulations know of no constraints.
+        picked = work.unconstrained
+        assert picked is not None
         assert work.data is not None
-        least, most = picked.min_points, picked.max_points
         work.kept["world"] = simulated_world(
-            picked.module,
+            picked.guide,
             work.data,
-            seed=work.settings.seed,
-            min_points=least,
-            max_points=most,
+            seed=work.analysis.seed,
+            min_points=picked.min_points,
+            max_points=picked.max_points,
             see=_see(work),
         )
         work.analysis.failures += work.kept["world"].failures
@@ -81,35 +75,23 @@ def _world(work: Work) -> TrainingWorld:
 def _familiarity(work: Work) -> Familiarity:
     data = work.analysis.data
     assert data is not None
-    found = _world(work).familiarity(data.summarised, seed=work.settings.seed)
-    work.analysis.checks["familiarity"] = familiarity_findings(found)
-    return found
+    return _world(work).familiarity(data.summarised, seed=work.analysis.seed)
 
 
-def _witnesses(work: Work) -> Witnesses | None:
-    found = _world(work).witnesses()
-    if found is not None:
-        work.analysis.checks["witnesses"] = (witnesses_finding(found),)
-    return found
-
-
-def _calibration(work: Work) -> Any:
+def _calibration(work: Work) -> LocalCalibration:
+    assert work.unconstrained is not None
     assert work.data is not None
-    guide = _free_guide(work).module
-    found = calibrate_near(guide, guide.model, work.data, see=_see(work), seed=work.settings.seed)
-    work.analysis.checks["calibration"] = (found.finding,)
-    return found
+    guide = work.unconstrained.guide
+    return calibrate_near(guide, guide.model, work.data, see=_see(work), seed=work.analysis.seed)
 
 
 def _certificate(work: Work) -> dict[str, int]:
     guide = work.analysis.guide
     assert guide is not None
-    tests = []
-    if guide.certificate:
-        every = calibration_findings(Certificate.from_dict(guide.certificate))
-        tests = [one.passed is True for one in every]
-    work.analysis.checks["certificate"] = (certificate_finding(sum(tests), len(tests)),)
-    return {"tests": len(tests), "passed": sum(tests)}
+    if not guide.certificate:
+        return {"tests": 0, "passed": 0}
+    tests = calibration_findings(Certificate.from_dict(guide.certificate))
+    return {"tests": len(tests), "passed": sum(one.passed is True for one in tests)}
 
 
 def _evidence(work: Work) -> Evidence | None:
@@ -117,15 +99,15 @@ def _evidence(work: Work) -> Evidence | None:
     found = work.analysis
     estimates: tuple[LogEvidence, ...] = (*_from_guide(work), *work.kept.get("evidences", ()))
     asked = work.asks("evidence")
-    if asked and work.model is not None and work.data is not None and can_be_annealed(work.model):
-        if len(found.row_names) > MOST_ANNEALED:
+    if asked and work.data is not None and can_be_annealed(work.model):
+        if len(work.data) > MOST_ANNEALED:
             found.notes.append(
                 f"The log evidence was not estimated by annealing, as there are more than {MOST_ANNEALED} "
                 "rows: pyroclust.infer.annealed_log_evidence does it in a time that grows with their square."
             )
         else:
             work.tell("estimating the log evidence by annealing")
-            estimates += (annealed_log_evidence(work.model, work.data, seed=work.settings.seed),)
+            estimates += annealed(work.model, work.data, seed=found.seed)
     if not estimates or not (asked or any(one.is_reliable for one in estimates)):
         return None
     return Evidence(estimates)
@@ -163,50 +145,45 @@ def _cross_scored(work: Work) -> tuple[np.ndarray, np.ndarray] | None:
     return log_joint, scored.numpy().reshape(log_joint.shape)
 
 
-def _free(work: Work) -> None:
-    """Draw from the posterior without the constraints, to say what they changed."""
-    known, free = work.known, None
-    assert known is not None
-    try:
-        free = free_posterior(work)
-    finally:
-        work.analysis.knowledge = knowledge_of(known, work.model, free)
-
-
-def _constraints(work: Work) -> ConstraintSummary | None:
+def _constraints(work: Work) -> ConstraintSummary:
     found, evidence = work.analysis, work.analysis.results.get("evidence")
+    assert found.knowledge is not None
     estimates = None if work.model is None else () if evidence is None else tuple(evidence.estimates)
     result = summarise_constraints(found.knowledge, found.reference.summary.marginals, estimates)
-    if result is not None:
-        found.failures += result.failures
+    found.failures += result.failures
     return result
 
 
-def _missing(work: Work) -> MissingCells:
-    return missing_cells(work.analysis, seed=work.settings.seed)
+def _has_missing_cells(work: Work) -> bool:
+    data = work.analysis.data
+    if data is None or data.shape is not None or not has_kernel(work.model):
+        return False
+    return bool(data.table.missing.any())
 
 
 MODEL_STEPS = (
     Step(
         name="without_constraints",
-        compute=_free,
-        applies=lambda work: work.known is not None and work.model is not None,
+        compute=draw_unconstrained,
+        applies=lambda work: work.analysis.knowledge is not None and work.unconstrained is not None,
         what="The posterior without the constraints",
         opens=(Question.FREE,),
     ),
     Step(
         name="familiarity",
         compute=_familiarity,
-        applies=lambda work: work.picked is not None,
+        checks=familiarity_findings,
+        applies=_has_guide,
         by_default=_alone,
-        says=lambda work: "simulating data sets like those of the training",
+        says="simulating data sets like those of the training",
         what="The familiarity of the data",
         opens=(Question.FAMILIAR,),
     ),
     Step(
         name="witnesses",
-        compute=_witnesses,
-        applies=lambda work: work.picked is not None and work.model.has_likelihood,
+        compute=lambda work: _world(work).witnesses(),
+        checks=lambda found: (witnesses_finding(found),),
+        applies=lambda work: work.guide is not None and work.model.has_likelihood,
         by_default=never,
         what="The witnesses of the guide",
         opens=(Question.WITNESSED,),
@@ -214,6 +191,7 @@ MODEL_STEPS = (
     Step(
         name="certificate",
         compute=_certificate,
+        checks=lambda found: (certificate_finding(found["passed"], found["tests"]),),
         applies=_alone,
         what="The judgement of the certificate",
         opens=(Question.CERTIFIED,),
@@ -221,13 +199,20 @@ MODEL_STEPS = (
     Step(
         name="calibration",
         compute=_calibration,
-        applies=lambda work: work.picked is not None,
+        checks=lambda found: (found.finding,),
+        applies=_has_guide,
         by_default=never,
-        says=lambda work: "calibrating the guide on simulations near the data",
+        says="calibrating the guide on simulations near the data",
         what="The calibration of the guide near the data",
         opens=(Question.NEAR,),
     ),
-    Step(name="evidence", compute=_evidence, what="The log evidence"),
+    Step(
+        name="evidence",
+        compute=_evidence,
+        applies=lambda work: work.model is not None,
+        does_more=True,
+        what="The log evidence",
+    ),
     Step(
         name="constraints",
         compute=_constraints,
@@ -237,13 +222,8 @@ MODEL_STEPS = (
     ),
     Step(
         name="missing",
-        compute=_missing,
-        applies=lambda work: (
-            work.analysis.data is not None
-            and work.analysis.data.table.shape is None
-            and bool(work.analysis.data.table.missing.any())
-            and has_kernel(work.model)
-        ),
+        compute=lambda work: missing_cells(work.analysis, seed=work.analysis.seed),
+        applies=_has_missing_cells,
         what="What the missing cells may hold",
         of_the_answer=True,
     ),

@@ -1,7 +1,7 @@
 """Which model and which guide a table is clustered with, and whether the guide fits."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from math import inf, prod
 from os import PathLike
 from typing import Any
@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch.distributions import constraints
 
-from pyroclust.analysis.asked_model import AskedModel
 from pyroclust.data.columns_of_table import ColumnsOfTable
 from pyroclust.data.shapes import Graph, PointShape
 from pyroclust.data.standardise import Standardised
@@ -19,11 +18,15 @@ from pyroclust.distributions.components.column_groups import ColumnGroups
 from pyroclust.guides.anchored_guide import AnchoredGuide
 from pyroclust.guides.exact_filter import exact_filter
 from pyroclust.large_tables import LARGE_TABLE
-from pyroclust.models import Mixture
+from pyroclust.models import StochasticBlockModel, table_mixture
+from pyroclust.models.standardised import named_prior
 from pyroclust.protocols import is_of_graphs, takes_missing
 from pyroclust.saving.cards import NO_GUIDE, GuideCard, find_guide, list_guides, read_card
 from pyroclust.saving.guides import load_guide
 from pyroclust.saving.models import build_model
+from pyroclust.threads import single_precision
+
+__all__ = ["ModelAndGuide", "exact_filter_of", "model_by_name", "pick_guide"]
 
 # Of 50, 100 and 200 on tables of 1,000 rows these have the most effective draws (benchmarks/anchored.py).
 _ANCHORS = 200
@@ -37,51 +40,34 @@ _REMEDIES = {
     "waveform": "cut the waveforms so, or if these are images divide them by their largest number",
 }
 
-__all__ = ["NoGuide", "PickedGuide", "pick_guide"]
 
+@dataclass(frozen=True, kw_only=True)
+class ModelAndGuide:
+    """A model, and the guide of it that draws beside MCMC, if any, with what its card says.
 
-@dataclass(frozen=True)
-class NoGuide:
-    """A model whose posterior MCMC alone has to find.
-
-    Attributes:
-        model: the model.
-        about: what a report should say of the choice.
+    The name is that on the shelf, of a folder or of a class. Points are those of the training, as far as they
+    are known.
     """
 
-    model: Mixture
-    about: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class PickedGuide:
-    """A guide with what its card says.
-
-    Attributes:
-        name: on the shelf, of its folder, or of its class.
-        module: the guide, told its conditions.
-        max_points: most points in training; ``None`` where unknown.
-        certificate: what was measured; empty without one.
-        about: what a report should say of the choice.
-        min_points: fewest points in training; 1 where unknown.
-    """
-
-    name: str
-    module: Any
-    max_points: int | None
-    certificate: Mapping[str, Any]
-    about: tuple[str, ...] = ()
+    model: Any
+    guide: Any = None
+    name: str = NO_GUIDE
+    certificate: Mapping[str, Any] = field(default_factory=dict)
     min_points: int = 1
+    max_points: int | None = None
+    notes: tuple[str, ...] = ()
 
     def notes_on(self, table: Table, points: Standardised) -> tuple[str, ...]:
-        """Return what a report should say of the choice, and of the size of a table."""
-        num_points, given = points.data.shape
+        """Return what a report should say of the choice for a table, and refuse a table that does not fit."""
+        num_points, num_columns = points.data.shape
+        if self.guide is None:
+            return self.notes
         self._check_shape(table)
         self._check_columns(table)
-        dim = prod(self.module.model.event_shape)
-        if given != dim and not is_of_graphs(self.module.model):
+        dim = prod(self.model.event_shape)
+        if num_columns != dim and not is_of_graphs(self.model):
             raise ValueError(
-                f"{table.name} has {given} column(s) and guide '{self.name}' takes {dim}; "
+                f"{table.name} has {num_columns} column(s) and guide '{self.name}' takes {dim}; "
                 f"choose columns with --columns, reduce with --pca {dim}, or leave --guide out"
             )
         if num_points < self.min_points:
@@ -89,22 +75,21 @@ class PickedGuide:
         elif self.max_points is not None and num_points > self.max_points:
             beyond = f"on up to {self.max_points} points"
         else:
-            return self.about
+            return self.notes
         return (
-            *self.about,
+            *self.notes,
             f"The guide was trained {beyond} and is used on {num_points}: "
             "trust it only as far as a comparison goes.",
         )
 
     def _check_columns(self, table: Table) -> None:
         """Refuse columns of other kinds than the guide's, and missing cells that it cannot take."""
-        model = self.module.model
-        if table.has_missing and not takes_missing(model):
+        if table.has_missing and not takes_missing(self.model):
             raise ValueError(
                 f"{table.name} has missing cells, which guide '{self.name}' cannot take: leave --guide out, "
                 "or take the rows that have all cells"
             )
-        if not table.are_numbers and _is_of_numbers(model):
+        if not table.are_numbers and _is_of_numbers(self.model):
             raise ValueError(
                 f"{table.name} has columns that are no numbers, and guide '{self.name}' takes numbers alone: "
                 "leave --guide out, choose columns with --columns, or say what they are with --kinds"
@@ -112,78 +97,140 @@ class PickedGuide:
 
     def _check_shape(self, table: Table) -> None:
         """Refuse points of another shape, where one of both is no row of columns."""
-        wanted = tuple(self.module.model.event_shape)
-        rows = table.shape is None and len(wanted) == 1 and not is_of_graphs(self.module.model)
+        wanted = tuple(self.model.event_shape)
+        rows = table.shape is None and len(wanted) == 1 and not is_of_graphs(self.model)
         if not (rows or (table.shape is not None and table.shape.fits(wanted))):
             has = "rows of columns" if table.shape is None else str(table.shape)
+            takes = "nodes of a graph" if wanted == (-1,) else f"points of shape {wanted}"
             raise ValueError(
-                f"{table.name} has {has} and guide '{self.name}' takes {_takes(wanted)}: choose "
+                f"{table.name} has {has} and guide '{self.name}' takes {takes}: choose "
                 "another guide, or for a folder of images another size (--image-size)"
             )
 
 
+def model_by_name(
+    dim: int,
+    num_points: int,
+    shape: PointShape | None = None,
+    *,
+    columns: ColumnsOfTable | None = None,
+    **names: Any,
+) -> Any:
+    """Return the model for such columns and points by the words of :func:`pyroclust.compare`."""
+    words = {name: one for name, one in names.items() if one is not None}
+    rates = {name: words.pop(name) for name in ("within", "between") if name in words}
+    if isinstance(shape, Graph):
+        if "family" in words:
+            raise ValueError(
+                f"family is '{words['family']}', but the points are nodes of a graph, whose blocks have "
+                "rates of edges: leave it out"
+            )
+        if not words:
+            return StochasticBlockModel(**rates)
+        return StochasticBlockModel(named_prior(**{"prior": "crp"} | words, num_points=num_points), **rates)
+    if rates:
+        raise ValueError(f"{' and '.join(rates)} given for rows of columns, expected a graph: leave it out")
+    columns = ColumnsOfTable(numbers=dim) if columns is None else columns
+    return table_mixture(**asdict(columns), **words, num_points=num_points)
+
+
+@single_precision()
 def pick_guide(
     guide: str | PathLike[str] | torch.nn.Module | None,
     *,
     dim: int,
     num_points: int = 2,
     conditions: Mapping[str, float],
-    asked: AskedModel | None = None,
+    names: Mapping[str, Any] | None = None,
     is_raw: bool = False,
     shape: PointShape | None = None,
     columns: ColumnsOfTable | None = None,
-) -> PickedGuide | NoGuide:
-    """Return a guide by name, folder or as it is; by default one of the model that was asked for.
+) -> ModelAndGuide:
+    """Return a guide by name, folder or as it is; by default one of the model that ``names`` says.
 
     The default is the trained guide of this very model that passes its certificate. Of tables larger than it
     learnt from, and than 1,000 rows, it labels 200 rows, and the exact filter the others. Where no guide of
     the model passes, the default up to 200 rows is the guide of tables, if columns are independent in a
     cluster, and else the exact filter alone; where the model has none either, no guide.
     """
-    asked = AskedModel() if asked is None else asked
-    of_graphs = isinstance(shape, Graph)
-    if shape is not None and not of_graphs and (guide == NO_GUIDE or asked.given):
-        raise ValueError(
-            f"the points are {shape}, for which there is no model by name and no MCMC: leave guide='none' "
-            "and what names a model out, and take compare (pyroclust compare), where a guide stands alone"
-        )
-    if shape is not None and guide is None and not of_graphs:
-        return pick_guide(_guide_for(shape), dim=dim, conditions=conditions)
+    words = {name: one for name, one in (names or {}).items() if one is not None}
+    if shape is not None and not isinstance(shape, Graph):
+        if guide == NO_GUIDE or words:
+            raise ValueError(
+                f"the points are {shape}, for which there is no model by name and no MCMC: leave "
+                "guide='none' and what names a model out, and take compare (pyroclust compare), where a "
+                "guide stands alone"
+            )
+        guide = _guide_for(shape) if guide is None else guide
     if guide is None or guide == NO_GUIDE:
-        model = asked.build(dim, num_points, shape, columns=columns)
-        found = _without(model, conditions) if guide is not None else _default(model, conditions, num_points)
-        told = is_raw and shape is None
-        return replace(found, about=(*found.about, *_about_scale(model))) if told else found
-    if not isinstance(guide, torch.nn.Module) and (card := read_card(find_guide(guide))).fits_any_table:
-        _conditions_of(card.name, (), conditions)
-        return _of_any_table(guide, card, asked.for_columns(dim, num_points, columns))
-    if asked.given:
-        options = ", ".join(asked.given)
+        model = model_by_name(dim, num_points, shape, columns=columns, **words)
+        picked = ModelAndGuide(model=model) if guide == NO_GUIDE else _default(model, num_points)
+        if is_raw and shape is None:
+            note = (
+                f"The columns are as they were given (--raw), but the model {model.name} expects columns of "
+                "mean 0 and variance 1: its prior of the centres and the widths of clusters has that scale."
+            )
+            picked = replace(picked, notes=(*picked.notes, note))
+    elif not isinstance(guide, torch.nn.Module) and read_card(find_guide(guide)).fits_any_table:
+        # Columns are independent in a cluster, numbers too unless another family was asked for.
+        model = model_by_name(dim, num_points, columns=columns, **{"family": "nig"} | words)
+        picked = _of_any_table(guide, model)
+    elif words:
         raise ValueError(
-            f"{options} given beside a guide, which has a model of its own: leave out --guide, or what names "
-            "the model"
+            f"{', '.join(words)} given beside a guide, which has a model of its own: leave out --guide, or "
+            "what names the model"
         )
-    if isinstance(guide, torch.nn.Module):
-        name = type(guide).__name__
-        return PickedGuide(name, _conditioned(guide, name, conditions), None, {})
-    card = read_card(find_guide(guide))
-    module = _conditioned(load_guide(guide), card.name, conditions)
-    about = f"Guide {card.name} {'is a reference: it ' if card.is_reference else ''}{card.verdict}."
-    said = (about,) if card.is_reference or card.doubt else ()
-    return PickedGuide(card.name, module, card.max_points, card.certificate, said, card.min_points)
+    elif isinstance(guide, torch.nn.Module):
+        picked = ModelAndGuide(model=guide.model, guide=guide, name=type(guide).__name__)
+    else:
+        picked = _of_card(read_card(find_guide(guide)), load_guide(guide))
+    return _conditioned(picked, conditions)
 
 
-def _takes(event_shape: tuple[int, ...]) -> str:
-    return "nodes of a graph" if event_shape == (-1,) else f"points of shape {event_shape}"
+def exact_filter_of(model: Any, *notes: str) -> ModelAndGuide:
+    """Return the exact filter of a model."""
+    return ModelAndGuide(model=model, guide=exact_filter(model).eval(), name="exact filter", notes=notes)
+
+
+def _of_card(card: GuideCard, guide: Any, *notes: str) -> ModelAndGuide:
+    if card.is_reference or card.doubt:
+        notes += (f"Guide {card.name} {'is a reference: it ' if card.is_reference else ''}{card.verdict}.",)
+    return ModelAndGuide(
+        model=guide.model,
+        guide=guide,
+        name=card.name,
+        certificate=card.certificate,
+        min_points=card.min_points,
+        max_points=card.max_points,
+        notes=notes,
+    )
+
+
+def _of_any_table(name: str | PathLike[str], model: Any) -> ModelAndGuide:
+    """Return the guide of a table's own model, with weights that serve many."""
+    card, loaded = read_card(find_guide(name)), load_guide(name)
+    about = (
+        f"Guide {card.name} has one set of weights for tables of any columns; its certificate was measured "
+        f"on {loaded.model.component.dim} columns."
+    )
+    return _of_card(card, loaded.of(model), about)
+
+
+def _conditioned(picked: ModelAndGuide, conditions: Mapping[str, float]) -> ModelAndGuide:
+    wanted = () if picked.guide is None else picked.guide.conditions
+    if set(wanted) != set(conditions):
+        takes = ", ".join(f"--condition {one}=..." for one in wanted) or "none"
+        has = ", ".join(sorted(conditions)) or "none"
+        raise ValueError(f"conditions are {has}, guide '{picked.name}' takes {takes}")
+    if not wanted:
+        return picked
+    guide = picked.guide.condition(**conditions)
+    return replace(picked, guide=guide, model=guide.model)
 
 
 def _guide_for(shape: PointShape) -> str:
     """Return the name of a guide on the shelf for such points: of several the one that fails fewest tests."""
-    known = [
-        (card, build_model({"name": card.model, "arguments": card.model_arguments}))
-        for card in list_guides()
-        if card.dim is None
-    ]
+    known = [(card, _model_of(card)) for card in list_guides() if card.dim is None]
     of_kind = [
         (card, tuple(model.event_shape))
         for card, model in known
@@ -199,7 +246,7 @@ def _guide_for(shape: PointShape) -> str:
     return min(found, key=lambda card: inf if card.num_failed is None else card.num_failed).name
 
 
-def _default(model: Mixture, conditions: Mapping[str, float], num_points: int) -> PickedGuide | NoGuide:
+def _default(model: Any, num_points: int) -> ModelAndGuide:
     """Return the trained guide of a model that passes its certificate, the exact filter, or no guide.
 
     On large tables guides are slow, and have seen none such: there they label a few rows, and the filter the
@@ -207,23 +254,24 @@ def _default(model: Mixture, conditions: Mapping[str, float], num_points: int) -
     """
     trained = [card for card in list_guides() if card.weights_sha256 and _is_of(card, model)]
     passed = next((card for card in trained if card.passed), None)
-    if passed is not None and (_is_for(passed, num_points) or not model.is_conjugate):
-        return pick_guide(passed.name, dim=0, conditions=conditions)
+    if passed is not None:
+        learnt = passed.max_points
+        fits = learnt is None or num_points <= max(LARGE_TABLE, learnt)
+        if fits or not model.is_conjugate:
+            return _of_card(passed, load_guide(passed.name))
+        if not is_of_graphs(model):
+            return _anchored(passed, num_points)
     if not model.is_conjugate:
-        return _without(
-            model,
-            conditions,
+        note = (
             f"There is no trained guide of the model {model.name}, and no exact filter: the parameters of "
-            "its clusters do not integrate out. This is MCMC alone.",
+            "its clusters do not integrate out. This is MCMC alone."
         )
-    if passed is not None and not is_of_graphs(model):
-        return _anchored(passed, num_points, conditions)
-    columns = "" if is_of_graphs(model) else f" for {model.component.dim} column(s)"
-    what = f"of the model {model.name}{columns}"
+        return ModelAndGuide(model=model, notes=(note,))
     any_table = next((card for card in list_guides() if card.passed and card.fits_any_table), None)
     if any_table is not None and num_points <= _ROWS_OF_ANY_TABLE and _has_own_columns(model):
-        _conditions_of(any_table.name, (), conditions)
-        return _of_any_table(any_table.name, any_table, model)
+        return _of_any_table(any_table.name, model)
+    columns = "" if is_of_graphs(model) else f" for {model.component.dim} column(s)"
+    what = f"of the model {model.name}{columns}"
     failed = "; ".join(f"{card.name} {card.verdict}" for card in trained)
     why = f"There is no trained guide {what}"
     if passed is not None:
@@ -232,56 +280,30 @@ def _default(model: Mixture, conditions: Mapping[str, float], num_points: int) -
         )
     elif failed:
         why = f"No trained guide {what} passes its certificate ({failed})"
-    note = (
+    return exact_filter_of(
+        model,
         f"{why}. This is the exact filter of the same model, which needs no training: it labels points one "
         "after the other and looks at no later point, so its draws need the weights or the comparison with "
-        f"MCMC.{_HOW_TO_TRAIN if _is_of_numbers(model) else ''}"
+        f"MCMC.{_HOW_TO_TRAIN if _is_of_numbers(model) else ''}",
     )
-    module = _conditioned(exact_filter(model).eval(), "exact filter", conditions)
-    return PickedGuide("exact filter", module, None, {}, (note,))
 
 
-def _of_any_table(guide: str | PathLike[str], card: GuideCard, model: Mixture) -> PickedGuide:
-    """Return the guide of a table's own model, with weights that serve many."""
-    loaded = load_guide(guide)
-    about: tuple[str, ...] = (
-        f"Guide {card.name} has one set of weights for tables of any columns; its certificate was measured "
-        f"on {loaded.model.component.dim} columns.",
-    )
-    if card.is_reference or card.doubt:
-        about += (f"Guide {card.name} {'is a reference: it ' if card.is_reference else ''}{card.verdict}.",)
-    return PickedGuide(card.name, loaded.of(model), card.max_points, card.certificate, about, card.min_points)
-
-
-def _has_own_columns(model: Mixture) -> bool:
-    """Say whether the columns of a cluster are independent, as in all tables that such guides saw."""
-    component = None if is_of_graphs(model) else model.component
-    return isinstance(component, ConjugateComponent) and ColumnGroups(component).num_groups == component.dim
-
-
-def _anchored(card: GuideCard, num_points: int, conditions: Mapping[str, float]) -> PickedGuide:
+def _anchored(card: GuideCard, num_points: int) -> ModelAndGuide:
     """Return a guide that labels some rows of a table that is too large for it, and the filter the others."""
-    guide = _conditioned(load_guide(card.name), card.name, conditions)
+    guide = AnchoredGuide(load_guide(card.name), num_anchors=_ANCHORS).eval()
     note = (
         f"Guide {card.name} learnt from at most {card.max_points:,} points, and here are {num_points:,}. It "
         f"labels {_ANCHORS} of them, one of each part of the table, and the exact filter of the same model, "
         "which looks at no later point, the others: draws need the weights or the comparison with MCMC."
     )
-    module = AnchoredGuide(guide, num_anchors=_ANCHORS).eval()
-    return PickedGuide(f"{card.name} on {_ANCHORS} anchors", module, None, {}, (note,))
+    name = f"{card.name} on {_ANCHORS} anchors"
+    return ModelAndGuide(model=guide.model, guide=guide, name=name, notes=(note,))
 
 
-def _without(model: Mixture, conditions: Mapping[str, float], *about: str) -> NoGuide:
-    _conditions_of(NO_GUIDE, (), conditions)
-    return NoGuide(model, about)
-
-
-def _about_scale(model: Mixture) -> tuple[str]:
-    """Say which scale a model by name expects, where the columns were left as they are."""
-    return (
-        f"The columns are as they were given (--raw), but the model {model.name} expects columns of mean 0 "
-        "and variance 1: its prior of the centres and the widths of clusters has that scale.",
-    )
+def _has_own_columns(model: Any) -> bool:
+    """Say whether the columns of a cluster are independent, as in all tables that such guides saw."""
+    component = None if is_of_graphs(model) else model.component
+    return isinstance(component, ConjugateComponent) and ColumnGroups(component).num_groups == component.dim
 
 
 def _is_of_numbers(model: object) -> bool:
@@ -289,22 +311,11 @@ def _is_of_numbers(model: object) -> bool:
     return getattr(getattr(model, "component", None), "support", None) is constraints.real_vector
 
 
-def _is_for(card: GuideCard, num_points: int) -> bool:
-    return card.max_points is None or num_points <= max(LARGE_TABLE, card.max_points)
-
-
-def _is_of(card: GuideCard, model: Mixture) -> bool:
+def _is_of(card: GuideCard, model: Any) -> bool:
     if not is_of_graphs(model) and card.dim != model.component.dim:
         return False
-    return build_model({"name": card.model, "arguments": card.model_arguments}) == model
+    return bool(_model_of(card) == model)
 
 
-def _conditioned(guide: Any, name: str, values: Mapping[str, float]) -> Any:
-    _conditions_of(name, guide.conditions, values)
-    return guide.condition(**values) if guide.conditions else guide
-
-
-def _conditions_of(name: str, wanted: Sequence[str], values: Mapping[str, float]) -> None:
-    if set(wanted) != set(values):
-        told = ", ".join(f"--condition {one}=..." for one in wanted) or "none"
-        raise ValueError(f"conditions are {', '.join(sorted(values)) or 'none'}, guide '{name}' takes {told}")
+def _model_of(card: GuideCard) -> Any:
+    return build_model({"name": card.model, "arguments": card.model_arguments})

@@ -1,6 +1,6 @@
-"""Tempered populations where chains have not met, and which models can be tempered or annealed."""
+"""Tempered populations where chains have not met, and the log evidence by annealing."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,19 +8,12 @@ from torch import Tensor
 
 from pyroclust.diagnostics import LogEvidence
 from pyroclust.diagnostics.weights.importance import stratified_draws
-from pyroclust.infer import tempered_populations
+from pyroclust.infer import annealed_log_evidence, tempered_populations
 from pyroclust.partitions import Draws
 from pyroclust.protocols import is_of_graphs
 from pyroclust.text import duration
 
-__all__ = [
-    "MOST_ANNEALED",
-    "PopulationsOfModel",
-    "can_be_annealed",
-    "can_be_tempered",
-    "draw_populations",
-    "seconds_of_populations",
-]
+__all__ = ["MOST_ANNEALED", "annealed", "can_be_tempered", "draw_populations", "seconds_of_populations"]
 
 MOST_ANNEALED = 500
 """Points up to which the log evidence is annealed: its time grows with their square."""
@@ -29,33 +22,17 @@ _PARTICLES, _SWEEPS = 200, 8
 _POWERS = 120
 
 
-@dataclass(frozen=True)
-class PopulationsOfModel:
-    """Draws of populations, one a chain, and what to say of them.
-
-    Attributes:
-        draws: of each population by its weights, in random order.
-        evidence: log p(data).
-        about: what they are, for the reader.
-        num_ancestors: draws of the prior that they come from.
-    """
-
-    draws: Draws
-    evidence: LogEvidence
-    about: str
-    num_ancestors: int
-
-    def said(self, end: str) -> str:
-        """Return a sentence about them, with what became of them."""
-        return (
-            f"As the chains had not converged, there are {self.about}. They come from {self.num_ancestors} "
-            f"draws of the prior, their log evidences spread {self.evidence.spread:.1f} nats, and they {end}."
-        )
+def annealed(model: Any, data: Tensor, *, seed: int) -> tuple[LogEvidence, ...]:
+    """Estimate log p(data) by annealing, of few points under a model that can be annealed."""
+    if len(data) > MOST_ANNEALED or not can_be_annealed(model):
+        return ()
+    return (annealed_log_evidence(model, data, seed=seed),)
 
 
 def can_be_annealed(model: Any) -> bool:
     """Return whether :func:`~pyroclust.infer.annealed_log_evidence` takes a model."""
-    return bool(model.is_conjugate and model.has_likelihood and not is_of_graphs(model))
+    is_one = model.is_conjugate and model.has_likelihood and not is_of_graphs(model)
+    return bool(is_one and model.weights is None)
 
 
 def can_be_tempered(model: Any) -> bool:
@@ -70,12 +47,11 @@ def seconds_of_populations(num_populations: int, sweep_seconds: float) -> float:
 
 def draw_populations(
     model: Any, data: Tensor, *, num_draws: int, num_populations: int, seed: int
-) -> PopulationsOfModel:
-    """Draw from the posterior by independent tempered populations of 200 particles.
+) -> tuple[Draws, LogEvidence, str]:
+    """Draw by independent tempered populations; with log p(data), and the beginning of a sentence on them.
 
-    Draws of a population are resampled from its particles by their weights, so that R-hat compares the
-    populations, as it does chains. Particles of one ancestor are alike: where few are left, populations
-    differ.
+    Draws of a population are resampled from its particles by their weights, in random order, so that R-hat
+    compares the populations, as it does chains.
     """
     drawn, found = tempered_populations(
         model, data, num_particles=_PARTICLES, num_populations=num_populations, sweeps=_SWEEPS, seed=seed
@@ -93,8 +69,10 @@ def draw_populations(
         parameters={},
     )
     about = (
-        f"{num_populations} independent populations of {_PARTICLES} partitions, which went from the prior to "
-        f"the posterior by {max(map(len, found.powers)) - 1} powers of the likelihood in "
-        f"{duration(drawn.seconds)}"
+        f"As the chains had not converged, there are {num_populations} independent populations of "
+        f"{_PARTICLES} partitions, which went from the prior to the posterior by "
+        f"{max(map(len, found.powers)) - 1} powers of the likelihood in {duration(drawn.seconds)}. They come "
+        f"from {len(np.unique(found.ancestors))} draws of the prior, their log evidences spread "
+        f"{found.evidence.spread:.1f} nats"
     )
-    return PopulationsOfModel(draws, found.evidence, about, len(np.unique(found.ancestors)))
+    return draws, found.evidence, about

@@ -1,4 +1,4 @@
-"""New rows among the clusters that a comparison found: to which they belong, and whether they are alike."""
+"""What a posterior says of what was not seen: the clusters of new rows, and missing cells."""
 
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -9,18 +9,36 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from pyroclust.analysis.predictive import analysis_of, new_points_law
 from pyroclust.counts import check_count
 from pyroclust.data.datasets import Source, read_new_rows
+from pyroclust.data.point_masses import apart
+from pyroclust.data.tables import Table
 from pyroclust.diagnostics import Likeness, likeness
 from pyroclust.diagnostics.limits import written_p
-from pyroclust.models.sampled_predictive import NewPoints
+from pyroclust.infer.mcmc.parameters_of_draws import parameters_of_draws
+from pyroclust.models.predictive import PosteriorPredictive
+from pyroclust.models.sampled_predictive import NewPoints, SampledPredictive
 from pyroclust.protocols import takes_missing
+from pyroclust.random_state import seeded
 from pyroclust.results.analysis import Analysis
+from pyroclust.results.data import AnalysedData
+from pyroclust.results.missing_cells import ColumnOfMissing, MissingCells
+from pyroclust.saving.models import build_model
+from pyroclust.threads import single_precision
 
-__all__ = ["Prediction", "predict"]
+__all__ = [
+    "Prediction",
+    "analysis_of",
+    "missing_cells",
+    "predict",
+    "predictive_law",
+    "rows_like",
+    "some_draws",
+]
 
 _OLD_ROWS, _FEWEST_OLD_ROWS, _MOST_PATTERNS = 300, 30, 20
+# Slice moves are dear.
+_MOST_WITH_PARAMETERS = 100
 
 
 @dataclass(frozen=True)
@@ -89,11 +107,13 @@ class Prediction:
         return pd.DataFrame(found)
 
 
+@single_precision()
 def predict(
     source: "Analysis | str | PathLike[str]",
     new: Source,
     *,
     num_draws: int = 400,
+    refuse_unseen: bool = False,
     seed: int = 0,
     **reading: Any,
 ) -> Prediction:
@@ -111,6 +131,8 @@ def predict(
             out.
         num_draws: most draws S that are averaged over; 100 where the family is not conjugate, for which the
             parameters of clusters are drawn by slice moves.
+        refuse_unseen: refuse a category that no row had that was clustered; by default its cell is taken as
+            missing, and a note says so.
         seed: of which draws and old rows these are.
         **reading: how a text file is read, as :func:`pyroclust.read_table` says: ``delimiter``, ``decimal``,
             ``header``.
@@ -128,23 +150,14 @@ def predict(
         array([0, 1])
     """
     check_count("num_draws", num_draws)
-    found = analysis_of(source)
-    rng, old_rows = np.random.default_rng(seed), found.data
-    assert old_rows is not None
-    points_of, estimate_of = old_rows.points, found.reference.summary.estimate
-    assert estimate_of is not None
-    law = new_points_law(found, num_draws, rng)
-    table = read_new_rows(
-        new, points_of.columns, kinds=old_rows.kinds, levels=old_rows.levels, parts=old_rows.parts, **reading
-    )
-    if table.has_missing and not takes_missing(law.model):
-        raise ValueError(
-            f"new has missing cells, which model {law.model.name} cannot take: leave these rows out, or "
-            "compare with --family nig and rows of which some cells are missing"
-        )
-    points = torch.from_numpy((table.data - points_of.location) / points_of.scale)
-    estimate = torch.tensor(estimate_of.assignments)
-    old = torch.from_numpy(rng.permutation(len(points_of.data))[:_OLD_ROWS])
+    found, data = analysis_of(source)
+    rng, clusters = np.random.default_rng(seed), found.reference.summary.estimate
+    assert clusters is not None
+    law = _new_points_law(found, data, num_draws, rng)
+    table = rows_like(data, new, law.model, refuses_unseen=refuse_unseen, **reading)
+    points = torch.from_numpy((table.data - data.points.location) / data.points.scale)
+    estimate = torch.tensor(clusters.assignments)
+    old = torch.from_numpy(rng.permutation(len(data.values))[:_OLD_ROWS])
     with torch.no_grad():
         probabilities = law.cluster_probs(points, estimate).numpy()
         density = law.log_prob(points).numpy()
@@ -152,9 +165,9 @@ def predict(
     return Prediction(
         row_names=table.row_names,
         probabilities=probabilities,
-        log_density=density - ~np.isnan(table.data) @ np.log(points_of.scale),
+        log_density=density - ~np.isnan(table.data) @ np.log(data.points.scale),
         likeness=alike,
-        sizes=np.bincount(estimate_of.assignments),
+        sizes=np.bincount(clusters.assignments),
         notes=(*table.notes, f"Clusters are those of {found.reference.draws.name}."),
     )
 
@@ -178,3 +191,133 @@ def _likeness(law: NewPoints, points: torch.Tensor, density: np.ndarray, old: to
         shares[own] = np.searchsorted(np.sort(usual), density[own], side="right") / len(usual)
     found = likeness(shares, (np.arange(len(old)) + 1.0) / len(old))
     return replace(found, typicality=shares)
+
+
+def missing_cells(
+    source: "Analysis | str | PathLike[str]", *, num_draws: int = 400, seed: int = 0
+) -> MissingCells:
+    r"""Draw the missing cells of a table that was clustered from their posterior.
+
+    .. math:: c \sim p(c \mid x), \qquad \theta_k \sim p(\theta_k \mid x_k), \qquad x_{id} \sim
+        F_d(\theta_{c_i})
+
+    A row whose cluster is in doubt is drawn from several. Columns are independent given the cluster, and so
+    a cell learns from the others of its row by way of the clusters alone. Cost O(S N D).
+
+    Args:
+        source: what :func:`pyroclust.compare` returned, or the folder that it wrote.
+        num_draws: most draws of the partition, one value of each cell from each.
+        seed: of these draws.
+
+    Raises:
+        ValueError: if no cell is missing, or the folder holds no comparison of rows of columns.
+
+    Example:
+        >>> from pyroclust import cluster
+        >>> rows = np.repeat([[0.0, 0.0], [1.0, 1.0]], 10, axis=0) + np.linspace(0, 0.1, 40).reshape(20, 2)
+        >>> rows[0, 1] = np.nan
+        >>> found = cluster(rows, mcmc_draws=50, num_chains=2, warmup=50)
+        >>> cells = missing_cells(found)
+        >>> cells
+        MissingCells(1 cells in 1 column(s), by merge-split+gibbs)
+        >>> bool(cells.columns[0].interval[1, 0] < 0.8)
+        True
+    """
+    check_count("num_draws", num_draws)
+    found, data = analysis_of(source)
+    values, points = data.values, data.points
+    gaps = np.isnan(values)
+    lost = gaps & ~apart(values, data.parts)
+    if not lost.any():
+        raise ValueError("source has no missing cell, expected a table with some")
+    law = predictive_law(found, data, num_draws)
+    with seeded(seed), torch.no_grad():
+        draws = law.sample_missing().numpy()[:, lost[gaps]]
+    rows, places = np.nonzero(lost)
+    units = data.in_units
+    columns = tuple(
+        ColumnOfMissing(
+            points.columns[d],
+            data.kinds[d],
+            data.levels[d],
+            rows[places == d],
+            draws[:, places == d] * points.scale[d] + points.location[d],
+            units[~gaps[:, d], d],
+        )
+        for d in np.unique(places)
+    )
+    return MissingCells(columns, found.row_names, found.reference.draws.name)
+
+
+def analysis_of(source: "Analysis | str | PathLike[str]") -> tuple[Analysis, AnalysedData]:
+    """Return an analysis that has a model of rows, itself or from its folder, and the rows."""
+    found = Analysis.read(source) if isinstance(source, str | PathLike) else source
+    if found.model is None or found.data is None:
+        raise ValueError(
+            "source holds draws without a model, expected what pyroclust compare or cluster found"
+        )
+    if found.data.shape is not None:
+        raise ValueError(
+            f"source has {found.data.shape}, which have no predictive density here, expected rows of columns"
+        )
+    if found.model.description is None:
+        raise ValueError(_no_predictive_density(found.model.name))
+    if found.reference.summary.estimate is None:
+        raise ValueError("source has no point estimate, so that there are no clusters to belong to")
+    return found, found.data
+
+
+def rows_like(data: AnalysedData, new: Source, model: Any, *, refuses_unseen: bool, **reading: Any) -> Table:
+    """Read new rows with the columns of others, and refuse missing cells that a model cannot take."""
+    like: dict[str, Any] = {"kinds": data.kinds, "levels": data.levels, "parts": data.parts}
+    like |= {"units": data.units, "refuses_unseen": refuses_unseen}
+    table = read_new_rows(new, data.points.columns, **like, **reading)
+    if table.has_missing and not takes_missing(model):
+        raise ValueError(
+            f"new has missing cells, which model {model.name} cannot take: leave these rows out, or "
+            "compare with --family nig and rows of which some cells are missing"
+        )
+    return table
+
+
+def some_draws(found: Analysis, number: int) -> torch.Tensor:
+    """Return at most so many of the draws that are the answer, at equal distances, ``(S, N)``."""
+    flat = found.reference.draws.flat
+    chosen = np.linspace(0, len(flat) - 1, min(number, len(flat))).round().astype(int)
+    return torch.from_numpy(flat[chosen])
+
+
+def predictive_law(found: Analysis, data: AnalysedData, num_draws: int) -> PosteriorPredictive:
+    """Return the law of a new point in closed form, over some of the draws."""
+    model = _model_of(found)
+    if not getattr(model, "is_conjugate", False):
+        raise ValueError(_no_predictive_density(model.name))
+    return PosteriorPredictive(model, torch.from_numpy(data.values), some_draws(found, num_draws))
+
+
+def _new_points_law(
+    found: Analysis, data: AnalysedData, num_draws: int, rng: np.random.Generator
+) -> NewPoints:
+    """Return the law of a new point; where parameters do not integrate out, those of slice moves."""
+    model = _model_of(found)
+    if getattr(model, "is_conjugate", True):
+        return predictive_law(found, data, num_draws)
+    draws = some_draws(found, min(num_draws, _MOST_WITH_PARAMETERS))
+    points = torch.from_numpy(data.values)
+    parameters = parameters_of_draws(model, points, draws, generator=rng)
+    return SampledPredictive(model, points, draws, parameters=parameters)
+
+
+def _model_of(found: Analysis) -> Any:
+    assert found.model is not None
+    assert found.model.description is not None
+    model = build_model(found.model.description)
+    weights = None if found.data is None else found.data.table.weights
+    return model if weights is None else model.weighted(weights)
+
+
+def _no_predictive_density(model: str) -> str:
+    return (
+        f"model {model} has no predictive density of such points, expected rows of columns under a mixture, "
+        "conjugate where cells are missing or rows are added: compare with --family niw or nig"
+    )

@@ -1,26 +1,21 @@
-"""From a table to its analysis: the guide or the model, the steps, the verdict, the files."""
+"""What a comparison begins with, its model and its guide, and what it ends with: verdict and first words."""
 
-import os
 import shlex
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from math import isfinite
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from pyroclust.analysis.asked_model import AskedModel
-from pyroclust.analysis.constraining import ABOUT_SIMULATIONS, Known, held
+from pyroclust.analysis.constraining import constrained, content_of
 from pyroclust.analysis.drawing import DRAWING_STEPS
-from pyroclust.analysis.finishing import finished
 from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
-from pyroclust.analysis.picking import NoGuide, PickedGuide, pick_guide
-from pyroclust.analysis.repeating import arguments_of, command_line
-from pyroclust.analysis.steps import Settings, Work, check_names, run_steps
-from pyroclust.data.columns_of_table import ColumnsOfTable
-from pyroclust.data.standardise import Standardised
+from pyroclust.analysis.picking import ModelAndGuide
+from pyroclust.analysis.steps import Work, check_names
+from pyroclust.constraints import Constraints
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import Answer, Trust, Verdict
 from pyroclust.diagnostics.draws.pairs import about_pairs
@@ -28,145 +23,157 @@ from pyroclust.diagnostics.verdicts.judging import judge
 from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.large_tables import about_draws, chain_seconds, takes_long
 from pyroclust.models import in_words
-from pyroclust.progress import lines_instead_of_bars
-from pyroclust.results.analysis import NO_VERDICT, Analysis
 from pyroclust.results.answer import reliance
-from pyroclust.results.data import AnalysedData
-from pyroclust.results.files import name_of_run, results_folder, table_content
+from pyroclust.results.files import name_of_run, table_content
 from pyroclust.results.records import GuideRecord, ModelRecord, Repeat
 from pyroclust.saving.cards import NO_GUIDE
 from pyroclust.saving.models import describe_model
 from pyroclust.text import duration
-from pyroclust.threads import one_torch_thread
 
-__all__ = ["analyse_table", "judged"]
+__all__ = ["STEPS", "begin", "checksums", "judged"]
 
+STEPS = (*DRAWING_STEPS, *DRAWS_STEPS, *MODEL_STEPS)
+
+_ABOUT_SIMULATIONS = (
+    "The guide's certificate, and all that is said here of simulations of its model, are of data sets of "
+    "whose partitions nothing is known; how good the guide is under constraints its weights and MCMC say."
+)
+_OF_THE_VERDICT = (
+    "agreement",
+    "weights",
+    "weighted",
+    "settled",
+    "refined",
+    "familiarity",
+    "certificate",
+    "calibration",
+)
+# Options that may keep chains from converging.
 _LENGTHS = ("num_chains", "mcmc_draws", "warmup", "also", "refine")
 
 
-def analyse_table(
-    command: str,
-    table: Table,
-    points: Standardised,
-    *,
-    guide: str | os.PathLike[str] | torch.nn.Module | None,
-    asked: Mapping[str, Any],
-    conditions: Mapping[str, float],
-    known: Known | None,
-    settings: Settings,
-    typed: tuple[str, Mapping[str, Any]],
-    out: str | os.PathLike[str] | None,
-    overwrite: bool,
-    tell: Callable[[str], None],
-) -> Analysis:
-    """Do what :func:`pyroclust.compare` says, with a table that was read and put on its scale.
-
-    ``typed`` is the source and the options of the table as they were given, for the command that repeats it.
-    """
-    steps = (*DRAWING_STEPS, *DRAWS_STEPS, *MODEL_STEPS)
-    check_names(sorted(settings.also), steps)
-    num_points, dim = points.data.shape
-    model_asked = AskedModel(**asked)
-    picked = pick_guide(
-        guide,
-        dim=dim,
-        num_points=num_points,
-        conditions=conditions,
-        asked=model_asked,
-        is_raw=points.is_raw,
-        shape=table.shape,
-        columns=None if table.shape is not None else ColumnsOfTable.of(table, points),
-    )
-    if isinstance(picked, PickedGuide):
-        picked = replace(picked, about=picked.notes_on(table, points))
-    free = picked
-    if known is not None:
-        free, picked = held(picked, known.constraints, is_default=guide is None)
-    model = picked.model if isinstance(picked, NoGuide) else picked.module.model
-    if settings.kernel is not None:
+def begin(work: Work, picked: ModelAndGuide, constraints: Constraints | None, *, is_default: bool) -> None:
+    """Set the model and the guide that were picked, under the constraints, and what a report says of them."""
+    found = work.analysis
+    assert found.data is not None
+    table, points = found.data.table, found.data.points
+    data = torch.tensor(points.data)
+    picked = replace(picked, notes=picked.notes_on(table, points))
+    work.unconstrained = picked
+    if constraints is not None:
+        work.unconstrained, picked = constrained(picked, constraints, is_default=is_default)
+    if table.weights is not None:
+        work.unconstrained, picked = (
+            _weighted(one, table.weights, is_default=is_default) for one in (work.unconstrained, picked)
+        )
+        found.notes.append(
+            f"Rows are weighted: {len(data):,} rows stand for {table.weights.sum():,}, and equal ones stay "
+            "together. Shares and pictures count each row once; clusters.csv has the weights of clusters."
+        )
+    work.model, work.guide = picked.model, picked.guide
+    work.data = data if table.shape is None else data.unflatten(-1, table.shape.event_shape)
+    if work.settings.kernel is not None:
         # A wrong name is refused before anything is drawn.
-        named_kernel(settings.kernel, model)
-    typed = (typed[0], _options(command, settings, model_asked, guide, conditions, typed[1]))
-    repeat = _repeat(command, table, points, picked, known, settings, typed)
-    # Networks on images and graphs are large enough to gain from threads.
-    threads = one_torch_thread() if table.shape is None else nullcontext()
-    with (
-        threads,
-        results_folder(out, run=repeat.run, overwrite=overwrite) as folder,
-        lines_instead_of_bars(tell),
-    ):
-        work = _work(command, table, points, picked, model, settings, tell)
-        work.free, work.known, work.kept["typed"] = free, known, typed
-        work.analysis.repeat, work.analysis.folder = repeat, folder
-        if guide is not None and work.analysis.guide is not None:
-            work.analysis.guide = replace(work.analysis.guide, is_asked_for=True)
-        _say_how_long(work, tell)
-        run_steps(work, steps, of_the_answer=False)
-        if not work.analysis.draws:
-            why = work.analysis.failures[0] if work.analysis.failures else "nothing was drawn"
-            raise ValueError(f"{why} There is no guide that could stand in its place.")
-        judged(work)
-        run_steps(work, steps, of_the_answer=True)
-        return finished(work.analysis, tell)
-
-
-def _work(
-    command: str,
-    table: Table,
-    points: Standardised,
-    picked: PickedGuide | NoGuide,
-    model: Any,
-    settings: Settings,
-    tell: Callable[[str], None],
-) -> Work:
-    guide = picked if isinstance(picked, PickedGuide) else None
-    data = AnalysedData(table, points)
-    notes = [*table.notes, *points.notes, *_about_vectors(table), *about_draws(len(points.data))]
-    notes += [*about_pairs(len(points.data)), *picked.about]
-    analysis = Analysis(
-        command=command,
-        data=data,
-        model=ModelRecord(model.name, in_words(model), _described(model), bool(model.has_likelihood)),
-        guide=None if guide is None else GuideRecord(guide.name, certificate=guide.certificate),
-        verdict=NO_VERDICT,
-        seed=settings.seed,
-        tolerance=settings.tolerance,
-        about={
-            "source": table.name,
-            "columns": list(points.columns if table.shape is None else ()),
-            "points": "rows" if table.shape is None else str(table.shape),
-            "num_points": len(points.data),
-            "model": model.name,
-            "model_in_words": in_words(model),
-            "guide": None if guide is None else guide.name,
-        },
-        notes=notes,
-    )
-    tensor = torch.tensor(points.data)
-    return Work(
-        analysis=analysis,
-        settings=settings,
-        tell=tell,
-        model=model,
-        data=tensor if table.shape is None else tensor.unflatten(-1, table.shape.event_shape),
-        picked=guide,
-    )
-
-
-def _say_how_long(work: Work, tell: Callable[[str], None]) -> None:
-    """Say so where a run may take more than a minute, and what is quicker."""
-    assert work.data is not None
-    seconds = chain_seconds(len(work.data), work.data.shape[-1]) * (25 if work.settings.thorough else 1)
+        named_kernel(work.settings.kernel, work.model)
+    check_names(work, STEPS)
+    name, words = work.model.name, in_words(work.model)
+    found.model = ModelRecord(name, words, _described(work.model), bool(work.model.has_likelihood))
+    if picked.guide is not None:
+        found.guide = GuideRecord(picked.name, certificate=picked.certificate, is_asked_for=not is_default)
+    found.about = {
+        "source": table.name,
+        "columns": list(points.columns if table.shape is None else ()),
+        "points": "rows" if table.shape is None else str(table.shape),
+        "num_points": len(points.data),
+        "model": name,
+        "model_in_words": words,
+        "guide": None if found.guide is None else found.guide.name,
+    }
+    found.notes += [*table.notes, *points.notes, *_about_vectors(table), *about_draws(len(points.data))]
+    found.notes += [*about_pairs(len(points.data)), *picked.notes]
+    seconds = chain_seconds(len(data), work.data.shape[-1]) * (25 if work.settings.thorough else 1)
     if takes_long(seconds):
         quicker = "leave --thorough out" if work.settings.thorough else "take --warmup 500"
-        tell(f"this may take {duration(seconds)} of processor time; quicker: {quicker}")
+        work.tell(f"this may take {duration(seconds)} of processor time; quicker: {quicker}")
+
+
+def _weighted(picked: ModelAndGuide, weights: NDArray[np.int64], *, is_default: bool) -> ModelAndGuide:
+    """Return a model whose rows have weights; no guide counts by them."""
+    if not hasattr(picked.model, "weighted"):
+        raise ValueError(
+            f"weight given, which the model '{picked.model.name}' does not count by: leave it out"
+        )
+    if picked.guide is not None and not is_default:
+        raise ValueError(
+            f"weight given, which guide '{picked.name}' does not count by: leave the guide out (--guide)"
+        )
+    alone = () if picked.guide is None else ("No guide counts rows by their weights: MCMC stands alone.",)
+    return ModelAndGuide(model=picked.model.weighted(weights), notes=(*picked.notes, *alone))
+
+
+def _described(model: Any) -> dict[str, Any] | None:
+    """Return what builds a model again; ``None`` for programs that nothing describes."""
+    try:
+        if getattr(model, "constraints", None) is not None:
+            model = model.under(None)
+        return describe_model(model if getattr(model, "weights", None) is None else model.weighted(None))
+    except ValueError:
+        return None
+
+
+def _about_vectors(table: Table) -> tuple[str, ...]:
+    """Say what pictures and classical methods see of a table that is not all numbers."""
+    if table.are_numbers and not table.has_missing:
+        return ()
+    return (
+        "Pictures and classical methods need complete vectors: they have a column of 0 and 1 for each "
+        "category, and missing cells at the mean of their column. The posterior has neither.",
+    )
+
+
+def checksums(work: Work) -> dict[str, str]:
+    """Return the name of the run, which is a checksum of all that was given, and those of table and guide.
+
+    A run is named before anything is drawn, when its folder is reserved. How many draws of a guide come in
+    three seconds, and how far chains go in theirs, is no part of it: runs of one name may differ there.
+    """
+    found = work.analysis
+    assert found.data is not None
+    table, guide = table_content(found.data.table), _content_of_guide(work)
+    run = name_of_run(
+        found.command,
+        table=table,
+        points=(found.data.values, found.data.points.columns),
+        guide=guide,
+        settings=repr((work.settings, found.seed, found.tolerance)),
+        **content_of(getattr(work.model, "constraints", None)),
+    )
+    return {
+        "run": run,
+        "table": name_of_run("table", content=table),
+        "guide": name_of_run("guide", content=guide),
+    }
+
+
+def _content_of_guide(work: Work) -> tuple[Any, ...]:
+    """Return what tells a guide from another of the same name, and one model from another."""
+    if work.analysis.guide is None:
+        return NO_GUIDE, repr(work.model)
+    weights = [
+        (name, value.detach().cpu().to(torch.float64).numpy())
+        for name, value in sorted(work.guide.state_dict().items())
+    ]
+    return work.analysis.guide.name, repr(work.model), weights
 
 
 def judged(work: Work) -> None:
     """Give the verdict, and the draws that it names the answer."""
     found, has_mcmc = work.analysis, work.has("mcmc")
-    if work.known is not None and work.picked is not None:
-        found.notes.append(ABOUT_SIMULATIONS)
+    if not found.draws:
+        why = found.failures[0] if found.failures else "nothing was drawn"
+        raise ValueError(f"{why} There is no guide that could stand in its place.")
+    if found.knowledge is not None and work.guide is not None:
+        found.notes.append(_ABOUT_SIMULATIONS)
     chains = found.summary("mcmc").verdict if has_mcmc else None
     asked_for = found.guide is not None and found.guide.is_asked_for
     checks = {name: group for name, group in found.checks.items() if name in _OF_THE_VERDICT}
@@ -181,21 +188,10 @@ def judged(work: Work) -> None:
             log_prob=None,
         )
     found.complete_verdict(verdict)
-    found.about["rely"] = reliance(verdict, chains, has_guide="agreement" in found.results)
+    doubts = () if found.data is None else found.data.table.doubts
+    found.about["rely"] = reliance(verdict, chains, has_guide="agreement" in found.results, doubts=doubts)
     found.introduction = _introduction(work)
     found.next = _next(work, chains)
-
-
-_OF_THE_VERDICT = (
-    "agreement",
-    "weights",
-    "weighted",
-    "settled",
-    "refined",
-    "familiarity",
-    "certificate",
-    "calibration",
-)
 
 
 def _introduction(work: Work) -> str:
@@ -203,17 +199,18 @@ def _introduction(work: Work) -> str:
     assert found.data is not None
     assert model is not None
     known = "" if found.knowledge is None else f", {len(found.knowledge.rows.bound):,} of them constrained"
-    said = [f"{found.data.size_in_words}{known}."]
+    weights = found.data.table.weights
+    stand_for = "" if weights is None else f", which stand for {weights.sum():,}"
+    said = [f"{found.data.size_in_words}{stand_for}{known}."]
     if "mcmc" in found.draws:
         mcmc = found.draws["mcmc"]
         chains = mcmc.assignments.shape[0]
         said.append(
             f"MCMC on the model {model.name} ({mcmc.name}) kept {mcmc.num_draws:,} partitions in {chains} "
-            "chains."
+            f"chain{'s' * (chains != 1)}."
         )
     if found.guide is not None and "guide" in found.draws:
-        drew = f"The guide {found.guide.name} drew {found.draws['guide'].num_draws:,} partitions."
-        said.append(drew)
+        said.append(f"The guide {found.guide.name} drew {found.draws['guide'].num_draws:,} partitions.")
     if not model.has_likelihood:
         said.append(
             "There are no importance weights, no log joint and no log evidence: the likelihood of a "
@@ -225,101 +222,18 @@ def _introduction(work: Work) -> str:
 def _next(work: Work, chains: Verdict | None) -> str:
     """Return the command to go on with; where it takes long, add that to whether to rely on the answer."""
     found = work.analysis
-    command = "" if found.repeat is None else found.repeat.command
+    repeat = found.repeat or Repeat()
     if chains is not None and chains.level is not Trust.TRUST:
-        if work.settings.thorough or not command:
+        if work.settings.thorough or not repeat.name:
             return ""
         more = work.kept.get("more_seconds", 0.0)
         if more and isfinite(more):
             found.about["rely"] += f" --thorough may take {duration(more)} of processor time."
-        source, options = work.kept["typed"]
-        # What keeps the chains from converging is left out.
-        asked = {name: one for name, one in options.items() if name not in _LENGTHS}
-        longer = command_line(found.command, [source], asked | {"thorough": True}, found.seed)
+        longer = repeat.as_command(repeat.name, without=_LENGTHS, thorough=True)
         # The folder holds the results of this run, which is another one.
         place = f" --out {shlex.quote(str(found.folder))} --overwrite" if found.folder is not None else ""
         return f"{longer}{place}"
     is_of_rows = found.data is not None and found.data.shape is None
     if found.folder is not None and is_of_rows and found.model and found.model.description is not None:
         return f"pyroclust predict {shlex.quote(str(found.folder))} new.csv"
-    return command.replace("cluster", "compare", 1) if found.command == "cluster" else ""
-
-
-def _options(
-    command: str,
-    settings: Settings,
-    asked: AskedModel,
-    guide: object,
-    conditions: Mapping[str, float],
-    of_the_table: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Return what was asked for, by the names of the parameters."""
-    usual = Settings()
-    options = {
-        name: value for name, value in asdict(settings).items() if value != getattr(usual, name)
-    } | asked.given
-    if isinstance(guide, str | os.PathLike) and not (command == "cluster" and guide == NO_GUIDE):
-        options["guide"] = str(guide)
-    options |= ({"conditions": dict(conditions)} if conditions else {}) | dict(of_the_table)
-    options.pop("seed", None)
-    return options
-
-
-def _repeat(
-    command: str,
-    table: Table,
-    points: Standardised,
-    picked: PickedGuide | NoGuide,
-    known: Known | None,
-    settings: Settings,
-    typed: tuple[str, Mapping[str, Any]],
-) -> Repeat:
-    """Say what repeats an analysis."""
-    source, options = typed
-    content = _content_of(picked)
-    run = name_of_run(
-        command,
-        table=table_content(table),
-        points=(points.data, points.columns),
-        guide=content,
-        settings=repr(settings),
-        **({} if known is None else {"known": known.content}),
-    )
-    return Repeat(
-        command=command_line(command, [source], options, settings.seed),
-        arguments=arguments_of(options),
-        seed=settings.seed,
-        run=run,
-        table=name_of_run("table", content=table_content(table)),
-        guide=name_of_run("guide", content=content),
-    )
-
-
-def _content_of(picked: PickedGuide | NoGuide) -> tuple[Any, ...]:
-    """Return what tells a guide from another of the same name, and one model from another."""
-    if isinstance(picked, NoGuide):
-        return NO_GUIDE, repr(picked.model)
-    weights = [
-        (name, value.detach().cpu().to(torch.float64).numpy())
-        for name, value in sorted(picked.module.state_dict().items())
-    ]
-    return picked.name, repr(picked.module.model), weights
-
-
-def _described(model: Any) -> dict[str, Any] | None:
-    """Return what builds a model again; ``None`` for programs that nothing describes."""
-    free = model.under(None) if getattr(model, "constraints", None) is not None else model
-    try:
-        return describe_model(free)
-    except ValueError:
-        return None
-
-
-def _about_vectors(table: Table) -> tuple[str, ...]:
-    """Say what pictures and classical methods see of a table that is not all numbers."""
-    if table.are_numbers and not table.has_missing:
-        return ()
-    return (
-        "Pictures and classical methods need complete vectors: they have a column of 0 and 1 for each "
-        "category, and missing cells at the mean of their column. The posterior has neither.",
-    )
+    return repeat.as_command("compare") if found.command == "cluster" else ""

@@ -1,56 +1,43 @@
-"""The steps that fill an analysis: what each needs, and what becomes of one that fails.
+"""The steps that fill an analysis: what each needs, what becomes of one that fails, and how an analysis ends.
 
 A new question is one step here (:func:`register_step`), one section of the page
 (:func:`pyroclust.report.register_section`) and, where it judges, one check.
 """
 
+import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pyroclust.arrays import plain
 from pyroclust.attempts import left_out
 from pyroclust.diagnostics.verdicts.findings import Question, untold
+from pyroclust.diagnostics.verdicts.verdict import Finding
 from pyroclust.errors import first_line, lacks_memory, unknown_name
 from pyroclust.results.analysis import Analysis
+from pyroclust.results.files import figures_of
 
 if TYPE_CHECKING:
     # These bring torch, which draws of other software do without.
     from torch import Tensor
 
-    from pyroclust.analysis.constraining import Known
-    from pyroclust.analysis.picking import NoGuide, PickedGuide
+    from pyroclust.analysis.picking import ModelAndGuide
 
-__all__ = ["Settings", "Step", "Work", "check_names", "never", "register_step", "run_steps"]
+__all__ = ["Settings", "Step", "Work", "check_names", "complete", "never", "register_step", "run_steps"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What is asked of an analysis besides its data and its model.
-
-    Attributes:
-        num_draws: draws of the guide; ``None`` for as many as come in three seconds, 200 to 1,000.
-        num_chains: chains of MCMC.
-        mcmc_draws: draws each chain keeps.
-        kernel: name of their kernel; ``None`` for the default of the model.
-        warmup: sweeps that each chain drops first; ``None`` to go on until they have converged.
-        refine: whether to refine the guide's draws in any case.
-        thorough: whether to take every step, and as long as it takes.
-        also: names of steps to take besides those of the default.
-        tolerance: limit on co-assignment differences, ``None`` for the library's.
-        seed: same seed, same draws.
-    """
+    """How much is drawn and asked, in the words of :func:`pyroclust.compare`; part of what names a run."""
 
     num_draws: int | None = None
     num_chains: int = 4
     mcmc_draws: int = 1000
     kernel: str | None = None
     warmup: int | None = None
-    refine: bool = False
     thorough: bool = False
-    also: frozenset[str] = frozenset()
-    tolerance: float | None = None
-    seed: int = 0
+    also: Collection[str] = ()
 
 
 @dataclass(kw_only=True)
@@ -59,37 +46,39 @@ class Work:
 
     Attributes:
         analysis: what is filled.
-        settings: what is asked.
+        settings: how much is drawn and asked.
         tell: called with what is being done.
-        model: whose posterior is drawn from, held to constraints; ``None`` where draws came without.
+        model: whose posterior is drawn from, under the constraints; ``None`` where draws came without.
         data: the points as the model sees them.
-        picked: the guide, held to constraints, or ``None``.
-        free: the guide or the model that no constraints hold.
-        known: constraints on the rows, or ``None``.
+        guide: what draws beside MCMC, under the constraints; ``None`` without one.
+        unconstrained: the model and the guide without constraints, which simulations know nothing of.
         posteriors: of the guide, those that drew.
         sweep_seconds: processor seconds of a sweep of one chain; nan where unknown.
         kept: what one step leaves for another.
     """
 
     analysis: Analysis
-    settings: Settings
+    settings: Settings = field(default_factory=Settings)
     tell: Callable[[str], None] = lambda stage: None
     model: Any = None
     data: "Tensor | None" = None
-    picked: "PickedGuide | None" = None
-    free: "PickedGuide | NoGuide | None" = None
-    known: "Known | None" = None
+    guide: Any = None
+    unconstrained: "ModelAndGuide | None" = None
     posteriors: tuple[Any, ...] = ()
     sweep_seconds: float = float("nan")
     kept: dict[str, Any] = field(default_factory=dict)
 
-    def asks(self, *names: str) -> bool:
-        """Whether one of some steps was asked for by its name, or all were."""
-        return self.settings.thorough or bool(self.settings.also & set(names))
+    def asks(self, name: str) -> bool:
+        """Whether a step was asked for by its name, or all were."""
+        return self.settings.thorough or name in self.settings.also
 
     def has(self, *names: str) -> bool:
         """Whether there are draws of all these names."""
         return all(name in self.analysis.draws for name in names)
+
+
+def _always(work: Work) -> bool:
+    return True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,10 +87,12 @@ class Step:
 
     Attributes:
         name: under which its result is kept, and it is asked for.
-        compute: returns the result; ``None`` where there is nothing to keep. Where the result has ``checks``
-            these are kept under the same name.
+        compute: returns the result, which ``summary.json`` holds: plain values, a dataclass of such, or what
+            has them as ``figures()``; ``None`` where there is nothing to keep.
+        checks: of the result, kept under the same name; by default its own ``checks``, where it has some.
         applies: whether the question makes sense for such an analysis.
         by_default: whether it is asked where nobody names it.
+        does_more: whether a step that is taken by default does more where it is named.
         says: what is being done, in words; nothing for quick ones.
         what: the beginning of a sentence on its failure.
         opens: questions that its failure leaves open.
@@ -111,9 +102,11 @@ class Step:
 
     name: str
     compute: Callable[[Work], Any]
-    applies: Callable[[Work], bool] = lambda work: True
-    by_default: Callable[[Work], bool] = lambda work: True
-    says: Callable[[Work], str] = lambda work: ""
+    checks: Callable[[Any], Sequence[Finding]] = lambda result: getattr(result, "checks", ())
+    applies: Callable[[Work], bool] = _always
+    by_default: Callable[[Work], bool] = _always
+    does_more: bool = False
+    says: str = ""
     what: str = ""
     opens: tuple[Question, ...] = ()
     of_the_answer: bool = False
@@ -149,13 +142,14 @@ def register_step(step: Step) -> Step:
     return step
 
 
-def check_names(names: Sequence[str], steps: Sequence[Step]) -> frozenset[str]:
-    """Return names of steps that are asked for; refuse those that nobody knows."""
-    known = {one.name for one in (*steps, *_REGISTERED.values())}
-    for name in names:
-        if name not in known:
-            raise ValueError(f"also: {unknown_name('step', name, sorted(known))}")
-    return frozenset(names)
+def check_names(work: Work, steps: Sequence[Step]) -> None:
+    """Refuse names that no step has, before anything is drawn; name those that can be asked for here."""
+    every = (*steps, *_REGISTERED.values())
+    for name in sorted(work.settings.also):
+        if name not in {step.name for step in every}:
+            optional = (step for step in every if step.by_default is not _always or step.does_more)
+            possible = [step.name for step in optional if step.applies(work)]
+            raise ValueError(f"also: {unknown_name('step', name, possible)}")
 
 
 def run_steps(work: Work, steps: Sequence[Step], *, of_the_answer: bool) -> None:
@@ -171,11 +165,12 @@ def run_steps(work: Work, steps: Sequence[Step], *, of_the_answer: bool) -> None
         if not (work.asks(step.name) or step.by_default(work)):
             found.not_asked.append(step.name)
             continue
-        if said := step.says(work):
-            work.tell(said)
+        if step.says:
+            work.tell(step.says)
         began = time.perf_counter()
         try:
             result = step.compute(work)
+            _check_figures(step.name, result)
         except KeyboardInterrupt:
             if not found.draws:
                 raise
@@ -194,5 +189,50 @@ def run_steps(work: Work, steps: Sequence[Step], *, of_the_answer: bool) -> None
         found.seconds_of[step.name] = time.perf_counter() - began
         if result is not None:
             found.results[step.name] = result
-            if checks := getattr(result, "checks", ()):
+            if checks := step.checks(result):
                 found.checks[step.name] = tuple(checks)
+
+
+def _check_figures(name: str, result: Any) -> None:
+    """Refuse a result that could not be saved."""
+    try:
+        json.dumps(plain(figures_of(result)))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"the step '{name}' returned {type(result).__name__}, expected values that JSON can hold, or a "
+            f"result whose figures() are such ({first_line(error)})"
+        ) from None
+
+
+def complete(work: Work, steps: Sequence[Step], judge: Callable[[Work], None]) -> Analysis:
+    """Take the steps, judge, take those that look at the answer, and write the files.
+
+    After a first Ctrl-C the files are written all the same: everything was drawn by then.
+    """
+    run_steps(work, steps, of_the_answer=False)
+    judge(work)
+    run_steps(work, steps, of_the_answer=True)
+    found = work.analysis
+    try:
+        _finish(work)
+    except KeyboardInterrupt:
+        if found.interrupted or found.folder is None:
+            raise
+        found.interrupted = True
+        found.notes.append("Interrupted while the files were written.")
+        _finish(work)
+    return found
+
+
+def _finish(work: Work) -> None:
+    """Compute the figures that every file holds, gather what failed, and write."""
+    found = work.analysis
+    found.to_dict()
+    found.clusters()
+    for source in found.sources:
+        found.failures += [one for one in source.summary.failures if one not in found.failures]
+    if found.folder is not None:
+        from pyroclust.report.saving import write_analysis
+
+        work.tell("writing the report")
+        write_analysis(found, found.folder)

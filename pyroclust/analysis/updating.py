@@ -8,27 +8,27 @@ from typing import Any
 import numpy as np
 import torch
 
-from pyroclust.analysis.finishing import finished
+from pyroclust.analysis.compare import options_given
+from pyroclust.analysis.drawing import guide_alone
 from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
-from pyroclust.analysis.predictive import analysis_of, predictive_law, some_draws
-from pyroclust.analysis.repeating import arguments_of, command_line
-from pyroclust.analysis.steps import Settings, Work, run_steps
+from pyroclust.analysis.predicting import analysis_of, predictive_law, rows_like, some_draws
+from pyroclust.analysis.steps import Work, complete
 from pyroclust.counts import check_count, check_seed
-from pyroclust.data.datasets import Source, read_new_rows
+from pyroclust.data.datasets import Source
 from pyroclust.data.tables import Table
-from pyroclust.diagnostics import Finding, judge
-from pyroclust.diagnostics.verdicts.findings import Question, settled_finding
+from pyroclust.diagnostics import judge
+from pyroclust.diagnostics.verdicts.findings import settled_finding
 from pyroclust.guides.continued_draws import ContinuedDraws
 from pyroclust.infer import refine
 from pyroclust.large_tables import draws_of
 from pyroclust.progress import lines_instead_of_bars
-from pyroclust.protocols import takes_missing
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.answer import reliance
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import name_of_run, results_folder, table_content
 from pyroclust.results.records import GuideRecord, Repeat
+from pyroclust.threads import single_precision
 
 __all__ = ["update"]
 
@@ -36,11 +36,13 @@ _NAME = "the draws of before, continued"
 _WHY = "the draws of before went on instead of starting over"
 
 
+@single_precision()
 def update(
     source: "Analysis | str | PathLike[str]",
     new: Source,
     *,
     num_draws: int | None = None,
+    refuse_unseen: bool = False,
     out: str | PathLike[str] | None = None,
     overwrite: bool = False,
     seed: int = 0,
@@ -64,6 +66,7 @@ def update(
         source: what :func:`pyroclust.compare` or this returned, or the folder that it wrote.
         new: rows with the same columns, as :func:`pyroclust.read_table` takes them.
         num_draws: draws to return, at least 10; as :func:`pyroclust.compare` by default.
+        refuse_unseen: refuse a category that no row had; by default its cell is taken as missing.
         out: folder for the same files as :func:`pyroclust.compare` writes; by default nothing is written.
         overwrite: replace the results of another run, and write beside files that are no results.
         seed: same seed, same draws; the caller's random state is left alone.
@@ -86,27 +89,20 @@ def update(
         >>> more.frame()["cluster"].tolist()[-3:]
         [1, 2, 3]
     """
+    options = options_given(update, locals())
     seed, tell = check_seed(seed), progress or (lambda stage: None)
     if num_draws is not None:
         check_count("num_draws", num_draws, at_least=10)
-    found = analysis_of(source)
+    found, old = analysis_of(source)
+    if old.table.weights is not None:
+        raise ValueError("source has rows with weights, expected none: compare all rows with their weights")
     if found.knowledge is not None or found.about.get("constrained"):
         raise ValueError(
-            "source has rows of which something was known, expected none: compare all rows with what is "
-            "known of them"
+            "source has constraints on its rows, expected none: compare all rows, under their constraints"
         )
-    old = found.data
-    assert old is not None
-    points = old.points
-    added = read_new_rows(new, points.columns, kinds=old.kinds, levels=old.levels, parts=old.parts, **reading)
+    points, model = old.points, predictive_law(found, old, 1).model
+    added = rows_like(old, new, model, refuses_unseen=refuse_unseen, **reading)
     table = _all_rows(old, added)
-    model = predictive_law(found, 1).model
-    if table.has_missing and not takes_missing(model):
-        raise ValueError(
-            f"new has missing cells, which model {model.name} cannot take: leave these rows out, or compare "
-            "anew"
-        )
-    asked = {"num_draws": num_draws, **reading}
     num_draws = draws_of(len(table.data)) if num_draws is None else num_draws
     draws = some_draws(found, found.reference.draws.num_draws)
     run = name_of_run(
@@ -116,8 +112,11 @@ def update(
         model=repr(model),
         numbers=(num_draws, seed),
     )
+    repeat = Repeat.of("update", (source, new), options, seed=seed, run=run)
     scaled = replace(points, data=(table.data - points.location) / points.scale, notes=())
-    with results_folder(out, run=run, overwrite=overwrite) as folder, lines_instead_of_bars(tell):
+    of_before = [] if found.folder is None else [found.folder]
+    reserved = results_folder(out, run=run, command=repeat.command, overwrite=overwrite, inputs=of_before)
+    with reserved as folder, lines_instead_of_bars(tell):
         tell(f"adding {len(added.data):,} rows to {len(old.values):,}")
         data = torch.from_numpy(scaled.data)
         guide = ContinuedDraws(model, draws)
@@ -154,20 +153,26 @@ def update(
                 f"{len(table.data):,} rows. The draws of before went on instead of starting over; there is "
                 "no MCMC to compare with."
             ),
-            notes=[*added.notes, _about(found, len(added.data))],
-            repeat=Repeat(command_line("update", (source, new), asked, seed), arguments_of(asked), seed, run),
+            notes=[
+                *added.notes,
+                f"{len(added.data):,} rows were added to {len(old.values):,}, on the scale of these: "
+                f"{found.reference.draws.name} went on. The estimates of the log evidence are of the new "
+                "rows given the old ones.",
+            ],
+            repeat=repeat,
             folder=folder,
         )
-        analysis.checks["agreement"] = (Finding(Question.BESIDE.value, None, None, None, f"no MCMC: {_WHY}"),)
+        analysis.checks["agreement"] = guide_alone(_WHY)
         analysis.checks["settled"] = (settled_finding(record.rounds[-1] if record.rounds else None),)
-        work = Work(analysis=analysis, settings=Settings(seed=seed), tell=tell, model=model, data=data)
-        steps = (*DRAWS_STEPS, *MODEL_STEPS)
-        run_steps(work, steps, of_the_answer=False)
-        verdict = judge(analysis.checks, chains=None)
-        analysis.complete_verdict(verdict)
-        analysis.about["rely"] = reliance(verdict, None, has_guide=False)
-        run_steps(work, steps, of_the_answer=True)
-        return finished(analysis, tell)
+        work = Work(analysis=analysis, tell=tell, model=model, data=data)
+        return complete(work, (*DRAWS_STEPS, *MODEL_STEPS), _judge)
+
+
+def _judge(work: Work) -> None:
+    found = work.analysis
+    verdict = judge(found.checks, chains=None)
+    found.complete_verdict(verdict)
+    found.about["rely"] = reliance(verdict, None, has_guide=False)
 
 
 def _all_rows(old: AnalysedData, added: Table) -> Table:
@@ -187,13 +192,6 @@ def _all_rows(old: AnalysedData, added: Table) -> Table:
         (*before.row_names, *more),
         kinds=old.kinds,
         levels=old.levels,
+        units=old.units,
         parts=old.parts,
-    )
-
-
-def _about(found: Analysis, number: int) -> str:
-    drawn_by = found.reference.draws.name
-    return (
-        f"{number:,} rows were added to {len(found.row_names):,}, on the scale of these: {drawn_by} went on. "
-        "The estimates of the log evidence are of the new rows given the old ones."
     )

@@ -71,6 +71,7 @@ def read_table(
     image_size: int | None = None,
     edges: bool = False,
     partial_labels: str | None = None,
+    weight: str | None = None,
     kinds: Mapping[str, str] | None = None,
     leave_out: Sequence[str] = (),
     aggregate: str | None = None,
@@ -100,6 +101,8 @@ def read_table(
         edges: whether a CSV or TSV file holds the edges of a graph, a line each.
         partial_labels: column of what is known of the clusters, with empty cells where nothing is; kept, and
             not clustered.
+        weight: column of how many equal rows each row stands for, whole numbers of at least 1; kept, and not
+            clustered.
         kinds: kinds of columns by name: ``"number"``, ``"count"``, ``"yes/no"`` or ``"category"``; those of
             other columns of a file or a data frame are found out, identifiers are left out, and cells may be
             missing. By default all columns have to be numbers, and all cells there.
@@ -130,19 +133,31 @@ def read_table(
     if isinstance(source, Table):
         return _chosen_before(
             source,
-            {"columns": columns, "label": label, "partial_labels": partial_labels, "kinds": kinds or None},
+            {
+                "columns": columns,
+                "label": label,
+                "partial_labels": partial_labels,
+                "weight": weight,
+                "kinds": kinds or None,
+                "leave_out": leave_out or None,
+                "aggregate": aggregate,
+                "missing": missing or None,
+                "transpose": transpose or None,
+            },
         )
     if told.told and not _is_file(source):
         raise ValueError(f"{told.told[0]} is told, but source is no file: leave it out")
     if image_size is not None and not (isinstance(source, str | PathLike) and Path(source).is_dir()):
         raise ValueError(f"image_size is {image_size}, but source is no folder of images: leave it out")
+    of_columns: dict[str, object] = {"kinds": kinds or None, "leave_out": leave_out or None}
+    of_columns |= {"aggregate": aggregate, "missing": missing or None, "transpose": transpose or None}
     if (graph := _graph(source, columns, label=label, told=told, edges=edges)) is not None:
-        return _without({"partial_labels": partial_labels, "kinds": kinds or None}, graph)
+        return _without({"partial_labels": partial_labels, "weight": weight, **of_columns}, graph)
     if (shaped := _shaped(source, image_size)) is not None:
         named: dict[str, object] = {"columns": columns, "label": label, "partial_labels": partial_labels}
-        return _without({**named, "kinds": kinds or None, **dict.fromkeys(told.told, True)}, shaped)
+        return _without({**named, "weight": weight, **of_columns, **dict.fromkeys(told.told, True)}, shaped)
     beside: dict[str, Any] = {"columns": columns, "label": label, "partial_labels": partial_labels}
-    beside |= {"kinds": kinds, "masses_apart": masses_apart, "leave_out": leave_out}
+    beside |= {"weight": weight, "kinds": kinds, "masses_apart": masses_apart, "leave_out": leave_out}
     beside |= {"aggregate": aggregate, "missing": missing}
     turned = transposed if transpose else lambda raw: raw
     if isinstance(source, pd.DataFrame):

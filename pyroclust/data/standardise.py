@@ -58,7 +58,8 @@ class Standardised:
 def standardise(table: Table) -> Standardised:
     """Shift and scale every column of numbers to mean 0 and variance 1 (division by N).
 
-    Counts, answers and categories stay as they are. Missing cells do not count, and stay missing.
+    Counts, answers and categories stay as they are. Missing cells do not count, and stay missing; rows count
+    by their weights.
 
     Raises:
         ValueError: if a column is constant, or so large that its variance overflows.
@@ -70,7 +71,7 @@ def standardise(table: Table) -> Standardised:
         (True, [20831.0])
     """
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        location, scale = _mean_and_spread(table.data)
+        location, scale = _mean_and_spread(table.data, table.weights)
     others = np.array([kind is not Kind.NUMBER for kind in table.kinds])
     location[others], scale[others] = 0.0, 1.0
     for place, name in enumerate(table.columns):
@@ -81,7 +82,15 @@ def standardise(table: Table) -> Standardised:
     return Standardised((table.data - location) / scale, location, scale, table.columns)
 
 
-def _mean_and_spread(data: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _mean_and_spread(
+    data: NDArray[np.float64], weights: NDArray[np.int64] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    if weights is not None:
+        there = ~np.isnan(data) * weights[:, None]
+        with np.errstate(divide="ignore"):
+            mean = np.where(there, data, 0.0).T @ weights / there.sum(0)
+            squares = np.where(there, data - mean, 0.0) ** 2
+            return mean, np.sqrt(squares.T @ weights / there.sum(0))
     if not np.isnan(data).any():
         return data.mean(0), data.std(0)
     # Columns without any value are refused afterwards, in a sentence instead of numpy's warning.

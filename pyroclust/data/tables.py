@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pyroclust.arrays import checked_weights
 from pyroclust.data.aggregate import aggregated
 from pyroclust.data.columns import Column, RawTable, SeriesColumn
 from pyroclust.data.doubts import doubts_of
@@ -62,6 +63,7 @@ class Table:
         doubts: sentences on columns that may make clusters of their own.
         parts: of each column that was divided, as it is mostly one value, the places of its two parts and
             that value.
+        weights: how many equal rows each row stands for, ``(N,)`` int64; ``None`` for one each.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Table:
     units: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     parts: Parts = ()
+    weights: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         """Columns of which nothing is said are numbers."""
@@ -183,6 +186,7 @@ def chosen_table(
     partial_labels: str | None = None,
     aggregate: str | None = None,
     missing: Sequence[str] = (),
+    weight: str | None = None,
     preferred: Sequence[str] = (),
     fewest: int = 2,
     kinds: Mapping[str, str] | None = None,
@@ -202,7 +206,8 @@ def chosen_table(
             f"{name}: column '{_said(raw, known)}' is named by both label and partial_labels, expected two "
             "columns: labels that were used say nothing of how well the rest was found; leave --label out"
         )
-    beside = {labelled, known}
+    weighed = None if weight is None else _place(raw, weight, name)
+    beside = {labelled, known, weighed}
     if columns is not None:
         places = _named(raw, columns, name)
     elif preferred:
@@ -213,7 +218,11 @@ def chosen_table(
     if columns is not None and gone:
         raise ValueError(f"{name}: columns and leave_out are both told, expected one of them")
     places = [place for place in places if place not in gone]
-    for place, what in ((labelled, "is the label"), (known, "has the partial labels")):
+    for place, what in (
+        (labelled, "is the label"),
+        (known, "has the partial labels"),
+        (weighed, "has the weights"),
+    ):
         if place in places:
             raise ValueError(
                 f"{name}: column '{_said(raw, place)}' {what} and cannot be clustered too; leave it out of "
@@ -271,6 +280,11 @@ def chosen_table(
         partial = raw.columns[known].labels()
         notes += about_partial(partial, _said(raw, known), name)
     doubts = doubts_of([chosen[at] for at in numbers], data[:, numbers], rows)
+    weights = None
+    if weighed is not None:
+        said = _said(raw, weighed)
+        how_often = kind_of_column(said, raw.columns[weighed], Kind.NUMBER).values
+        weights = checked_weights(f"{name}: column '{said}'", how_often, row_names=rows)
     return Table(
         name,
         data,
@@ -280,6 +294,7 @@ def chosen_table(
         (*notes, *doubts),
         partial_labels=partial,
         doubts=doubts,
+        weights=weights,
         **of_columns,
     )
 

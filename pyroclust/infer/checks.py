@@ -24,6 +24,7 @@ __all__ = [
     "log_joint_of",
     "one_data_set",
     "points_of",
+    "refuse_weights",
     "require_likelihood",
 ]
 
@@ -137,7 +138,8 @@ def held_to_constraints(guide: Any, model: Any) -> Any:
     """Return a guide under the constraints of a model, or as it is where there are none or it has them.
 
     Raises:
-        ValueError: if the guide has other constraints than the model, or cannot be held to any.
+        ValueError: if the guide has other constraints than the model, or cannot be held to any, or the model
+            has weights of rows.
 
     Example:
         >>> from pyroclust.guides import PredictiveFilter
@@ -146,6 +148,7 @@ def held_to_constraints(guide: Any, model: Any) -> Any:
         >>> held_to_constraints(PredictiveFilter(gaussian2d()), model).constraints
         Constraints(2 points, 2 in 1 group, 0 pairs apart)
     """
+    refuse_weights(model, "guides do not count by")
     wanted, own = getattr(model, "constraints", None), getattr(guide, "constraints", None)
     if own == wanted:
         return guide
@@ -160,6 +163,19 @@ def held_to_constraints(guide: Any, model: Any) -> Any:
             "held to them, as NeuralClusteringProcess or PredictiveFilter"
         )
     return guide.under(wanted)
+
+
+def refuse_weights(model: Any, why: str) -> None:
+    """Refuse a model whose rows have weights, where nothing counts by them.
+
+    Raises:
+        ValueError: if so.
+    """
+    if getattr(model, "weights", None) is not None:
+        raise ValueError(
+            f"model has weights of rows, which {why}, expected none: use MCMC, as CollapsedGibbs or "
+            "MergeSplit"
+        )
 
 
 def _handlers(program: Any) -> Iterator[Messenger]:

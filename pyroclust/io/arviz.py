@@ -18,6 +18,7 @@ from pyroclust.io.arviz_groups import (
     prior_sbc_group,
     reference_group,
     sample_stats_group,
+    stamped,
 )
 from pyroclust.io.draws import draws_from
 from pyroclust.partitions import Draws
@@ -28,6 +29,10 @@ __all__ = ["DrawsOnData", "groups_of", "to_arviz"]
 
 class DrawsOnData(Protocol):
     """An :class:`~pyroclust.results.analysis.Analysis`: data, and draws by name."""
+
+    @property
+    def command(self) -> str:
+        """Which analysis it is."""
 
     @property
     def draws(self) -> Mapping[str, Draws]:
@@ -63,6 +68,9 @@ def to_arviz(
       ``model`` only.
     * ``observed_data``: ``data``, ``location``, ``scale``, ``label``. ``constant_data``: ``reference``.
     * ``prior_sbc``: PIT values of ``calibration``, for ``az.plot_ecdf_pit`` of ArviZ 1.x.
+
+    Every group has ArviZ's attributes: ``created_at``, ``creation_library`` and, unless the draws came from
+    elsewhere, ``inference_library``, each with its version.
 
     Labels and names stay as they are through ``to_netcdf(path, engine="h5netcdf")``.
 
@@ -131,7 +139,9 @@ def groups_of(
         "constant_data": reference_group(reference, points=points),
         "prior_sbc": None if calibration is None else prior_sbc_group(calibration),
     }
-    return {name: one for name, one in found.items() if one is not None}
+    # Files, arrays and what was diagnosed are draws of any software.
+    is_ours = isinstance(source, Draws) if analysis is None else analysis.command != "diagnose"
+    return stamped(found, is_ours=is_ours)
 
 
 def _about(draws: Draws, analysis: Any) -> dict[str, Any]:
@@ -156,13 +166,15 @@ def _observed(analysis: DrawsOnData, points: Mapping[str, Any]) -> xr.Dataset:
     attributes = {"source": data.name}
     # What builds the model again, and kinds and categories where not all columns are numbers.
     attributes |= {} if described is None else {"model": json.dumps(described)}
+    if any(data.units):
+        attributes["units"] = json.dumps(data.units)
     if any(data.levels) or len(set(data.kinds)) > 1:
         attributes |= {
             "kinds": json.dumps(data.kinds),
             "levels": json.dumps(data.levels),
             "parts": json.dumps(data.parts),
         }
-    return observed_group(
+    found = observed_group(
         data.values,
         points=points,
         columns=data.points.columns,
@@ -170,6 +182,8 @@ def _observed(analysis: DrawsOnData, points: Mapping[str, Any]) -> xr.Dataset:
         labels=data.labels,
         attributes=attributes,
     )
+    weights = data.table.weights
+    return found if weights is None else found.assign(weight=(("point",), weights))
 
 
 def _log_likelihood(model: Any, data: Any, draws: np.ndarray, points: Mapping[str, Any]) -> xr.Dataset:

@@ -1,6 +1,8 @@
 """The groups of an ArviZ container, from arrays, in the form that the installed ArviZ works with."""
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ __all__ = [
     "prior_sbc_group",
     "reference_group",
     "sample_stats_group",
+    "stamped",
 ]
 
 _DRAWS = ("chain", "draw")
@@ -178,6 +181,19 @@ def _pits(
         name: (np.asarray(ranks) + rng.uniform(size=np.shape(ranks))) / (calibration.num_draws + 1)
         for name, ranks in calibration.ranks.items()
     }
+
+
+def stamped(groups: Mapping[str, xr.Dataset | None], *, is_ours: bool = True) -> dict[str, xr.Dataset]:
+    """Return the groups that there are, with the attributes that ArviZ gives to each of its own.
+
+    ``is_ours`` says whether this library drew; it names no other that did.
+    """
+    ours = "pyroclust", version("pyroclust")
+    about = dict(zip(("creation_library", "creation_library_version"), ours, strict=True))
+    if is_ours:
+        about |= zip(("inference_library", "inference_library_version"), ours, strict=True)
+    about["created_at"] = datetime.now(UTC).isoformat()
+    return {name: one.assign_attrs(about) for name, one in groups.items() if one is not None}
 
 
 def arviz_container(groups: Mapping[str, xr.Dataset]) -> Any:

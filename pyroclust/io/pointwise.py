@@ -9,6 +9,7 @@ from torch import Tensor
 from pyroclust.distributions import ConjugateComponent, PartitionPrior
 from pyroclust.distributions.components.clustered_data import block_moments
 from pyroclust.distributions.components.component import per_point
+from pyroclust.infer.checks import refuse_weights
 
 __all__ = ["pointwise_log_likelihood"]
 
@@ -37,6 +38,7 @@ def pointwise_log_likelihood(
         raise ValueError(
             "model has no conjugate component family, expected one whose cluster parameters integrate out"
         )
+    refuse_weights(model, "copies of a row that is left out would say of")
     component: ConjugateComponent = model.component
     if data.dim() != 2 or draws.dim() != 2 or draws.shape[-1] != len(data) or len(data) < 2:
         raise ValueError(

@@ -19,6 +19,7 @@ from pyroclust.io.arviz_groups import (
     point_coordinate,
     reference_group,
     sample_stats_group,
+    stamped,
 )
 
 __all__ = ["from_pyro"]
@@ -92,7 +93,7 @@ def from_pyro(
         "observed_data": None if data is None else observed_group(data.numpy(), points=points),
         "constant_data": reference_group(reference, points=points),
     }
-    return arviz_container({name: group for name, group in found.items() if group is not None})
+    return arviz_container(stamped(found))
 
 
 def _sample_stats(mcmc: MCMC, shape: tuple[int, int], log_joint: np.ndarray | None) -> xr.Dataset | None:

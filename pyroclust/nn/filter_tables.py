@@ -71,7 +71,8 @@ def compiled_family(encoding: FilterEncoding, num_slots: int) -> Address:
         encoding: data sets.
         num_slots: how many clusters there may be.
     """
-    family = Address(family_of(encoding.component, array_of(encoding.points.flatten(0, 1)), num_slots))
+    points = array_of(encoding.points.flatten(0, 1))
+    family = Address(family_of(encoding.component, points, num_slots, len(points)))
     tabulate(family)
     return family
 

@@ -37,8 +37,9 @@ def save_analysis(found: Analysis, folder: str | PathLike[str], *, overwrite: bo
     if found.repeat is None or not found.repeat.run:
         draws = [(name, one.assignments) for name, one in found.draws.items()]
         run = name_of_run(found.command, draws=draws, seed=found.seed)
-        found.repeat = Repeat("", {}, found.seed, run)
-    with results_folder(folder, run=found.repeat.run, overwrite=overwrite) as place:
+        found.repeat = Repeat(seed=found.seed, run=run)
+    repeat = found.repeat
+    with results_folder(folder, run=repeat.run, command=repeat.command, overwrite=overwrite) as place:
         assert place is not None
         found.folder = place
         write_analysis(found, place)

@@ -1,9 +1,9 @@
 """What an analysis holds: data, model, draws, what its steps found, checks, verdict, and what repeats it."""
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,16 +15,18 @@ from pyroclust.diagnostics import Finding, Trust, Verdict
 from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.diagnostics.verdicts.judging import with_untold
 from pyroclust.partitions import Draws
-from pyroclust.results.answer import AnswerInWords, clusters_frame
+from pyroclust.results.answer import AnswerInWords
 from pyroclust.results.constraints import Knowledge
 from pyroclust.results.data import AnalysedData
+from pyroclust.results.files import figures_of
+from pyroclust.results.frames import clusters_frame, points_frame
 from pyroclust.results.records import GuideRecord, ModelRecord, Repeat
 from pyroclust.results.summaries import DrawsSummary, Estimate
 
 if TYPE_CHECKING:
     from os import PathLike
 
-__all__ = ["NO_VERDICT", "WORDS", "Analysis", "Source"]
+__all__ = ["WORDS", "Analysis", "Source"]
 
 WORDS = {
     "guide": "the guide",
@@ -34,46 +36,59 @@ WORDS = {
     "forest": "the spanning forest",
 }
 """What pages call the draws of an analysis."""
-
-
-NO_VERDICT = Verdict(Trust.UNKNOWN, "No verdict yet.")
-"""What stands in the place of a verdict before there is one."""
+# Draws of a guide, draws that have no chains, and the results that say what draws are worth.
+_OF_THE_GUIDE = ("guide", "weighted")
+_INDEPENDENT = (*_OF_THE_GUIDE, "refined", "forest")
+_WORTH_BY = dict.fromkeys(_OF_THE_GUIDE, "weights") | {"refined": "refining"}
+_NOT_JUDGED = Verdict(Trust.UNKNOWN, "No verdict yet.")
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Draws as one of the sources of a page.
+    """Some of the draws of an analysis, as pages show them."""
 
-    Attributes:
-        key: in :attr:`Analysis.draws`.
-        name: what pages call it.
-        draws: that are shown.
-        summary: what they say.
-        made: draws that the seconds are of, where only some are shown.
-        is_independent: whether the draws have no chains that could fail to converge.
-        effective_draws: what all draws are worth; nan where unknown.
-        data: the points on the axes of pictures, ``(N, D)``, or ``None``.
-        columns: names of these axes.
-        described_by: names of the columns that the profiles of clusters are of.
-    """
-
+    found: "Analysis"
     key: str
-    name: str
-    draws: Draws
-    summary: DrawsSummary
-    made: Draws
-    is_independent: bool
-    effective_draws: float
-    data: np.ndarray | None = None
-    columns: tuple[str, ...] = ()
-    described_by: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Source({self.name})"
 
     @property
-    def points(self) -> np.ndarray:
-        """The data, where there are some."""
-        if self.data is None:
-            raise ValueError(f"{self.name} has no data, expected a source with data")
-        return self.data
+    def draws(self) -> Draws:
+        """Those that are shown."""
+        return self.found.draws[self.key]
+
+    @property
+    def summary(self) -> DrawsSummary:
+        """What they say."""
+        return self.found.summary(self.key)
+
+    @property
+    def name(self) -> str:
+        """What pages call it."""
+        return self.summary.name
+
+    @property
+    def is_independent(self) -> bool:
+        """Whether the draws have no chains that could fail to converge."""
+        return self.key in _INDEPENDENT
+
+    @property
+    def made(self) -> Draws:
+        """Draws that the seconds are of, where only some are shown."""
+        return self.found.proposals if self.key in _OF_THE_GUIDE else self.draws
+
+    @property
+    def effective_draws(self) -> float:
+        """What all draws are worth; nan where unknown."""
+        record = self.found.results.get(_WORTH_BY.get(self.key, ""))
+        if record is not None:
+            return float(record.effective_draws)
+        if self.key in _OF_THE_GUIDE and "mcmc" in self.found.draws:
+            return math.nan
+        has_chains = not self.is_independent or self.key == "refined"
+        worth = self.summary.min_ess if has_chains else float(self.draws.num_draws)
+        return worth if math.isfinite(worth) else math.nan
 
     @property
     def seconds(self) -> float | None:
@@ -84,6 +99,28 @@ class Source:
     def seconds_each(self) -> float:
         """Seconds per effective draw; nan where unknown."""
         return self.made.seconds / self.effective_draws if self.effective_draws else math.nan
+
+    @property
+    def data(self) -> np.ndarray | None:
+        """The points on the axes of pictures, ``(N, D)``, or ``None``."""
+        return None if self.found.data is None else self.found.data.shown
+
+    @property
+    def points(self) -> np.ndarray:
+        """The same, where there are some."""
+        if self.data is None:
+            raise ValueError(f"{self.name} has no data, expected a source with data")
+        return self.data
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of these axes."""
+        return () if self.found.data is None else self.found.data.shown_columns
+
+    @property
+    def described_by(self) -> tuple[str, ...]:
+        """Names of the columns that the profiles of clusters are of."""
+        return () if self.found.data is None else self.found.data.described_by
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -131,7 +168,7 @@ class Analysis:
     draws: dict[str, Draws] = field(default_factory=dict)
     results: dict[str, Any] = field(default_factory=dict)
     checks: dict[str, tuple[Finding, ...]] = field(default_factory=dict)
-    verdict: Verdict = NO_VERDICT
+    verdict: Verdict = _NOT_JUDGED
     seed: int = 0
     tolerance: float | None = None
     knowledge: Knowledge | None = None
@@ -150,8 +187,8 @@ class Analysis:
 
     def __repr__(self) -> str:
         """Return the data, the answer and the verdict."""
-        name = self.name
-        return f"Analysis({self.command} {name}: {self.in_words.how_many}; {self.verdict.level.value})"
+        how_many, level = self.in_words.how_many, self.verdict.level.value
+        return f"Analysis({self.command} {self.name}: {how_many}; {level})"
 
     # What it says.
 
@@ -178,44 +215,21 @@ class Analysis:
     def summary(self, name: str) -> DrawsSummary:
         """Return what some of the draws say; each part of it is computed when it is first asked for."""
         if name not in self._summaries:
-            data, rows = self.data, self.knowledge
-            described = () if data is None else data.described
+            described = () if self.data is None else self.data.described
+            known = {} if self.knowledge is None else {"allowed": self.knowledge.rows.allows}
             self._summaries[name] = DrawsSummary(
                 self.draws[name],
                 name=WORDS.get(name, self.draws[name].name),
                 seed=self.seed,
                 data=np.stack([values for _, values in described], -1) if described else None,
-                true_labels=None if data is None else data.labels,
-                allowed=None if rows is None else rows.rows.allows,
+                true_labels=None if self.data is None else self.data.labels,
+                **known,
             )
         return self._summaries[name]
 
     def source(self, name: str) -> Source:
         """Return some of the draws as pages show them."""
-        draws, summary, data = self.draws[name], self.summary(name), self.data
-        made, worth, independent = draws, summary.effective_draws, False
-        if name in ("guide", "weighted"):
-            made, independent = self.proposals, True
-            weights = self.results.get("weights")
-            alone = float(draws.num_draws) if "mcmc" not in self.draws else math.nan
-            worth = alone if weights is None else weights.effective_draws
-        elif name == "refined":
-            record, independent = self.results.get("refining"), True
-            worth = worth if record is None else record.effective_draws
-        elif name == "forest":
-            worth, independent = float(draws.num_draws), True
-        return Source(
-            key=name,
-            name=summary.name,
-            draws=draws,
-            summary=summary,
-            made=made,
-            is_independent=independent,
-            effective_draws=worth,
-            data=None if data is None else data.shown,
-            columns=() if data is None else data.shown_columns,
-            described_by=() if data is None else data.described_by,
-        )
+        return Source(self, name)
 
     @property
     def proposals(self) -> Draws:
@@ -247,13 +261,16 @@ class Analysis:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Every question that was asked: those of the verdict first, each once."""
+        found: dict[str, Finding] = {}
         every = (
-            *self.verdict.findings,
-            *(one for group in self.checks.values() for one in group),
-            *self.unanswered,
-            *self.reference.summary.findings,
+            self.verdict.findings,
+            *self.checks.values(),
+            self.unanswered,
+            self.reference.summary.findings,
         )
-        return tuple({one.question: one for one in reversed(every)}[q] for q in _questions(every))
+        for one in chain.from_iterable(every):
+            found.setdefault(one.question, one)
+        return tuple(found.values())
 
     def tolerance_for(self, name: str) -> float:
         """Return the limit on a co-assignment difference of some of the draws."""
@@ -262,9 +279,9 @@ class Analysis:
     @property
     def estimates(self) -> dict[str, Estimate]:
         """Point estimates by source, that of the answer first."""
-        reference = self.reference
-        sources = (reference, *(one for one in self.sources if one.key != reference.key))
-        return {one.key: one.summary.estimate for one in sources if one.summary.estimate is not None}
+        keys = dict.fromkeys((self.reference.key, *(one.key for one in self.sources)))
+        found = {key: self.summary(key).estimate for key in keys}
+        return {key: one for key, one in found.items() if one is not None}
 
     @property
     def in_words(self) -> AnswerInWords:
@@ -288,40 +305,23 @@ class Analysis:
         its companions there. Columns of the table and labels follow, and the clusters of the other sources.
         A column of the table that is called as another one here has "(given)" after its name.
         """
-        summary = self.reference.summary
-        found: dict[str, Any] = {"row": list(self.row_names)}
-        if summary.estimate is not None:
-            labels, member = summary.estimate.assignments, summary.membership
-            found["cluster"] = labels + 1
-            if member is not None:
-                found["probability"] = member[np.arange(len(labels)), labels]
-            found["uncertainty"] = summary.estimate.uncertainty
-        others = {name: one for name, one in list(self.estimates.items()) if name != self.reference.key}
-        beside: dict[str, Any] = {}
-        for name, one in others.items():
-            called = self.draws[name].name if name not in WORDS else name
-            beside[f"{called}_cluster"] = one.assignments + 1
-            beside[f"{called}_uncertainty"] = one.uncertainty
-        if self.data is not None:
-            table, ours = self.data.table, {*found, *beside, "label", "partial_label"}
-            for title, values in table.written() if table.shape is None else ():
-                while title in ours:
-                    title += " (given)"
-                ours.add(title)
-                found[title] = values
-            known: dict[str, Any] = {"label": table.labels, "partial_label": table.partial_labels}
-            for name, values in known.items():
-                if values is not None:
-                    found[name] = pd.Series(values, dtype=object)
-        return pd.DataFrame(found | beside)
+        others = {
+            name if name in WORDS else self.draws[name].name: one
+            for name, one in self.estimates.items()
+            if name != self.reference.key
+        }
+        table = None if self.data is None else self.data.table
+        return points_frame(self.row_names, self.reference.summary, others, table)
 
     def clusters(self) -> pd.DataFrame:
         """Return one row a cluster: rows, share, mean membership, stability, means with intervals.
 
-        Units are those of the columns; intervals hold 95 % of the draws.
+        Where rows have weights, ``weight`` is their sum beside the number of rows. Units are those of the
+        columns; intervals hold 95 % of the draws.
         """
         columns = () if self.data is None else tuple(name for name, _ in self.data.described)
-        return clusters_frame(self.reference.summary, columns)
+        weights = None if self.data is None else self.data.table.weights
+        return clusters_frame(self.reference.summary, columns, weights)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``summary.json`` holds: what was done, and every figure; what was not asked is null."""
@@ -334,14 +334,14 @@ class Analysis:
             "seed": self.seed,
             "run": None if self.repeat is None else self.repeat.run,
             "interrupted": self.interrupted,
-            "answer_in_words": self.in_words.figures(),
+            "answer_in_words": asdict(self.in_words),
             "verdict": {"level": self.verdict.level.value, "sentence": self.verdict.sentence},
             "answer": None if self.verdict.answer is None else self.verdict.answer.value,
             "tolerance": {"guide": self.tolerance_for("guide"), "refined": self.tolerance_for("refined")},
             "findings": [one.to_dict() for one in self.findings],
             "num_clusters": {"values": values} | counts,
             **dict.fromkeys(_STEPS),
-            **{name: _figures(found) for name, found in self.results.items()},
+            **{name: figures_of(found) for name, found in self.results.items()},
             "point_estimates": {name: one.figures() for name, one in self.estimates.items()},
             "sources": {
                 one.key: (one.summary.figures() if one.key in detailed else one.summary.short_figures())
@@ -363,7 +363,8 @@ class Analysis:
     def complete_verdict(self, judged: Verdict) -> None:
         """Set the verdict, with the questions that parts which failed leave open."""
         self.verdict = judged
-        self.verdict = with_untold(judged, (*self.unanswered, *self.reference.summary.untold))
+        untold = [one for one in self.reference.summary.findings if one.value is None]
+        self.verdict = with_untold(judged, (*self.unanswered, *untold))
 
     # How it is shown and kept. The page is made by the package above this one, when it is asked for.
 
@@ -412,19 +413,3 @@ _STEPS = (
     "missing",
 )
 _ALWAYS_DETAILED = ("mcmc", "forest", "first", "second")
-
-
-def _questions(every: tuple[Finding, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one.question for one in every))
-
-
-def _figures(found: Any) -> Any:
-    """Return a result as plain values."""
-    if isinstance(found, Mapping):
-        return {name: _figures(one) for name, one in found.items()}
-    if isinstance(found, tuple | list):
-        return [_figures(one) for one in found]
-    as_figures: Callable[[], Any] | None = getattr(found, "figures", None) or getattr(found, "to_dict", None)
-    if as_figures is not None:
-        return as_figures()
-    return asdict(found) if is_dataclass(found) and not isinstance(found, type) else found

@@ -1,17 +1,16 @@
 """The answer in a person's words: how many clusters, which, how sure, may I rely on it, what next."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from pyroclust.diagnostics import Finding, Mark, Trust, Verdict
+from pyroclust.diagnostics import Mark, Trust, Verdict
 from pyroclust.diagnostics.verdicts.findings import share_together
 from pyroclust.results.summaries import DrawsSummary
 from pyroclust.text import listed
 
-__all__ = ["AnswerInWords", "clusters_frame", "reliance"]
+__all__ = ["AnswerInWords", "reliance"]
 
 _MOST_SIZES = 12
 # Of intervals for people.
@@ -29,26 +28,16 @@ _MARKS = {
 
 @dataclass(frozen=True)
 class AnswerInWords:
-    """What the first screen says.
-
-    Attributes:
-        num_clusters: the most probable number of clusters.
-        probability: of that number.
-        interval: central 90 % interval of the number.
-        sizes: rows of each cluster of the point estimate, in its order.
-        certain_rows: share of the rows that are with their companions in at least 90 % of the draws.
-        certain_pairs: share of the pairs of rows that are together, or apart, in at least 90 % of the draws.
-        rely: whether to rely on it, in one line.
-        next: a command.
-    """
+    """What the first screen says."""
 
     num_clusters: int
-    probability: float
-    interval: tuple[int, int]
-    sizes: tuple[int, ...]
-    certain_rows: float
+    probability: float  # of that number
+    interval: tuple[int, int]  # central 90 % interval of the number
+    sizes: tuple[int, ...]  # rows of each cluster of the point estimate, in its order
+    certain_rows: float  # share of the rows that are with their companions in at least 90 % of the draws
+    # Share of the pairs of rows that are together, or apart, in at least 90 % of the draws.
     certain_pairs: float
-    rely: str
+    rely: str  # whether to rely on it, in one line
     next: str
 
     @classmethod
@@ -70,7 +59,6 @@ class AnswerInWords:
         )
 
     def __repr__(self) -> str:
-        """Return how many clusters."""
         return f"AnswerInWords({self.how_many})"
 
     @property
@@ -103,18 +91,14 @@ class AnswerInWords:
     @property
     def how_sure(self) -> str:
         """Shares of rows and pairs that are certain."""
-        rows = (
-            ""
-            if np.isnan(self.certain_rows)
-            else f"{100 * self.certain_rows:.0f} % of the rows are certain; "
-        )
+        certain = f"{100 * self.certain_rows:.0f} % of the rows are certain; "
+        rows = "" if np.isnan(self.certain_rows) else certain
         return f"{rows}{100 * self.certain_pairs:.0f} % of the pairs of rows are surely together or apart"
 
     @property
     def mark(self) -> Mark:
         """Whether relying on it is good or bad news."""
-        first = self.rely.split(":")[0]
-        return _MARKS.get(first, Mark.UNKNOWN)
+        return _MARKS.get(self.rely.split(":")[0], Mark.UNKNOWN)
 
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:
@@ -129,19 +113,6 @@ class AnswerInWords:
             *((("Next", self.next),) if self.next else ()),
         )
 
-    def figures(self) -> dict[str, Any]:
-        """Return what ``summary.json`` says of it."""
-        return {
-            "num_clusters": self.num_clusters,
-            "probability": self.probability,
-            "interval": list(self.interval),
-            "sizes": list(self.sizes),
-            "certain_rows": self.certain_rows,
-            "certain_pairs": self.certain_pairs,
-            "rely": self.rely,
-            "next": self.next,
-        }
-
 
 _ABOUT_GUIDE = {
     Trust.TRUST: "the guide agrees",
@@ -151,8 +122,17 @@ _ABOUT_GUIDE = {
 }
 
 
-def reliance(verdict: Verdict, chains: Verdict | None, *, has_guide: bool) -> str:
-    """Say in one line whether an answer can be relied on."""
+def reliance(verdict: Verdict, chains: Verdict | None, *, has_guide: bool, doubts: Sequence[str] = ()) -> str:
+    """Say in one line whether an answer can be relied on; what is doubtful of the columns stays so."""
+    said = _reliance(verdict, chains, has_guide=has_guide)
+    if not doubts:
+        return said
+    more = f" {len(doubts) - 1} more doubt(s) stand in the notes." if len(doubts) > 1 else ""
+    careful = f"With care: {said.split(': ', 1)[1]}" if said.startswith("Yes: ") else said
+    return f"{careful} But {doubts[0][0].lower()}{doubts[0][1:]}{more}"
+
+
+def _reliance(verdict: Verdict, chains: Verdict | None, *, has_guide: bool) -> str:
     if chains is None:
         if verdict.level is Trust.UNCONFIRMED:
             return "With care: the refined draws have settled, but nothing confirms them."
@@ -164,7 +144,7 @@ def reliance(verdict: Verdict, chains: Verdict | None, *, has_guide: bool) -> st
         if verdict.level is Trust.UNCONFIRMED:
             return "With care: MCMC has not converged; the guide's refined draws have settled, unconfirmed."
         return "Not yet: MCMC has not converged, so that this is what was found so far."
-    rough = _is_rough(chains.findings)
+    rough = Mark.CAUTION in {one.mark for one in chains.findings}
     said = "MCMC has roughly converged" if rough else "MCMC converged"
     return (
         f"{'Roughly' if rough else 'Yes'}: {said}{f'; {_ABOUT_GUIDE[verdict.level]}' if has_guide else ''}."
@@ -178,37 +158,3 @@ def _first_sentence(text: str) -> str:
     """Return the beginning of a verdict without the figures in brackets."""
     first = text.split(". ")[0].split(" (")[0].split("; ")[0]
     return f"{first.rstrip('.')}."
-
-
-def _is_rough(findings: tuple[Finding, ...]) -> bool:
-    return Mark.CAUTION in {one.mark for one in findings}
-
-
-def clusters_frame(summary: DrawsSummary, columns: tuple[str, ...]) -> pd.DataFrame:
-    """Return one row a cluster of the point estimate, from 1, as latent profile analysis reports it.
-
-    Rows, share with its 95 % interval, stability, the mean membership of its rows in it, and the mean of each
-    column with its 95 % interval.
-    """
-    estimate, profiles, member = summary.estimate, summary.profiles, summary.membership
-    if estimate is None or member is None:
-        return pd.DataFrame({"cluster": []})
-    sizes, labels = np.bincount(estimate.assignments), estimate.assignments
-    own = member[np.arange(len(labels)), labels]
-    found: dict[str, Any] = {
-        "cluster": np.arange(len(sizes)) + 1,
-        "rows": sizes,
-        "share": sizes / len(labels),
-        "mean_membership": np.bincount(labels, weights=own) / sizes,
-    }
-    if profiles is not None:
-        found |= {
-            "share_low": profiles.share_low,
-            "share_high": profiles.share_high,
-            "stability": profiles.stability,
-        }
-        for d, name in enumerate(columns):
-            found[name] = profiles.centres[:, d]
-            found[f"{name} low"] = profiles.centre_low[:, d]
-            found[f"{name} high"] = profiles.centre_high[:, d]
-    return pd.DataFrame(found)

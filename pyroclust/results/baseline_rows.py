@@ -17,25 +17,19 @@ __all__ = ["BaselineRow", "FailedRow", "baseline_rows"]
 
 @dataclass(frozen=True)
 class BaselineRow:
-    """One classical clustering, seen from the posterior.
-
-    Attributes:
-        result: what the method found.
-        expected_vi: posterior expected variation of information, in bits; the point estimate's is the least
-            that the search found.
-        inside: whether it lies in the 95 % credible ball around the point estimate; ``None`` without a ball.
-        to_estimate: scores with the point estimate as the truth; ``None`` without an estimate.
-        to_labels: scores against the known labels, or ``None``.
-    """
+    """One classical clustering, seen from the posterior."""
 
     result: BaselineResult
+    # Posterior expected variation of information, in bits; the point estimate's is the least that the
+    # search found.
     expected_vi: float
+    # Whether it lies in the 95 % credible ball around the point estimate; None without a ball.
     inside: bool | None
+    # Scores with the point estimate as the truth; None without an estimate.
     to_estimate: PartitionScores | None
-    to_labels: PartitionScores | None
+    to_labels: PartitionScores | None  # scores against the known labels, or None
 
     def __repr__(self) -> str:
-        """Return the method and its number of clusters."""
         return f"BaselineRow({self.result.name}: {self.result.num_clusters} clusters)"
 
     def figures(self) -> dict[str, Any]:
@@ -55,18 +49,12 @@ class BaselineRow:
 
 @dataclass(frozen=True)
 class FailedRow:
-    """A classical method that has no answer for these points.
-
-    Attributes:
-        name: of the method.
-        reason: why it failed, in a sentence without its end.
-    """
+    """A classical method that has no answer for these points."""
 
     name: str
-    reason: str
+    reason: str  # why it failed, in a sentence without its end
 
     def __repr__(self) -> str:
-        """Return the method, and that it failed."""
         return f"FailedRow({self.name})"
 
     def figures(self) -> dict[str, Any]:
@@ -81,7 +69,7 @@ def baseline_rows(
     summary: DrawsSummary,
     true_labels: np.ndarray | None,
     seed: int,
-    methods: Sequence[Baseline] | None = None,
+    methods: Sequence[Baseline] = BASELINES,
 ) -> tuple[BaselineRow | FailedRow, ...]:
     """Run the classical methods and place each among the draws; none where all points are equal.
 
@@ -89,24 +77,25 @@ def baseline_rows(
     """
     if (data == data[0]).all():
         return ()
-    tried = [_tried(method, data, seed) for method in (BASELINES if methods is None else methods)]
+    tried = [_tried(method, data, seed) for method in methods]
     results = [one for one in tried if isinstance(one, BaselineResult)]
-    if not results:
-        return tuple(one for one in tried if isinstance(one, FailedRow))
-    partitions = np.stack([one.assignments for one in results])
-    loss = VariationOfInformation()
-    expected = loss.expected(partitions, draws)
-    rows = iter(
-        BaselineRow(
-            result=one,
-            expected_vi=float(mean),
-            inside=_inside(one, summary, loss),
-            to_estimate=_to_estimate(one, summary),
-            to_labels=scores_where_known(true_labels, one.assignments),
+    loss, estimate, ball = VariationOfInformation(), summary.estimate, summary.ball
+    expected = loss.expected(np.stack([one.assignments for one in results]), draws) if results else ()
+    means = iter(expected)
+
+    def row(found: BaselineResult) -> BaselineRow:
+        labels = found.assignments
+        return BaselineRow(
+            result=found,
+            expected_vi=float(next(means)),
+            inside=None
+            if estimate is None or ball is None
+            else bool(ball.holds(loss(labels, estimate.assignments))),
+            to_estimate=None if estimate is None else partition_scores(estimate.assignments, labels),
+            to_labels=scores_where_known(true_labels, labels),
         )
-        for one, mean in zip(results, expected, strict=True)
-    )
-    return tuple(one if isinstance(one, FailedRow) else next(rows) for one in tried)
+
+    return tuple(row(one) if isinstance(one, BaselineResult) else one for one in tried)
 
 
 def _tried(method: Baseline, data: np.ndarray, seed: int) -> BaselineResult | FailedRow:
@@ -116,15 +105,3 @@ def _tried(method: Baseline, data: np.ndarray, seed: int) -> BaselineResult | Fa
         if lacks_memory(error):
             raise
         return FailedRow(method.name, first_line(error).split(". ")[0])
-
-
-def _inside(found: BaselineResult, summary: DrawsSummary, loss: VariationOfInformation) -> bool | None:
-    if summary.estimate is None or summary.ball is None:
-        return None
-    return bool(summary.ball.holds(loss(found.assignments, summary.estimate.assignments)))
-
-
-def _to_estimate(found: BaselineResult, summary: DrawsSummary) -> PartitionScores | None:
-    if summary.estimate is None:
-        return None
-    return partition_scores(summary.estimate.assignments, found.assignments)

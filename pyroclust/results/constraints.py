@@ -30,28 +30,18 @@ _MOST_SPELLED, _MOST_ROWS = 5, 8
 
 @dataclass(frozen=True)
 class KnownRows:
-    """Constraints in the words of the table.
+    """Constraints in the words of the table."""
 
-    Attributes:
-        row_names: of all N rows.
-        groups: the points of each group that belongs together, at least two each.
-        must_link: pairs that were given, ``(P, 2)``; none of those that labels imply.
-        cannot_link: likewise, pairs that are apart.
-        labels: what is known by labels, ``(N,)`` with ``None`` elsewhere; ``None`` without any.
-        apart: points of groups that are apart, one of each, ``(P, 2)``; rows that are in no group are one.
-        bound: points that something is known of, ``(M,)``.
-    """
-
-    row_names: tuple[str, ...]
-    groups: tuple[tuple[int, ...], ...]
-    must_link: np.ndarray
-    cannot_link: np.ndarray
-    labels: np.ndarray | None
+    row_names: tuple[str, ...]  # of all N rows
+    groups: tuple[tuple[int, ...], ...]  # the points of each group that belongs together, at least two each
+    must_link: np.ndarray  # pairs that were given, (P, 2); none of those that labels imply
+    cannot_link: np.ndarray  # likewise, pairs that are apart
+    labels: np.ndarray | None  # what is known by labels, (N,) with None elsewhere; None without any
+    # Points of groups that are apart, one of each, (P, 2); rows that are in no group are one.
     apart: np.ndarray
-    bound: np.ndarray
+    bound: np.ndarray  # points that something is known of, (M,)
 
     def __repr__(self) -> str:
-        """Return the sizes."""
         return f"KnownRows({self.sentence})"
 
     def allows(self, assignments: np.ndarray) -> bool:
@@ -74,8 +64,12 @@ class KnownRows:
     @property
     def spelled(self) -> tuple[str, ...]:
         """The first groups and pairs, a sentence each."""
-        found = [f"Together: {self._rows(one)}." for one in self.groups[:_MOST_SPELLED]]
-        found += [f"Apart: {self._rows(pair)}." for pair in self.cannot_link[:_MOST_SPELLED].tolist()]
+
+        def rows(points: Sequence[int]) -> str:
+            return f"rows {listed((self.row_names[one] for one in points), _MOST_ROWS)}"
+
+        found = [f"Together: {rows(one)}." for one in self.groups[:_MOST_SPELLED]]
+        found += [f"Apart: {rows(pair)}." for pair in self.cannot_link[:_MOST_SPELLED].tolist()]
         if self.labels is not None:
             classes = list(dict.fromkeys(one for one in self.labels if one is not None))
             if len(classes) > 1:
@@ -87,9 +81,6 @@ class KnownRows:
             if count
         ]
         return (*found, f"And {' and '.join(more)}.") if more else tuple(found)
-
-    def _rows(self, points: Sequence[int]) -> str:
-        return f"rows {listed((self.row_names[one] for one in points), _MOST_ROWS)}"
 
     def figures(self) -> dict[str, Any]:
         """Return what ``summary.json`` says of it."""
@@ -106,68 +97,42 @@ class KnownRows:
 
 @dataclass(frozen=True)
 class FreePosterior:
-    """Draws of the same model's posterior without constraints.
+    """Draws of the same model's posterior without constraints."""
 
-    Attributes:
-        draws: of the guide, refined, or of MCMC.
-        kept: which of them keep the constraints, ``(chains, draws)``.
-        effective_draws: what they are worth for that.
-        evidences: estimates of log p(data) of the free model.
-        findings: whether the draws can be relied on.
-    """
-
-    draws: Draws
-    kept: np.ndarray
-    effective_draws: float
-    evidences: tuple[LogEvidence, ...]
-    findings: tuple[Finding, ...]
+    draws: Draws  # of the guide, refined, or of MCMC
+    kept: np.ndarray  # which of them keep the constraints, (chains, draws)
+    effective_draws: float  # what they are worth for that
+    evidences: tuple[LogEvidence, ...]  # estimates of log p(data) of the free model
+    findings: tuple[Finding, ...]  # whether the draws can be relied on
 
     def __repr__(self) -> str:
-        """Return what drew, and how often the constraints hold."""
         return f"FreePosterior({self.draws.name}: {self.kept.mean():.1%} of the draws keep the constraints)"
 
 
 @dataclass(frozen=True)
 class Knowledge:
-    """Constraints on the rows of a comparison.
-
-    Attributes:
-        rows: what is known.
-        log_prior: log P(constraints) under the prior of the partitions, in nats; nan where unknown.
-        why_no_prior: why it is, without a full stop.
-        free: the posterior without; ``None`` where that failed.
-    """
+    """Constraints on the rows of a comparison."""
 
     rows: KnownRows
-    log_prior: float
-    why_no_prior: str
-    free: FreePosterior | None
+    log_prior: float  # log P(constraints) under the prior of the partitions, in nats; nan where unknown
+    why_no_prior: str  # why it is, without a full stop
+    free: FreePosterior | None  # the posterior without; None where that failed
 
     def __repr__(self) -> str:
-        """Return how much is known."""
         return f"Knowledge({self.rows.sentence})"
 
 
 @dataclass(frozen=True)
 class ConstraintSummary:
-    """Everything that a report, a terminal table or a JSON file says of constraints.
+    """Everything that a report, a terminal table or a JSON file says of constraints."""
 
-    Attributes:
-        knowledge: the constraints, and the posterior without them.
-        odds: what the data say of them; ``None`` where there is no model.
-        effect: the posterior without and with them; ``None`` where one is missing.
-        moved: points that they moved, those that moved most first, ``(P,)``.
-        failures: why parts are missing, a sentence each.
-    """
-
-    knowledge: Knowledge
-    odds: ConstraintOdds | None
-    effect: Conditioning | None
-    moved: np.ndarray
-    failures: tuple[str, ...] = ()
+    knowledge: Knowledge  # the constraints, and the posterior without them
+    odds: ConstraintOdds | None  # what the data say of them; None where there is no model
+    effect: Conditioning | None  # the posterior without and with them; None where one is missing
+    moved: np.ndarray  # points that they moved, those that moved most first, (P,)
+    failures: tuple[str, ...] = ()  # why parts are missing, a sentence each
 
     def __repr__(self) -> str:
-        """Return how much is known and how much moved."""
         return f"ConstraintSummary({self.knowledge.rows.sentence}; {len(self.moved)} moved)"
 
     @property
@@ -208,11 +173,9 @@ class ConstraintSummary:
 
 
 def summarise_constraints(
-    knowledge: Knowledge | None, after: Marginals, evidences: Sequence[LogEvidence] | None
-) -> ConstraintSummary | None:
-    """Compute what constraints changed; ``None`` without any."""
-    if knowledge is None:
-        return None
+    knowledge: Knowledge, after: Marginals, evidences: Sequence[LogEvidence] | None
+) -> ConstraintSummary:
+    """Compute what constraints changed."""
     free, tries = knowledge.free, Attempts()
     prior: dict[str, Any] = {"log_prior": knowledge.log_prior, "why_no_prior": knowledge.why_no_prior}
     nothing, odds = np.empty(0, dtype=np.int64), None

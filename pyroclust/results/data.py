@@ -26,18 +26,12 @@ _COMPONENTS = 10
 
 @dataclass(frozen=True)
 class AnalysedData:
-    """A table, and its points on the scale on which they are clustered.
+    """A table, and its points on the scale on which they are clustered."""
 
-    Attributes:
-        table: in the units of its source.
-        points: the same as the model sees them: ``data * scale + location`` are the units.
-    """
-
-    table: Table
-    points: Standardised
+    table: Table  # in the units of its source
+    points: Standardised  # the same as the model sees them: data * scale + location are the units
 
     def __repr__(self) -> str:
-        """Return the name and the size."""
         return f"AnalysedData({self.table.name}: {self.size_in_words})"
 
     @property
@@ -69,6 +63,11 @@ class AnalysedData:
     def levels(self) -> tuple[tuple[str, ...], ...]:
         """Categories of the columns of the points."""
         return self.table.levels if self._are_columns_of_table else ((),) * len(self.points.columns)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Of the numbers of the columns of the points."""
+        return self.table.units if self._are_columns_of_table else ("",) * len(self.points.columns)
 
     @property
     def parts(self) -> Parts:

@@ -13,23 +13,14 @@ __all__ = ["ColumnOfMissing", "MissingCells"]
 
 @dataclass(frozen=True)
 class ColumnOfMissing:
-    """The missing cells of one column.
-
-    Attributes:
-        name: of the column.
-        kind: what it holds.
-        levels: its categories, or what stands for no and for yes.
-        rows: places of the cells, ``(M,)``.
-        draws: values by draws of the posterior, in the units of the column, ``(S, M)``.
-        observed: the cells that are there.
-    """
+    """The missing cells of one column."""
 
     name: str
     kind: Kind
-    levels: tuple[str, ...]
-    rows: np.ndarray
-    draws: np.ndarray
-    observed: np.ndarray
+    levels: tuple[str, ...]  # its categories, or what stands for no and for yes
+    rows: np.ndarray  # places of the cells, (M,)
+    draws: np.ndarray  # values by draws of the posterior, in the units of the column, (S, M)
+    observed: np.ndarray  # the cells that are there
 
     @property
     def centre(self) -> np.ndarray:
@@ -53,20 +44,13 @@ class ColumnOfMissing:
 
 @dataclass(frozen=True)
 class MissingCells:
-    """Posterior predictive of the missing cells of a table: none of them was filled in for the clustering.
+    """Posterior predictive of the missing cells of a table: none of them was filled in for the clustering."""
 
-    Attributes:
-        columns: those that have any.
-        row_names: of all rows.
-        drawn_by: what the draws are, in words.
-    """
-
-    columns: tuple[ColumnOfMissing, ...]
+    columns: tuple[ColumnOfMissing, ...]  # those that have any
     row_names: tuple[str, ...]
-    drawn_by: str
+    drawn_by: str  # what the draws are, in words
 
     def __repr__(self) -> str:
-        """Return how many cells there are."""
         cells = sum(len(one.rows) for one in self.columns)
         return f"MissingCells({cells} cells in {len(self.columns)} column(s), by {self.drawn_by})"
 

@@ -11,7 +11,7 @@ from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import Answer, Finding, Mark, Trust, Verdict
 from pyroclust.errors import first_line
-from pyroclust.files import parse_json, read_text
+from pyroclust.files import parse_json, read_text, unfinished
 from pyroclust.hdf5 import check_self_contained
 from pyroclust.partitions import Draws
 from pyroclust.results.analysis import Analysis
@@ -33,6 +33,16 @@ _ABOUT = (
 )
 
 
+# What 0.1 did not write, and what not every command writes.
+_LACKING: dict[str, Any] = {
+    **{"command": "compare", "points": "rows", "seed": 0, "interrupted": False, "seconds_of": {}},
+    **{"model": None, "model_in_words": "", "guide": None, "mcmc_kernel": None},
+    **{"answer": None, "answer_in_words": {"rely": "", "next": ""}, "findings": (), "sources": {}},
+    **{"tolerance": {"guide": None, "refined": None}, "constraints": None, "constrained": False},
+    **{"notes": (), "failures": (), "run": "", "repeat": None},
+}
+
+
 def read_analysis(folder: Path) -> Analysis:
     """Read the data, draws, model and verdict of an analysis that anybody may have written."""
     try:
@@ -40,6 +50,8 @@ def read_analysis(folder: Path) -> Analysis:
     except (MemoryError, TimeoutError):
         raise
     except Exception as error:
+        if why := unfinished(folder):
+            raise ValueError(f"folder '{folder}' holds unfinished results: {why}") from error
         raise ValueError(
             f"folder '{folder}' holds no analysis (draws.nc and summary.json) that can be read "
             f"({first_line(error)}); run pyroclust cluster or compare with --out first"
@@ -49,72 +61,58 @@ def read_analysis(folder: Path) -> Analysis:
 def _read(folder: Path) -> Analysis:
     import xarray as xr
 
-    summary = parse_json(read_text(folder / "summary.json", largest=_LARGEST_SUMMARY))
+    written = parse_json(read_text(folder / "summary.json", largest=_LARGEST_SUMMARY))
+    summary = _LACKING | written
     draws_file = folder / "draws.nc"
     check_self_contained(draws_file, is_read_whole=True)
     with xr.open_datatree(draws_file, engine="h5netcdf") as tree:
         groups = {name.strip("/"): tree[name].to_dataset().load() for name in tree.groups if name != "/"}
-    verdict = _verdict(summary)
-    main, repeat = groups["posterior"], _repeat(summary)
+    verdict, repeat = _verdict(summary), _repeat(summary)
+    main = groups["posterior"]
     observed = groups.get("observed_data")
-    command = summary.get("command", "compare")
-    has_mcmc = summary.get("mcmc_kernel") is not None
-    names = {"posterior": "mcmc" if has_mcmc else _main_name(command, groups)}
+    names = {"posterior": "guide" if "guide" in groups else "first"}
+    if summary["command"] == "forest" or summary["mcmc_kernel"] is not None:
+        names["posterior"] = "forest" if summary["command"] == "forest" else "mcmc"
     names |= {name: name for name in _GROUPS if name in groups}
-    in_words, limits = summary.get("answer_in_words") or {}, summary.get("tolerance") or {}
-    failures = list(map(str, summary.get("failures", ())))
+    in_words, limits = summary["answer_in_words"], summary["tolerance"]
+    failures = list(map(str, summary["failures"]))
     found = Analysis(
-        command=command,
+        command=summary["command"],
         data=None if observed is None else _data(observed, main),
         model=_model(summary, observed),
-        guide=GuideRecord(summary["guide"]) if summary.get("guide") else None,
+        guide=GuideRecord(summary["guide"]) if summary["guide"] else None,
         draws={name: _draws(groups[group]) for group, name in names.items()},
         verdict=verdict,
-        seed=int(summary.get("seed", 0)),
+        seed=int(summary["seed"]),
         # Limits of the library differ, one that was asked for holds for both.
-        tolerance=limits["guide"] if limits and limits["guide"] == limits["refined"] else None,
-        about={"rely": in_words.get("rely", "")}
-        | {name: summary[name] for name in _ABOUT if name in summary},
-        introduction="",
-        notes=[one for one in map(str, summary.get("notes", ())) if one not in failures],
+        tolerance=limits["guide"] if limits["guide"] == limits["refined"] else None,
+        about={name: written[name] for name in _ABOUT if name in written}
+        | {
+            "rely": in_words["rely"],
+            "constrained": bool(summary["constraints"] or summary["constrained"]),
+        },
+        notes=[one for one in map(str, summary["notes"]) if one not in failures],
         failures=failures,
-        seconds_of=dict(summary.get("seconds_of") or {}),
-        next=in_words.get("next", ""),
+        seconds_of=dict(summary["seconds_of"]),
+        next=in_words["next"],
         repeat=repeat,
         folder=folder,
-        interrupted=bool(summary.get("interrupted", False)),
+        interrupted=bool(summary["interrupted"]),
     )
-    found.about["constrained"] = bool(summary.get("constraints") or summary.get("constrained"))
     _take_weights(found)
     _take_estimates(found, summary)
     return found
 
 
-def _main_name(command: str, groups: dict[str, Any]) -> str:
-    if command == "forest":
-        return "forest"
-    return "guide" if "guide" in groups else "first"
-
-
 def _verdict(summary: dict[str, Any]) -> Verdict:
     of_file = summary["verdict"]
     findings = tuple(
-        Finding(
-            one["question"],
-            one["value"],
-            one["limit"],
-            one["passed"],
-            one["sentence"],
-            one.get("wanted", ""),
-            one.get("answer", ""),
-            Mark(one["mark"]) if "mark" in one else None,  # type: ignore[arg-type]
-        )
-        for one in summary.get("findings", ())
+        # Those of 0.1 have no mark.
+        Finding(**one | ({"mark": Mark(one["mark"])} if "mark" in one else {}))
+        for one in summary["findings"]
     )
-    answer = summary.get("answer")
-    return Verdict(
-        Trust(of_file["level"]), of_file["sentence"], findings, None if answer is None else Answer(answer)
-    )
+    answer = None if summary["answer"] is None else Answer(summary["answer"])
+    return Verdict(Trust(of_file["level"]), of_file["sentence"], findings, answer)
 
 
 def _draws(group: Any) -> Draws:
@@ -156,27 +154,28 @@ def _data(observed: Any, main: Any) -> AnalysedData:
         tuple(map(str, main["point"].values)),
         kinds=kinds,
         levels=levels,
+        units=tuple(map(str, parse_json(observed.attrs.get("units", "[]")))),
         parts=parts,
+        weights=observed["weight"].values if "weight" in observed else None,
     )
     return AnalysedData(table, points)
 
 
 def _model(summary: dict[str, Any], observed: Any) -> ModelRecord | None:
-    if summary.get("model") is None:
+    if summary["model"] is None:
         return None
-    is_of_rows = summary.get("points", "rows") == "rows"
-    described = None if observed is None or not is_of_rows else observed.attrs.get("model")
+    is_of_rows = observed is not None and summary["points"] == "rows"
+    described = observed.attrs.get("model") if is_of_rows else None
     return ModelRecord(
-        summary["model"],
-        summary.get("model_in_words", ""),
-        None if described is None else parse_json(described),
+        summary["model"], summary["model_in_words"], None if described is None else parse_json(described)
     )
 
 
 def _repeat(summary: dict[str, Any]) -> Repeat | None:
-    if summary.get("repeat"):
-        return Repeat(**summary["repeat"])
-    return Repeat("", {}, summary.get("seed", 0), summary["run"]) if summary.get("run") else None
+    if summary["repeat"] is None:
+        return Repeat(seed=summary["seed"], run=summary["run"]) if summary["run"] else None
+    kept = dict(summary["repeat"])
+    return Repeat(name=summary["command"] if kept.pop("command") else "", **kept)
 
 
 def _take_weights(found: Analysis) -> None:
@@ -196,9 +195,9 @@ def _take_weights(found: Analysis) -> None:
 
 def _take_estimates(found: Analysis, summary: dict[str, Any]) -> None:
     """Take the point estimates that were found, so that clusters keep their numbers."""
-    by_name = summary.get("sources", {})
-    for name in found.draws:
-        one = by_name.get(name) if isinstance(by_name, dict) else None
-        estimate = (one or {}).get("point_estimate")
+    # Some of 0.1 are a list.
+    by_name = summary["sources"] if isinstance(summary["sources"], dict) else {}
+    for name in found.draws.keys() & by_name.keys():
+        estimate = by_name[name].get("point_estimate")
         if estimate and len(estimate.get("assignments", ())) == found.draws[name].num_points:
-            found.summary(name).set_estimate(np.asarray(estimate["assignments"], dtype=np.int64))
+            found.summary(name).known = np.asarray(estimate["assignments"], dtype=np.int64)

@@ -1,79 +1,26 @@
 """What an analysis keeps of its model and its guide, and what repeats it."""
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
+from os import PathLike
 from typing import Any
 
-__all__ = ["GuideRecord", "ModelRecord", "Repeat", "installed_versions"]
+import numpy as np
 
+from pyroclust.arrays import plain
+
+__all__ = ["GuideRecord", "ModelRecord", "Repeat"]
+
+# What is no name and no file cannot be typed.
+_ELLIPSIS = "..."
+# Options whose flag has another name than the parameter.
+_FLAGS = {"num_draws": "draws", "num_chains": "chains", "num_clusters": "clusters"}
 _VERSIONS = ("pyroclust", "numpy", "torch", "numba", "pyro-ppl")
 
 
-@dataclass(frozen=True)
-class ModelRecord:
-    """The model whose posterior is drawn from.
-
-    Attributes:
-        name: of the model.
-        in_words: which model it is, in words and as a formula.
-        description: what builds it again, as cards have it; ``None`` where nothing does.
-        has_likelihood: whether a partition has a log joint density.
-    """
-
-    name: str
-    in_words: str = ""
-    description: Mapping[str, Any] | None = None
-    has_likelihood: bool = True
-
-
-@dataclass(frozen=True)
-class GuideRecord:
-    """A guide beside its draws.
-
-    Attributes:
-        name: of the guide.
-        is_exact: whether log q of its draws is exact, not an estimate.
-        num_orders: visiting orders that share its draws in equal parts, one after the other.
-        certificate: what its card says was measured; empty without one.
-        is_asked_for: whether somebody named it, so that its draws are the answer where they agree.
-    """
-
-    name: str
-    is_exact: bool = True
-    num_orders: int = 1
-    certificate: Mapping[str, Any] = field(default_factory=dict)
-    is_asked_for: bool = False
-
-
-@dataclass(frozen=True)
-class Repeat:
-    """What repeats an analysis.
-
-    Attributes:
-        command: as it can be typed.
-        arguments: those that are not the default, by name.
-        seed: of everything random.
-        run: checksum of all that the result depends on.
-        table: checksum of the table; empty without one.
-        guide: checksum of the guide's weights; empty without one.
-        versions: of the libraries that make the draws.
-    """
-
-    command: str
-    arguments: Mapping[str, Any]
-    seed: int
-    run: str = ""
-    table: str = ""
-    guide: str = ""
-    versions: Mapping[str, str] = field(default_factory=lambda: installed_versions())
-
-    def figures(self) -> dict[str, Any]:
-        """Return what ``summary.json`` says of it."""
-        return {name: dict(one) if isinstance(one, Mapping) else one for name, one in vars(self).items()}
-
-
-def installed_versions() -> dict[str, str]:
+def _installed_versions() -> dict[str, str]:
     """Return the versions of the libraries that draws depend on."""
     found = {}
     for name in _VERSIONS:
@@ -82,3 +29,113 @@ def installed_versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+@dataclass(frozen=True)
+class ModelRecord:
+    """The model whose posterior is drawn from."""
+
+    name: str
+    in_words: str = ""  # which model it is, in words and as a formula
+    # What builds it again, as cards have it; None where nothing does.
+    description: Mapping[str, Any] | None = None
+    has_likelihood: bool = True  # whether a partition has a log joint density
+
+
+@dataclass(frozen=True)
+class GuideRecord:
+    """A guide beside its draws."""
+
+    name: str
+    is_exact: bool = True  # whether log q of its draws is exact, not an estimate
+    num_orders: int = 1  # visiting orders that share its draws in equal parts, one after the other
+    # What its card says was measured; empty without one.
+    certificate: Mapping[str, Any] = field(default_factory=dict)
+    is_asked_for: bool = False  # whether somebody named it, so that its draws are the answer where they agree
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repeat:
+    """What repeats an analysis: what was typed, and all that the result depends on besides."""
+
+    name: str = ""  # of the command; empty where nobody typed one
+    sources: Sequence[str] = ()  # what it was typed with; what is no name and no file is an ellipsis
+    # The options, by the names of their parameters, as JSON holds them.
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    run: str = ""  # checksum of all that the result depends on
+    table: str = ""  # checksum of the table; empty without one
+    guide: str = ""  # checksum of the guide's weights; empty without one
+    # Of the libraries that make the draws.
+    versions: Mapping[str, str] = field(default_factory=_installed_versions)
+
+    @classmethod
+    def of(cls, name: str, sources: Sequence[Any], options: Mapping[str, Any], **fields: Any) -> "Repeat":
+        """Take sources and options as functions of Python have them, and the other fields as they are."""
+        return cls(
+            name=name,
+            sources=[str(one) if isinstance(one, str | PathLike) else _ELLIPSIS for one in sources],
+            # Without those that were not given.
+            arguments={
+                key: _as_json(one)
+                for key, one in options.items()
+                if one is not None and (one is not False or key == "header")
+            },
+            **fields,
+        )
+
+    @property
+    def command(self) -> str:
+        """As it can be typed; empty where nobody typed one."""
+        return self.as_command(self.name)
+
+    def as_command(self, name: str, *, without: Collection[str] = (), **more: Any) -> str:
+        """Return a command with the same sources and seed, without some of the options, and with more.
+
+        Example:
+            >>> options = {"num_clusters": 3, "raw": False, "header": False}
+            >>> typed = Repeat.of("forest", ["my table.csv"], options)
+            >>> typed.command
+            "pyroclust forest 'my table.csv' --no-header --clusters 3"
+            >>> typed.as_command("cluster", without=["num_clusters"], thorough=True)
+            "pyroclust cluster 'my table.csv' --no-header --thorough"
+        """
+        if not self.name:
+            return ""
+        options = {key: one for key, one in self.arguments.items() if key not in without} | more
+        words = [f"pyroclust {name}", *map(shlex.quote, self.sources)]
+        words += [_option(key, one) for key, one in sorted(options.items())]
+        return " ".join([*words, f"--seed {self.seed}"] if self.seed else words)
+
+    def figures(self) -> dict[str, Any]:
+        """Return what ``summary.json`` says of it: the command as it can be typed stands for its name."""
+        return {"command": self.command} | {key: one for key, one in vars(self).items() if key != "name"}
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, PathLike):
+        return str(value)
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, Mapping | tuple | list | np.generic):
+        return plain(dict(value) if isinstance(value, Mapping) else value)
+    return value if isinstance(value, str | int | float) else _ELLIPSIS
+
+
+def _option(name: str, value: Any) -> str:
+    if name == "header":
+        return "--header" if value else "--no-header"
+    if name == "conditions":
+        return " ".join(f"--condition {shlex.quote(f'{key}={one:g}')}" for key, one in value.items())
+    option = "--" + _FLAGS.get(name, name).replace("_", "-")
+    if value is True:
+        return option
+    if isinstance(value, Mapping):
+        value = [f"{key}={one}" for key, one in value.items()]
+    if isinstance(value, list):
+        if name in ("must_link", "cannot_link"):
+            return f"{option} {_ELLIPSIS}"
+        if all(isinstance(one, float | int) for one in value):
+            return f"{option} {' '.join(f'{one:g}' for one in value)}"
+        value = ",".join(map(str, value))
+    return f"{option} {shlex.quote(str(value))}"

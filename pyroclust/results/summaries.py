@@ -11,22 +11,11 @@ import numpy as np
 from pyroclust import diagnostics
 from pyroclust.attempts import Attempts
 from pyroclust.baselines.scores import PartitionScores, scores_where_known
-from pyroclust.diagnostics import (
-    ClusterProfiles,
-    CoMembershipEss,
-    Convergence,
-    CredibleBall,
-    DistanceRhat,
-    Finding,
-    PartitionEntropy,
-    PartitionModes,
-    RankedPartitions,
-    Verdict,
-)
+from pyroclust.diagnostics import Finding, Verdict
 from pyroclust.diagnostics.differences.agreement import Marginals, Noise, marginals_and_noise
 from pyroclust.diagnostics.draws.labels import as_chains
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
-from pyroclust.diagnostics.estimates.membership import membership
+from pyroclust.diagnostics.estimates.membership import membership as membership_in
 from pyroclust.diagnostics.verdicts.findings import (
     Question,
     clarity_finding,
@@ -40,26 +29,22 @@ __all__ = ["DrawsSummary", "Estimate"]
 
 # Draws among which the most central one is sought, and from which on those of an estimate are thinned.
 _CANDIDATES, _ENOUGH_FOR_AN_ESTIMATE = 1000, 1000
+_ESTIMATE, _UNCERTAINTY = "The point estimate", "The uncertainty of the point estimate"
+_SCORES = "The scores against the known labels"
+_OF_THE_ESTIMATE = (_ESTIMATE, _UNCERTAINTY, _SCORES)
 
 Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """One partition that stands for a source's draws.
+    """One partition that stands for a source's draws."""
 
-    Attributes:
-        assignments: the point estimate under variation of information, ``(N,)`` canonical.
-        uncertainty: for each point the probability of being apart from its companions, ``(N,)``.
-        scores: against the known labels, or ``None``.
-    """
-
-    assignments: np.ndarray
-    uncertainty: np.ndarray
-    scores: PartitionScores | None = None
+    assignments: np.ndarray  # the point estimate under variation of information, (N,) canonical
+    uncertainty: np.ndarray  # for each point the probability of being apart from its companions, (N,)
+    scores: PartitionScores | None = None  # against the known labels, or None
 
     def __repr__(self) -> str:
-        """Return the number of clusters, and how sure they are."""
         return f"Estimate({self.num_clusters} clusters, mean uncertainty {self.uncertainty.mean():.2f})"
 
     @property
@@ -77,12 +62,6 @@ class Estimate:
         """Points that are apart from their companions more often than with them."""
         return num_doubtful(self.uncertainty)
 
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """Whether the estimate is clear, and where there are known labels whether it is near them."""
-        clear = clarity_finding(self.uncertainty)
-        return (clear,) if self.truth_rand is None else (clear, labels_finding(self.truth_rand))
-
     def figures(self) -> dict[str, object]:
         """Return what ``summary.json`` says of it."""
         return {
@@ -91,6 +70,16 @@ class Estimate:
             "adjusted_rand_to_labels": self.truth_rand,
             "scores": None if self.scores is None else asdict(self.scores),
         }
+
+
+def _always(assignments: np.ndarray) -> bool:
+    # A lambda could not be pickled, and estimators of scikit-learn are.
+    return True
+
+
+def _part(what: str, compute: Callable[["DrawsSummary"], Made]) -> "cached_property[Made | None]":
+    """Return a part of a summary that is computed when it is first asked for; ``None`` where that fails."""
+    return cached_property(lambda summary: summary.make(what, lambda: compute(summary)))
 
 
 class DrawsSummary:
@@ -104,35 +93,25 @@ class DrawsSummary:
         seed: int,
         data: np.ndarray | None = None,
         true_labels: Any = None,
-        allowed: Callable[[np.ndarray], bool] | None = None,
+        allowed: Callable[[np.ndarray], bool] = _always,
     ) -> None:
-        self.name, self.seed = name, seed
-        self.labels = as_chains(draws.assignments)
-        self.log_joint = draws.log_joint
-        self._data, self._true_labels, self._allowed = data, true_labels, allowed
-        self._known: np.ndarray | None = None
+        self.name, self.seed, self.data = name, seed, data
+        self.labels, self.log_joint = as_chains(draws.assignments), draws.log_joint
+        # A point estimate that was found before.
+        self.known: np.ndarray | None = None
+        self._true_labels, self._allowed = true_labels, allowed
         self._tries = Attempts()
 
     def __repr__(self) -> str:
-        """Return the source, its size, and the likeliest number of clusters."""
         chains, draws, points = self.shape
         return (
             f"DrawsSummary({self.name}: {chains} x {draws} draws of {points} points, likeliest number of "
             f"clusters {self.likeliest} with probability {self.probabilities.max():.2f})"
         )
 
-    def _make(self, what: str, part: Callable[[], Made]) -> Made | None:
+    def make(self, what: str, part: Callable[[], Made]) -> Made | None:
+        """Return a part, or ``None`` where it cannot be made."""
         return self._tries.make(f"{what} of {self.name}", part)
-
-    def _around(self, what: str, part: Callable[[np.ndarray], Made]) -> Made | None:
-        """Make what needs the point estimate."""
-
-        def made() -> Made:
-            if self.estimate is None:
-                raise ValueError("there is no point estimate")
-            return part(self.estimate.assignments)
-
-        return self._make(what, made)
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -185,64 +164,65 @@ class DrawsSummary:
         return np.arange(self.shape[2]) if self.marginals.points is None else self.marginals.points
 
     @cached_property
-    def _some(self) -> np.ndarray:
-        """As many draws as an estimate needs, spread evenly over the chains."""
+    def some(self) -> np.ndarray:
+        """As many draws as an estimate needs, spread evenly over the chains, ``(S, N)``."""
         flat = self.labels.reshape(-1, self.shape[2])
         return flat[:: max(1, len(flat) // _ENOUGH_FOR_AN_ESTIMATE)]
-
-    def set_estimate(self, assignments: np.ndarray) -> None:
-        """Take a point estimate that was found before, instead of searching for one."""
-        self._known = assignments
 
     @cached_property
     def estimate(self) -> Estimate | None:
         """The point estimate, and how sure it is of each point."""
-
-        def search() -> np.ndarray:
-            if self._known is not None:
-                return self._known
-            best = diagnostics.point_estimate(self._some, seed=self.seed)
-            if self._allowed is None or self._allowed(best):
-                return best
-            return diagnostics.point_estimate(
-                self._some, seed=self.seed, search=diagnostics.DrawsSearch(_CANDIDATES)
-            )
-
-        found = self._make("The point estimate", search)
+        found = self.make(_ESTIMATE, self._search)
         if found is None:
             return None
-        scores = self._make(
-            "The scores against the known labels", lambda: scores_where_known(self._true_labels, found)
-        )
-        return self._make(
-            "The uncertainty of the point estimate",
-            lambda: Estimate(found, diagnostics.point_uncertainty(self.labels, found), scores),
+        scores = self.make(_SCORES, lambda: scores_where_known(self._true_labels, found))
+        return self.make(
+            _UNCERTAINTY, lambda: Estimate(found, diagnostics.point_uncertainty(self.labels, found), scores)
         )
 
-    @cached_property
-    def membership(self) -> np.ndarray | None:
-        """Probabilities of the points to be in each cluster of the estimate, ``(N, J)``; rows sum to 1."""
-        return self._around("The membership of the rows", lambda found: membership(self._some, found))
+    def _search(self) -> np.ndarray:
+        if self.known is not None:
+            return self.known
+        best = diagnostics.point_estimate(self.some, seed=self.seed)
+        if self._allowed(best):
+            return best
+        return diagnostics.point_estimate(
+            self.some, seed=self.seed, search=diagnostics.DrawsSearch(_CANDIDATES)
+        )
+
+    @property
+    def assignments(self) -> np.ndarray:
+        """The point estimate, ``(N,)``; an error where there is none."""
+        if self.estimate is None:
+            raise ValueError("there is no point estimate")
+        return self.estimate.assignments
+
+    # Probabilities of the points to be in each cluster of the estimate, ``(N, J)``; rows sum to 1.
+    membership = _part("The membership of the rows", lambda of: membership_in(of.some, of.assignments))
+    # 95 % credible ball around the estimate, under variation of information.
+    ball = _part("The credible ball", lambda of: diagnostics.credible_ball(of.labels, of.assignments))
+    ranked = _part("The most probable partitions", lambda of: diagnostics.ranked_partitions(of.labels))
+    # Of the posterior of the partition, in bits.
+    entropy = _part("The entropy", lambda of: diagnostics.partition_entropy(of.labels))
+    modes = _part("The modes", lambda of: diagnostics.partition_modes(of.labels, seed=of.seed))
+    # Effective draws for the co-memberships of pairs.
+    co_membership = _part(
+        "The effective draws of pairs", lambda of: diagnostics.co_membership_ess(of.labels, seed=of.seed)
+    )
+    distance_rhat = _part(
+        "The R-hat of distances", lambda of: diagnostics.distance_rhat(of.labels, seed=of.seed)
+    )
 
     @cached_property
-    def ball(self) -> CredibleBall | None:
-        """95 % credible ball around the estimate, under variation of information."""
-        return self._around("The credible ball", lambda found: diagnostics.credible_ball(self.labels, found))
-
-    @cached_property
-    def ranked(self) -> RankedPartitions | None:
-        """The most probable partitions."""
-        return self._make("The most probable partitions", lambda: diagnostics.ranked_partitions(self.labels))
-
-    @cached_property
-    def entropy(self) -> PartitionEntropy | None:
-        """Of the posterior of the partition, in bits."""
-        return self._make("The entropy", lambda: diagnostics.partition_entropy(self.labels))
-
-    @cached_property
-    def modes(self) -> PartitionModes | None:
-        """Partitions around which the draws gather, with their weights."""
-        return self._make("The modes", lambda: diagnostics.partition_modes(self.labels, seed=self.seed))
+    def profiles(self) -> diagnostics.ClusterProfiles | None:
+        """What the estimate's clusters are like; ``None`` without data."""
+        data = self.data
+        if data is None:
+            return None
+        return self.make(
+            "The profiles of the clusters",
+            lambda: diagnostics.cluster_profiles(self.labels, self.assignments, data=data),
+        )
 
     @cached_property
     def functionals(self) -> dict[str, np.ndarray]:
@@ -250,50 +230,21 @@ class DrawsSummary:
         first = {} if self.log_joint is None else {"log_joint": np.asarray(self.log_joint, dtype=np.float64)}
 
         def values() -> dict[str, np.ndarray]:
-            known = None if self.estimate is None else self.estimate.assignments
-            reference = self.labels[0, 0] if known is None else known
-            every = diagnostics.functionals(self.labels, seed=self.seed, reference=reference)
-            return {
-                name: one
-                for name, one in every.items()
-                if known is not None or name != "distance_to_reference"
-            }
+            reference = self.labels[0, 0] if self.estimate is None else self.assignments
+            found = diagnostics.functionals(self.labels, seed=self.seed, reference=reference)
+            if self.estimate is None:
+                del found["distance_to_reference"]
+            return found
 
-        found = self._make("The functionals", values)
+        found = self.make("The functionals", values)
         return {} if found is None else first | found
 
     @cached_property
-    def convergence(self) -> tuple[Convergence, ...] | None:
+    def convergence(self) -> tuple[diagnostics.Convergence, ...] | None:
         """One row a functional."""
         if not self.functionals:
             return None
-        return self._make("The convergence", lambda: diagnostics.convergence(self.functionals))
-
-    @cached_property
-    def co_membership(self) -> CoMembershipEss | None:
-        """Effective draws for the co-memberships of pairs."""
-        return self._make(
-            "The effective draws of pairs",
-            lambda: diagnostics.co_membership_ess(self.labels, seed=self.seed),
-        )
-
-    @cached_property
-    def distance_rhat(self) -> DistanceRhat | None:
-        """Convergence of the distances to reference partitions."""
-        return self._make(
-            "The R-hat of distances", lambda: diagnostics.distance_rhat(self.labels, seed=self.seed)
-        )
-
-    @cached_property
-    def profiles(self) -> ClusterProfiles | None:
-        """What the estimate's clusters are like; ``None`` without data."""
-        data = self._data
-        if data is None:
-            return None
-        return self._around(
-            "The profiles of the clusters",
-            lambda found: diagnostics.cluster_profiles(self.labels, found, data=data),
-        )
+        return self.make("The convergence", lambda: diagnostics.convergence(self.functionals))
 
     @property
     def max_rhat(self) -> float:
@@ -308,27 +259,16 @@ class DrawsSummary:
         return math.nan if self.convergence is None else diagnostics.min_ess(self.convergence)
 
     @property
-    def effective_draws(self) -> float:
-        """Fewest bulk effective draws of functionals that vary; nan when none does."""
-        return self.min_ess if math.isfinite(self.min_ess) else math.nan
-
-    @property
-    def untold(self) -> tuple[Finding, ...]:
-        """Questions that parts which failed leave open."""
-        if self.estimate is not None:
-            why = self._tries.reason(f"The scores against the known labels of {self.name}")
-            return () if why is None else (untold(Question.LABELS, why),)
-        reason = self._tries.reason
-        why = reason(f"The point estimate of {self.name}") or reason(
-            f"The uncertainty of the point estimate of {self.name}"
-        )
-        questions = (Question.CLEAR, *((Question.LABELS,) if self._true_labels is not None else ()))
-        return tuple(untold(one, why) for one in questions)
-
-    @property
     def findings(self) -> tuple[Finding, ...]:
         """Whether the point estimate is clear, and near the known labels where there are some."""
-        return (*(() if self.estimate is None else self.estimate.findings), *self.untold)
+        why = {name: self._tries.reason(f"{name} of {self.name}") for name in _OF_THE_ESTIMATE}
+        if self.estimate is None:
+            asked = (Question.CLEAR, *((Question.LABELS,) if self._true_labels is not None else ()))
+            return tuple(untold(one, why[_ESTIMATE] or why[_UNCERTAINTY]) for one in asked)
+        clear = clarity_finding(self.estimate.uncertainty)
+        if self.estimate.scores is not None:
+            return clear, labels_finding(self.estimate.scores.adjusted_rand)
+        return (clear,) if why[_SCORES] is None else (clear, untold(Question.LABELS, why[_SCORES]))
 
     @property
     def verdict(self) -> Verdict:
@@ -343,56 +283,55 @@ class DrawsSummary:
 
     def short_figures(self) -> dict[str, Any]:
         """Return what is said of a source beside the one whose clusters are shown."""
-        one = self.estimate
         return {
             "name": self.name,
-            "chains": self.shape[0],
-            "draws": self.shape[1],
-            "points": self.shape[2],
+            **dict(zip(("chains", "draws", "points"), self.shape, strict=True)),
             "num_clusters": {"values": self.values, "probabilities": self.probabilities},
-            "point_estimate": None if one is None else one.figures() | {"assignments": one.assignments},
+            "point_estimate": _of(
+                self.estimate, lambda one: one.figures() | {"assignments": one.assignments}
+            ),
         }
 
     def figures(self) -> dict[str, Any]:
         """Return the figures without matrices and draws; numbers may be those of numpy, or not finite."""
-        ranked, rows = self.ranked, self.convergence
         return {
             **self.short_figures(),
-            "credible_ball": None if self.ball is None else _of_ball(self.ball),
-            "most_probable": None
-            if ranked is None
-            else {"probabilities": ranked.probabilities, "distinct": ranked.num_distinct},
-            "entropy_bits": None if self.entropy is None else asdict(self.entropy),
-            "modes": None if self.modes is None else _of_modes(self.modes),
-            "convergence": None if rows is None else [asdict(row) for row in rows],
-            "co_membership_ess": None if self.co_membership is None else _of_pairs(self.co_membership),
-            "distance_rhat": None if self.distance_rhat is None else self.distance_rhat.rhat,
+            "credible_ball": _of(
+                self.ball,
+                lambda ball: {
+                    "level": ball.level,
+                    "coverage": ball.coverage,
+                    "radius": ball.radius,
+                    "horizontal_clusters": count_clusters(ball.horizontal),
+                    "upper_clusters": count_clusters(ball.upper),
+                    "lower_clusters": count_clusters(ball.lower),
+                },
+            ),
+            "most_probable": _of(
+                self.ranked, lambda one: {"probabilities": one.probabilities, "distinct": one.num_distinct}
+            ),
+            "entropy_bits": _of(self.entropy, asdict),
+            "modes": _of(
+                self.modes,
+                lambda modes: {
+                    "weights": modes.weights,
+                    "spread": modes.spread,
+                    "num_clusters": count_clusters(modes.partitions),
+                },
+            ),
+            "convergence": _of(self.convergence, lambda rows: [asdict(row) for row in rows]),
+            "co_membership_ess": _of(
+                self.co_membership,
+                lambda found: {
+                    "pairs": len(found.pairs),
+                    "constant": found.num_constant,
+                    "min": found.min,
+                    "median": found.median,
+                },
+            ),
+            "distance_rhat": _of(self.distance_rhat, lambda found: found.rhat),
         }
 
 
-def _of_ball(ball: CredibleBall) -> dict[str, Any]:
-    return {
-        "level": ball.level,
-        "coverage": ball.coverage,
-        "radius": ball.radius,
-        "horizontal_clusters": count_clusters(ball.horizontal),
-        "upper_clusters": count_clusters(ball.upper),
-        "lower_clusters": count_clusters(ball.lower),
-    }
-
-
-def _of_modes(modes: PartitionModes) -> dict[str, Any]:
-    return {
-        "weights": modes.weights,
-        "spread": modes.spread,
-        "num_clusters": count_clusters(modes.partitions),
-    }
-
-
-def _of_pairs(found: CoMembershipEss) -> dict[str, Any]:
-    return {
-        "pairs": len(found.pairs),
-        "constant": found.num_constant,
-        "min": found.min,
-        "median": found.median,
-    }
+def _of(part: Made | None, figures: Callable[[Made], Any]) -> Any:
+    return None if part is None else figures(part)

@@ -25,34 +25,24 @@ __all__ = ["Evidence", "Orders", "Weighting"]
 
 @dataclass(frozen=True)
 class Weighting:
-    """A guide's draws as importance samples of the posterior.
+    """A guide's draws as importance samples of the posterior."""
 
-    Attributes:
-        log_weights: log p(c, x) - log q(c) in nats, ``(S,)``.
-        weights: Pareto-smoothed and normalised, ``(S,)``.
-        pareto_k: shape of the weights' tail; nan where it cannot be fitted, -inf where they are bounded.
-        efficiency: effective share of the draws by the weights before smoothing, in (0, 1].
-        effective_draws: of the smoothed weights, which are those that are used.
-    """
-
-    log_weights: np.ndarray
-    weights: np.ndarray
-    pareto_k: float
-    efficiency: float
-    effective_draws: float
+    log_weights: np.ndarray  # log p(c, x) - log q(c) in nats, (S,)
+    weights: np.ndarray  # Pareto-smoothed and normalised, (S,)
+    pareto_k: float  # shape of the weights' tail; nan where it cannot be fitted, -inf where they are bounded
+    efficiency: float  # effective share of the draws by the weights before smoothing, in (0, 1]
+    effective_draws: float  # of the smoothed weights, which are those that are used
 
     @classmethod
     def of(cls, draws: Draws) -> "Weighting":
         """Weigh draws with log q and log p."""
         assert draws.log_joint is not None
         assert draws.log_prob is not None
-        log_weights = np.ravel(draws.log_joint - draws.log_prob).astype(np.float64)
-        weights = importance_weights(log_weights)
-        efficiency = importance_efficiency(log_weights)
-        return cls(log_weights, weights, pareto_k(log_weights), efficiency, effective_draws(weights))
+        log = np.ravel(draws.log_joint - draws.log_prob).astype(np.float64)
+        weights = importance_weights(log)
+        return cls(log, weights, pareto_k(log), importance_efficiency(log), effective_draws(weights))
 
     def __repr__(self) -> str:
-        """Return what the draws are worth."""
         return f"Weighting({len(self.weights):,} draws worth {self.effective_draws:.0f})"
 
     @property
@@ -78,15 +68,10 @@ class Weighting:
 
 @dataclass(frozen=True)
 class Orders:
-    """Figures of a guide's draws by each visiting order alone.
+    """Figures of a guide's draws by each visiting order alone."""
 
-    Attributes:
-        num_clusters: mean number of clusters of the draws as drawn.
-        log_evidence: from their weights, in nats; ``None`` without weights.
-    """
-
-    num_clusters: OrderSpread
-    log_evidence: OrderSpread | None
+    num_clusters: OrderSpread  # mean number of clusters of the draws as drawn
+    log_evidence: OrderSpread | None  # from their weights, in nats; None without weights
 
     @classmethod
     def of(cls, draws: Draws, *, num_orders: int, seed: int) -> "Orders | None":
@@ -101,7 +86,6 @@ class Orders:
         return cls(counts, evidence_by_order(weights, num_orders=num_orders, seed=seed))
 
     def __repr__(self) -> str:
-        """Return how far the orders are apart."""
         orders = len(self.num_clusters.by_order)
         return f"Orders({orders}, mean numbers of clusters {self.num_clusters.spread:.2f} apart)"
 
@@ -113,27 +97,14 @@ class Orders:
         found = orders_finding(self.log_evidence)
         return () if found.passed else (found,)
 
-    def figures(self) -> dict[str, Any]:
-        """Return what ``summary.json`` says of it."""
-        evidence = self.log_evidence
-        return {
-            "num_clusters": vars(self.num_clusters),
-            "log_evidence": None if evidence is None else vars(evidence),
-        }
-
 
 @dataclass(frozen=True)
 class Evidence:
-    """Estimates of log p(data) from the same data and model.
-
-    Attributes:
-        estimates: by all methods.
-    """
+    """Estimates of log p(data) from the same data and model."""
 
     estimates: Sequence[LogEvidence]
 
     def __repr__(self) -> str:
-        """Return the figure to state."""
         return f"Evidence({evidence_headline(self.estimates)!r})"
 
     def figures(self) -> dict[str, Any]:

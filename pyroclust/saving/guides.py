@@ -26,6 +26,7 @@ from pyroclust.saving.models import build_model, describe_model
 from pyroclust.saving.objects import build, describe
 from pyroclust.saving.room import CheckedAllocations
 from pyroclust.state_dicts import tensors_difference
+from pyroclust.threads import single_precision
 
 __all__ = ["card_of", "describe_guide", "load_guide", "save_guide"]
 
@@ -201,6 +202,7 @@ def describe_guide(guide: AmortizedGuide) -> dict[str, Any]:
     return described
 
 
+@single_precision()
 def _build(card: GuideCard, path: Path) -> Any:
     try:
         find(AmortizedGuide, card.guide_class, where=f"'{path}'")
@@ -223,6 +225,7 @@ def _build(card: GuideCard, path: Path) -> Any:
         raise ValueError(f"'{path}' has arguments that do not fit ({error}); restore the file") from None
 
 
+@single_precision()
 def _check_dimensions(guide: Any, path: Path) -> None:
     """Refuse a network for points of another shape than those of its model: it would answer to nothing."""
     shape = tuple(guide.model.event_shape)

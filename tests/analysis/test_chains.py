@@ -10,21 +10,23 @@ from sklearn.datasets import load_wine
 from pyroclust.analysis import chains as module
 from pyroclust.analysis.chains import draw_mcmc
 from pyroclust.analysis.populations import draw_populations
+from pyroclust.analysis.steps import Settings
 from pyroclust.distributions import DirichletMultinomialPrior, NormalKnownVariance
 from pyroclust.infer.mcmc import long_chains
 from pyroclust.infer.mcmc.named_kernels import kernel_names
 from pyroclust.models import Mixture, gaussian2d, niw_mixture
 
+LONG = Settings(mcmc_draws=400, thorough=True)
 APART = torch.tensor([[0.0, 0.0], [0.1, 0.0], [0.0, 0.2], [30.0, 0.0], [30.0, 0.3]], dtype=torch.float64)
 
 
-def draws_of(data, **settings):
-    return draw_mcmc(gaussian2d(), data, num_draws=200, num_chains=4, seed=0, **settings)
+def draws_of(data, tell=lambda stage: None, **settings):
+    return draw_mcmc(gaussian2d(), data, Settings(mcmc_draws=200, **settings), seed=0, tell=tell)
 
 
 def test_easy_points_need_one_round():
     found = draws_of(APART)
-    assert found.converged
+    assert found.more_seconds == 0
     assert found.draws.name == "merge-split+gibbs"
     assert found.draws.assignments.shape == (4, 200, 5)
     assert "450 sweeps each" in found.notes[0]
@@ -43,7 +45,7 @@ def test_rounds_double_until_the_limit_of_sweeps(monkeypatch):
         "no convergence after 450",
         "no convergence after 1,250",
     ]
-    assert not found.converged
+    assert found.more_seconds > 0
     assert "--warmup" in found.notes[1]
     assert "--chains" in found.notes[1]
     assert "split-merge+gibbs" in found.notes[1]
@@ -57,7 +59,7 @@ def test_thorough_chains_go_further_where_they_have_roughly_converged(monkeypatc
     monkeypatch.setattr(module, "max_rhat", lambda rows: rhat)
     monkeypatch.setattr(module, "populations_may_take", lambda seconds: False)
     monkeypatch.setattr(long_chains, "MOST_SWEEPS", 3000)
-    assert f"{sweeps} sweeps each" in draws_of(APART, is_thorough=is_thorough).notes[0]
+    assert f"{sweeps} sweeps each" in draws_of(APART, thorough=is_thorough).notes[0]
 
 
 def test_rounds_stop_at_the_limit_of_seconds(monkeypatch):
@@ -70,8 +72,7 @@ def test_stuck_chains_are_named():
     # In 13 dimensions Gibbs sweeps leave chains that began with many clusters where they are.
     points = load_wine().data
     data = torch.tensor((points - points.mean(0)) / points.std(0))
-    found = draw_mcmc(niw_mixture(13), data, num_draws=20, num_chains=4, seed=0, kernel="gibbs", warmup=100)
-    assert not found.converged
+    found = draw_mcmc(niw_mixture(13), data, Settings(mcmc_draws=20, kernel="gibbs", warmup=100), seed=0)
     assert found.draws.name == "gibbs"
     assert "MCMC has not converged well after 300 sweeps a chain" in found.notes[1]
     assert "Take --thorough, --warmup 1200 (about " in found.notes[1]
@@ -83,7 +84,7 @@ def test_a_warmup_that_is_given_is_kept_to():
 
 
 def test_few_draws_are_not_judged():
-    found = draw_mcmc(gaussian2d(), APART, num_draws=20, num_chains=2, seed=0)
+    found = draw_mcmc(gaussian2d(), APART, Settings(mcmc_draws=20, num_chains=2), seed=0)
     assert "205 sweeps each" in found.notes[0]
 
 
@@ -148,7 +149,7 @@ def two_halvings(monkeypatch, populations):
 
 
 def test_populations_are_drawn_where_chains_do_not_meet(two_halvings):
-    found = draw_mcmc(*two_halvings, num_draws=400, num_chains=4, seed=1, is_thorough=True)
+    found = draw_mcmc(*two_halvings, LONG, seed=1)
     draws = found.draws.assignments
     assert found.draws.name == "tempered populations"
     assert draws.shape == (4, 400, 60)
@@ -162,14 +163,14 @@ def test_populations_are_drawn_where_chains_do_not_meet(two_halvings):
 
 def test_populations_that_would_take_long_are_offered(two_halvings, monkeypatch):
     monkeypatch.setattr(module, "populations_may_take", lambda seconds: False)
-    found = draw_mcmc(*two_halvings, num_draws=400, num_chains=4, seed=1, is_thorough=True)
+    found = draw_mcmc(*two_halvings, LONG, seed=1)
     assert found.draws.name == "merge-split+gibbs"
     assert "they would take about" in found.notes[2]
 
 
 def test_populations_that_are_no_nearer_are_left_out(two_halvings, monkeypatch):
     monkeypatch.setattr(module, "max_rhat", lambda rows: 2.0)
-    found = draw_mcmc(*two_halvings, num_draws=400, num_chains=4, seed=1, is_thorough=True)
+    found = draw_mcmc(*two_halvings, LONG, seed=1)
     assert found.draws.name == "merge-split+gibbs"
     assert "were left out" in found.notes[2]
     assert len(found.evidences) == 1
@@ -179,17 +180,17 @@ def test_populations_that_have_missed_a_chain_are_left_out(two_halvings, monkeyp
     once = module.draw_populations
 
     def worse(*args, **settings):
-        drawn = once(*args, **settings)
-        return replace(drawn, draws=replace(drawn.draws, log_joint=drawn.draws.log_joint - 20))
+        draws, *others = once(*args, **settings)
+        return replace(draws, log_joint=draws.log_joint - 20), *others
 
     monkeypatch.setattr(module, "draw_populations", worse)
-    found = draw_mcmc(*two_halvings, num_draws=400, num_chains=4, seed=1, is_thorough=True)
+    found = draw_mcmc(*two_halvings, LONG, seed=1)
     assert found.draws.name == "merge-split+gibbs"
     assert "have missed" in found.notes[2]
     assert found.evidences == ()
 
 
 def test_a_kernel_that_is_named_is_kept_to(two_halvings):
-    found = draw_mcmc(*two_halvings, num_draws=400, num_chains=4, seed=1, kernel="gibbs", is_thorough=True)
+    found = draw_mcmc(*two_halvings, replace(LONG, kernel="gibbs"), seed=1)
     assert found.draws.name == "gibbs"
     assert len(found.notes) == 2

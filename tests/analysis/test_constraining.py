@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from pyroclust import compare, forest
-from pyroclust.analysis.constraining import held, known_of
-from pyroclust.analysis.picking import NoGuide, PickedGuide
+from pyroclust.analysis.constraining import constrained, constraints_of
+from pyroclust.analysis.picking import ModelAndGuide
 from pyroclust.constraints import Constraints
 from pyroclust.data import read_table
 from pyroclust.diagnostics import co_assignment
@@ -106,7 +106,7 @@ def test_pairs_in_python_are_named_by_their_points():
 
 
 def test_nothing_given_is_nothing_known():
-    assert known_of(read_table(SEVEN), must_link=None, cannot_link=None, by_name=True) is None
+    assert constraints_of(read_table(SEVEN), must_link=None, cannot_link=None) == (None, None)
 
 
 @pytest.mark.parametrize("pairs", [[], [(2, 2)]])
@@ -124,7 +124,7 @@ def test_pairs_that_say_nothing_are_refused(pairs):
 )
 def test_models_that_nothing_holds_are_refused(model, said):
     with pytest.raises(ValueError, match=said):
-        held(NoGuide(model), KNOWN, is_default=True)
+        constrained(ModelAndGuide(model=model), KNOWN, is_default=True)
 
 
 class Stubborn(PredictiveFilter):
@@ -132,14 +132,15 @@ class Stubborn(PredictiveFilter):
 
 
 def test_a_guide_that_cannot_be_held_is_refused_and_a_default_one_replaced():
-    picked = PickedGuide("mine", Stubborn(nig_mixture(1)), None, {})
+    guide = Stubborn(nig_mixture(1))
+    picked = ModelAndGuide(model=guide.model, guide=guide, name="mine")
     with pytest.raises(ValueError, match=r"'mine' cannot be held to constraints \(it does not listen\)"):
-        held(picked, KNOWN, is_default=False)
-    free, own = held(picked, KNOWN, is_default=True)
+        constrained(picked, KNOWN, is_default=False)
+    free, own = constrained(picked, KNOWN, is_default=True)
     assert (free.name, own.name) == ("exact filter", "exact filter")
-    assert own.module.constraints == KNOWN
-    assert free.module.constraints is None
-    assert "cannot be held" in own.about[0]
+    assert own.guide.constraints == KNOWN
+    assert free.guide.constraints is None
+    assert "cannot be held" in own.notes[0]
 
 
 def test_graphs_take_no_constraints():

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from pyroclust.analysis import drawing
-from pyroclust.analysis.picking import PickedGuide
 from pyroclust.analysis.steps import Settings, Work
 from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.guides import PredictiveFilter
@@ -27,7 +26,7 @@ def test_draws_of_wide_tables_come_in_blocks(dim, num_blocks, monkeypatch):
         settings=Settings(num_draws=100),
         model=guide.model,
         data=data,
-        picked=PickedGuide("filter", guide, None, {}),
+        guide=guide,
     )
     with mock.patch.object(
         SequentialPartition,

@@ -17,12 +17,12 @@ from pyroclust.saving.cards import GuideCard, list_guides
 @pytest.mark.parametrize("dim", [1, 2, 3, 4])
 def test_the_default_passes_its_certificate_or_is_the_filter(dim):
     picked = picking.pick_guide(None, dim=dim, conditions={})
-    assert picked.module.model.component.dim == dim
-    if isinstance(picked.module, PredictiveFilter):
-        assert "exact filter" in picked.about[0]
+    assert picked.guide.model.component.dim == dim
+    if isinstance(picked.guide, PredictiveFilter):
+        assert "exact filter" in picked.notes[0]
     else:
         assert picked.certificate["verdict"]["passed"]
-        assert picked.about == ()
+        assert picked.notes == ()
 
 
 def test_the_stored_verdict_decides(monkeypatch):
@@ -37,8 +37,8 @@ def test_the_stored_verdict_decides(monkeypatch):
         monkeypatch.setattr(picking, "list_guides", lambda: tuple(cards))
         return picking.pick_guide(None, dim=2, conditions={})
 
-    assert isinstance(judged(True).module, NeuralClusteringProcess)
-    assert isinstance(judged(False).module, PredictiveFilter)
+    assert isinstance(judged(True).guide, NeuralClusteringProcess)
+    assert isinstance(judged(False).guide, PredictiveFilter)
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ def test_guides_of_images_are_not_picked_for_waveforms_of_their_size():
 
 def test_a_reference_that_is_asked_for_is_marked():
     picked = picking.pick_guide("ncp-published-gaussian2d", dim=2, conditions={})
-    assert picked.about[0].startswith("Guide ncp-published-gaussian2d is a reference: it fails ")
-    assert picking.pick_guide("ncp-niw2d", dim=2, conditions={}).about == ()
+    assert picked.notes[0].startswith("Guide ncp-published-gaussian2d is a reference: it fails ")
+    assert picking.pick_guide("ncp-niw2d", dim=2, conditions={}).notes == ()
 
 
 def test_a_guide_is_told_its_conditions_and_no_others():
@@ -81,7 +81,7 @@ def test_a_guide_is_told_its_conditions_and_no_others():
 
 
 def test_a_report_says_where_a_guide_is_used_beyond_its_training():
-    picked = replace(picking.pick_guide("ncp-niw2d", dim=2, conditions={}), max_points=50, about=("First.",))
+    picked = replace(picking.pick_guide("ncp-niw2d", dim=2, conditions={}), max_points=50, notes=("First.",))
 
     def notes(num_points, dim=2):
         points = SimpleNamespace(data=np.broadcast_to(0.0, (num_points, dim)))
@@ -101,9 +101,9 @@ def test_a_report_says_where_a_guide_is_used_beyond_its_training():
 
 def test_more_columns_than_any_guide_has_get_the_exact_filter_of_the_same_model():
     picked = picking.pick_guide(None, dim=13, conditions={})
-    assert isinstance(picked.module, PredictiveFilter)
-    assert picked.module.model == niw_mixture(13)
-    assert picked.about[0].startswith("There is no trained guide of the model niw_mixture for 13 column(s). ")
+    assert isinstance(picked.guide, PredictiveFilter)
+    assert picked.guide.model == niw_mixture(13)
+    assert picked.notes[0].startswith("There is no trained guide of the model niw_mixture for 13 column(s). ")
     with pytest.raises(ValueError, match="conditions are scale, guide 'exact filter' takes none"):
         picking.pick_guide(None, dim=13, conditions={"scale": 1.0})
 
@@ -122,19 +122,18 @@ def test_more_columns_than_any_guide_has_get_the_exact_filter_of_the_same_model(
     ],
 )
 def test_a_model_by_name_gets_a_guide_that_serves_it_or_its_filter(dim, asked, name):
-    asked = picking.AskedModel(**asked)
-    picked = picking.pick_guide(None, dim=dim, num_points=100, conditions={}, asked=asked)
+    picked = picking.pick_guide(None, dim=dim, num_points=100, conditions={}, names=asked)
     assert picked.name == name
-    assert picked.module.model == asked.build(dim, 100)
+    assert picked.model == picking.model_by_name(dim, 100, **asked)
 
 
 def test_on_large_tables_the_guide_labels_anchors_and_the_filter_the_others():
     card = next(one for one in list_guides() if one.name == "ncp-niw2d")
     assert picking.pick_guide(None, dim=2, num_points=card.max_points, conditions={}).name == card.name
     picked = picking.pick_guide(None, dim=2, num_points=card.max_points + 1, conditions={})
-    assert isinstance(picked.module, AnchoredGuide)
-    assert (picked.name, picked.module.num_anchors) == ("ncp-niw2d on 200 anchors", 200)
-    assert picked.about[0].startswith("Guide ncp-niw2d learnt from at most 1,000 points, and here are 1,001.")
+    assert isinstance(picked.guide, AnchoredGuide)
+    assert (picked.name, picked.guide.num_anchors) == ("ncp-niw2d on 200 anchors", 200)
+    assert picked.notes[0].startswith("Guide ncp-niw2d learnt from at most 1,000 points, and here are 1,001.")
     # A guide that was never certified on anchors has no certificate there.
     assert (picked.certificate, picked.max_points) == ({}, None)
     assert picking.pick_guide("ncp-niw2d", dim=2, num_points=5000, conditions={}).name == "ncp-niw2d"
@@ -142,23 +141,23 @@ def test_on_large_tables_the_guide_labels_anchors_and_the_filter_the_others():
 
 @pytest.mark.parametrize(("prior", "name"), [("py", "ncp-py2d"), ("mfm", "ncp-mfm2d")])
 def test_guides_of_every_named_model_are_found_and_their_certificates_decide(monkeypatch, prior, name):
-    asked, listed = picking.AskedModel(prior=prior), list_guides()
+    asked, listed = {"prior": prior}, list_guides()
     for passed in (False, True):
         verdict = {"passed": passed, "findings": [{"what": "x", "passed": passed}]}
         cards = tuple(replace(card, certificate={"verdict": verdict}) for card in listed)
         monkeypatch.setattr(picking, "list_guides", lambda cards=cards: cards)
-        picked = picking.pick_guide(None, dim=2, num_points=100, conditions={}, asked=asked)
+        picked = picking.pick_guide(None, dim=2, num_points=100, conditions={}, names=asked)
         assert picked.name == (name if passed else "exact filter")
-        assert passed or f"column(s) passes its certificate ({name} fails" in picked.about[0]
+        assert passed or f"column(s) passes its certificate ({name} fails" in picked.notes[0]
 
 
 def test_without_conjugacy_or_by_the_name_none_there_is_no_guide():
-    asked = picking.AskedModel(family="student-t")
-    picked = picking.pick_guide(None, dim=2, conditions={}, asked=asked)
-    assert isinstance(picked, picking.NoGuide)
-    assert picked.about[0].endswith("This is MCMC alone.")
+    asked = {"family": "student-t"}
+    picked = picking.pick_guide(None, dim=2, conditions={}, names=asked)
+    assert picked.guide is None
+    assert picked.notes[0].endswith("This is MCMC alone.")
     none = picking.pick_guide("none", dim=2, conditions={})
-    assert (none.model, none.about) == (niw_mixture(2), ())
+    assert (none.model, none.notes) == (niw_mixture(2), ())
     with pytest.raises(ValueError, match="conditions are scale, guide 'none' takes none"):
         picking.pick_guide("none", dim=2, conditions={"scale": 1.0})
 
@@ -168,20 +167,20 @@ def test_without_conjugacy_or_by_the_name_none_there_is_no_guide():
 def test_columns_as_they_are_are_beside_the_scale_of_a_model_by_name(guide, dim):
     plain = picking.pick_guide(guide, dim=dim, conditions={})
     raw = picking.pick_guide(guide, dim=dim, conditions={}, is_raw=True)
-    assert raw.about[:-1] == plain.about
-    assert "the model niw_mixture expects columns of mean 0 and variance 1" in raw.about[-1]
+    assert raw.notes[:-1] == plain.notes
+    assert "the model niw_mixture expects columns of mean 0 and variance 1" in raw.notes[-1]
 
 
 def test_a_guide_by_name_has_a_scale_of_its_own():
-    assert picking.pick_guide("filter-nig1d", dim=1, conditions={}, is_raw=True).about == (
-        picking.pick_guide("filter-nig1d", dim=1, conditions={}).about
+    assert picking.pick_guide("filter-nig1d", dim=1, conditions={}, is_raw=True).notes == (
+        picking.pick_guide("filter-nig1d", dim=1, conditions={}).notes
     )
 
 
 def test_a_guide_has_a_model_of_its_own():
-    asked = picking.AskedModel(family="nig", concentration=1.0)
+    asked = {"family": "nig", "concentration": 1.0}
     with pytest.raises(ValueError, match="family, concentration given beside a guide, which has a model of"):
-        picking.pick_guide("ncp-niw2d", dim=2, conditions={}, asked=asked)
+        picking.pick_guide("ncp-niw2d", dim=2, conditions={}, names=asked)
 
 
 def test_a_card_says_in_a_line_what_it_is():
@@ -201,13 +200,13 @@ def test_one_guide_serves_tables_of_any_columns(monkeypatch, passed):
     for guide in (None, "ncp-tables") if passed else ("ncp-tables",):
         picked = picking.pick_guide(guide, dim=6, num_points=100, conditions={}, columns=columns)
         assert picked.name == "ncp-tables"
-        assert picked.module.model == table_mixture(**vars(columns))
-        assert "one set of weights for tables of any columns" in picked.about[0]
-        assert picked.about[0].endswith("was measured on 5 columns.")
+        assert picked.guide.model == table_mixture(**vars(columns))
+        assert "one set of weights for tables of any columns" in picked.notes[0]
+        assert picked.notes[0].endswith("was measured on 5 columns.")
     card = next(one for one in list_guides() if one.name == "ncp-tables")
-    asked = picking.AskedModel(prior="crp", concentration=2.0)
-    named = picking.pick_guide("ncp-tables", dim=3, num_points=50, conditions={}, asked=asked)
-    assert named.module.model == table_mixture(numbers=3, family="nig", prior="crp", concentration=2.0)
+    asked = {"prior": "crp", "concentration": 2.0}
+    named = picking.pick_guide("ncp-tables", dim=3, num_points=50, conditions={}, names=asked)
+    assert named.guide.model == table_mixture(numbers=3, family="nig", prior="crp", concentration=2.0)
     more = picking.pick_guide(None, dim=6, num_points=201, conditions={}, columns=columns)
     assert (card.max_points, more.name) == (1000, "exact filter")
     # Full covariances are no columns of their own.

@@ -142,7 +142,9 @@ def test_errors_are_one_sentence(compared, tmp_path, capsys, columns, sentence):
 
 def test_models_without_a_predictive_density_are_refused(compared):
     result = compare("karate", guide="none", mcmc_draws=10, num_chains=2, warmup=10)
-    with pytest.raises(ValueError, match="no predictive density"):
+    with pytest.raises(
+        ValueError, match="nodes of a graph, which have no predictive density here, expected rows"
+    ):
         predict(result, np.zeros((2, 2)))
     with pytest.raises(ValueError, match="expected 2: a, b"):
         predict(compared, np.zeros((3, 3)))

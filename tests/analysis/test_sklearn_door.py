@@ -6,10 +6,12 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from pyroclust import cluster, load_guide, predict
 from pyroclust.models.predictive import PosteriorPredictive
 from pyroclust.saving.models import build_model
 from pyroclust.sklearn import PartitionPosterior
@@ -23,7 +25,14 @@ def two_groups(number):
     return pd.DataFrame(rng.normal(size=centres.shape) + centres, columns=["a", "b"])
 
 
-@parametrize_with_checks([QUICK])
+def not_repeated(estimator):
+    """Rows with weights stay together, as scikit-learn's own clusterers do not repeat rows either."""
+    return {
+        "check_sample_weight_equivalence_on_dense_data": "repeated rows may part, rows with weights may not"
+    }
+
+
+@parametrize_with_checks([QUICK], expected_failed_checks=not_repeated)
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_takes_it_for_one_of_its_own(estimator, check):
     check(estimator)
@@ -76,12 +85,76 @@ def test_in_a_pipeline_with_data_frames():
     assert np.isfinite(pipeline.score_samples(frame)).all()
 
 
+def test_new_rows_are_labelled_and_transformed():
+    frame = two_groups(15)
+    found = clone(QUICK).set_params(mcmc_draws=50, warmup=50).fit(frame)
+    new = pd.DataFrame({"a": [0.0, 8.0, 90.0], "b": [0.0, 8.0, -90.0]})
+    assert found.predict(new).tolist() == [0, 1, 2]
+    assert found.get_feature_names_out().tolist() == ["cluster0", "cluster1", "new"]
+    frames = found.set_output(transform="pandas").transform(new)
+    assert list(frames.columns) == ["cluster0", "cluster1", "new"]
+    np.testing.assert_array_equal(frames.to_numpy(), found.predict_proba(new))
+    assert found.score(new) == pytest.approx(found.score_samples(new).mean())
+
+
+def test_rows_with_weights_are_the_repeated_table_whose_copies_stay_together():
+    frame, weights = two_groups(6), np.array([3, 1, 2, 1, 1, 2] * 2)
+    found = clone(QUICK).set_params(mcmc_draws=200, warmup=100).fit(frame, sample_weight=weights)
+    copies = np.repeat(np.arange(12), weights)
+    pairs = [(at, at + 1) for at in range(len(copies) - 1) if copies[at] == copies[at + 1]]
+    table = frame.iloc[copies].reset_index(drop=True)
+    wanted = cluster(table, must_link=pairs, mcmc_draws=200, warmup=100, num_chains=2)
+    np.testing.assert_allclose(found.result_.data.points.location, wanted.data.points.location)
+    np.testing.assert_allclose(found.result_.data.points.scale, wanted.data.points.scale)
+    assert found.result_.clusters()["weight"].tolist() == wanted.clusters()["rows"].tolist()
+    assert found.num_clusters_[2] == pytest.approx(wanted.num_clusters()[1]["mcmc"][0], abs=0.1)
+    probabilities = predict(wanted, frame).probabilities
+    np.testing.assert_allclose(found.predict_proba(frame)[:, :2], probabilities[:, :2], atol=0.05)
+    with pytest.raises(ValueError, match=r"weight has shape \(3,\), expected \(12,\)"):
+        clone(QUICK).fit(frame, sample_weight=[1, 2, 3])
+
+
+def test_a_search_over_priors():
+    search = GridSearchCV(clone(QUICK), {"prior": ["crp", "mfm"]}, cv=2).fit(two_groups(10))
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_frames_of_other_libraries(library):
+    other = pytest.importorskip(library)
+    frame = two_groups(8).assign(kind=["x", "y"] * 8)
+    given = other.from_pandas(frame) if library == "polars" else other.Table.from_pandas(frame)
+    found, wanted = clone(QUICK).fit(given), clone(QUICK).fit(frame)
+    np.testing.assert_array_equal(found.draws_, wanted.draws_)
+    assert list(found.feature_names_in_) == ["a", "b", "kind"]
+    np.testing.assert_array_equal(found.predict_proba(given), wanted.predict_proba(frame))
+
+
+def test_the_settings_of_others_change_nothing():
+    frame = two_groups(8)
+    wanted = clone(QUICK).fit(frame)
+    try:
+        for setting in (torch.float64, torch.bfloat16):
+            torch.set_default_dtype(setting)
+            np.testing.assert_array_equal(clone(QUICK).fit(frame).draws_, wanted.draws_)
+            assert load_guide("ncp-niw2d").scorer.new_cluster.dtype == torch.float32
+            assert torch.get_default_dtype() == setting
+    finally:
+        torch.set_default_dtype(torch.float32)
+    for without in (torch.no_grad, torch.inference_mode):
+        with without():
+            np.testing.assert_array_equal(clone(QUICK).fit(frame).draws_, wanted.draws_)
+
+
 def test_the_seed_is_the_seed():
     frame = two_groups(8)
     one, other = clone(QUICK).fit(frame), clone(QUICK).fit(frame)
     np.testing.assert_array_equal(one.draws_, other.draws_)
     third = clone(QUICK).set_params(random_state=np.random.RandomState(3)).fit(frame)
     assert (one.draws_ != third.draws_).any()
+    rng = np.random.default_rng(3)
+    fourth, fifth = (clone(QUICK).set_params(random_state=rng).fit(frame) for _ in range(2))
+    assert (fourth.draws_ != fifth.draws_).any()
 
 
 def test_errors_are_clear():

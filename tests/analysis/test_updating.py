@@ -93,5 +93,5 @@ def test_what_cannot_be_is_refused(frame, old, change, sentence):
 
 def test_rows_of_which_something_was_known_are_refused(frame):
     old = compare(frame, must_link=[(0, 2)], **QUICK)
-    with pytest.raises(ValueError, match="source has rows of which something was known"):
+    with pytest.raises(ValueError, match="source has constraints on its rows, expected none"):
         update(old, frame.head(1))

@@ -5,7 +5,7 @@ import re
 import pytest
 from typer.main import get_command
 
-from pyroclust.analysis.picking import AskedModel
+from pyroclust.analysis.picking import model_by_name
 from pyroclust.cli.app import app
 from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.infer.mcmc.defaults import NARROW, default_kernel_name
@@ -20,8 +20,8 @@ def helps(command: str) -> dict[str, str]:
 def test_every_kernel_is_named_and_the_defaults():
     names, _, usual = helps("compare")["kernel"].partition("; by default ")
     assert tuple(sorted(re.split(", | or ", names.removeprefix("Kernel of the chains: ")))) == kernel_names()
-    narrow, wide = (AskedModel(family="niw").build(dim, 10) for dim in (NARROW, NARROW + 1))
-    other = AskedModel(family="student-t").build(2, 10)
+    narrow, wide = (model_by_name(dim, 10, family="niw") for dim in (NARROW, NARROW + 1))
+    other = model_by_name(2, 10, family="student-t")
     assert usual == (
         f"{default_kernel_name(narrow)}, above {NARROW} columns {default_kernel_name(wide)}, "
         f"or {default_kernel_name(other)}."
@@ -42,5 +42,5 @@ def test_families_and_priors_are_those_of_the_models(command):
     for name, known, what in (("family", FAMILIES, "Clusters: "), ("prior", PRIORS, "Partition: ")):
         listed, _, usual = without_reasons[name].removeprefix(what).partition("; by default ")
         assert sorted(re.split(", | or ", listed)) == sorted(known)
-        default = AskedModel().build(2, 10)
-        assert AskedModel(**{name: re.match(r"[-\w]+", usual)[0]}).build(2, 10) == default
+        default = model_by_name(2, 10)
+        assert model_by_name(2, 10, **{name: re.match(r"[-\w]+", usual)[0]}) == default

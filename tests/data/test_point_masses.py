@@ -8,7 +8,7 @@ from scipy.special import betaln
 from scipy.stats import t as student
 
 from pyroclust import compare, missing_cells, predict, read_table, standardise, update
-from pyroclust.analysis.asked_model import AskedModel
+from pyroclust.analysis.picking import model_by_name
 from pyroclust.data.columns_of_table import ColumnsOfTable
 from pyroclust.data.datasets import read_new_rows
 from pyroclust.data.kinds import Kind
@@ -105,7 +105,7 @@ def by_hand(values):
 def test_its_law_is_a_share_of_the_value_and_a_density_of_the_others(frame):
     table = read_table(frame[["rain"]], kinds={}, masses_apart=True)
     points = standardise(table)
-    model = AskedModel().build(2, ROWS, columns=ColumnsOfTable.of(table, points))
+    model = model_by_name(2, ROWS, columns=ColumnsOfTable.of(table, points))
     labels = np.arange(ROWS) % 3
     data = torch.from_numpy(points.data)
     density = model.log_joint(data, torch.from_numpy(labels)) - model.log_joint(

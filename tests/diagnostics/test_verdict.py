@@ -292,6 +292,33 @@ def test_verdicts_on_draws(changes, level, words):
     assert repr(verdict) == f"Verdict({level.value}: {verdict.sentence})"
 
 
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {},
+            "40 sweeps, nothing moved in the last half of them: p = 0.400, largest nested R-hat 1.010",
+        ),
+        (
+            {"p_value": 0.001, "nested_rhat": 1.08},
+            "40 sweeps, entropy still moved: p = 0.001, largest nested R-hat 1.080, as by chance: p = 0.300",
+        ),
+        (
+            {"nested_rhat": 1.02, "effective_draws": 120.0},
+            "40 sweeps, nothing moved in the last half of them: p = 0.400, largest nested R-hat 1.020, worth "
+            "120 draws of 400 wanted, as by chance: p = 0.300",
+        ),
+        (
+            {"nested_rhat": 1.02, "effective_draws": 120.0, "start_p_value": 0.005},
+            "40 sweeps, nothing moved in the last half of them: p = 0.400, largest nested R-hat 1.020, worth "
+            "120 draws of 400 wanted",
+        ),
+    ],
+)
+def test_what_refined_draws_have_settled_by_is_said(changes, sentence):
+    assert settled_finding(dataclasses.replace(LAST, **changes)).sentence == sentence
+
+
 def test_findings_are_plain_in_json():
     found = Finding("?", np.float64(np.inf), 0.5, np.bool_(True), "endless")
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False)) == {

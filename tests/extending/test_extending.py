@@ -168,3 +168,11 @@ def test_a_question_that_fails_is_a_sentence_and_one_that_nobody_asks_is_nothing
     assert "alone" not in found.results
     asked(dataclasses.replace(STEP, name="never", compute=fails, by_default=steps.never))
     assert diagnose(DRAWS).failures == found.failures
+
+
+def test_a_result_that_could_not_be_saved_is_a_sentence_that_names_the_step(asked, tmp_path):
+    asked(dataclasses.replace(STEP, compute=lambda work: {1, 2}))
+    found = diagnose(DRAWS, out=tmp_path / "out")
+    assert "the step 'alone' returned set, expected values that JSON can hold" in found.failures[0]
+    assert "alone" not in found.results
+    assert (tmp_path / "out" / "summary.json").exists()

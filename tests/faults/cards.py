@@ -148,7 +148,7 @@ def certified(change: Callable[[dict[str, Any]], None]) -> Callable[[Path], str]
         found = read_card(folder)
         assert found.passed is None
         assert found.verdict == found.doubt
-        assert found.doubt in pick_guide(folder, dim=1, conditions={}).about[0]
+        assert found.doubt in pick_guide(folder, dim=1, conditions={}).notes[0]
         code, out, err = run_command(["check", str(folder), "--quick"])
         assert code == 0, err
         assert "uncertified" in " ".join(out.split())

@@ -3,6 +3,8 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import datetime
+from importlib.metadata import version
 from pathlib import Path
 
 import arviz
@@ -81,6 +83,19 @@ def test_groups_and_dimensions(comparison):
     assert "log_prob" not in tree["posterior"]
     assert dict(tree["observed_data"]["data"].sizes) == {"point": 3, "column": 2}
     assert {"log_likelihood", "prior_sbc"}.isdisjoint(tree.groups())
+
+
+def test_every_group_says_what_made_it_and_when(comparison):
+    ours = {f"{one}_library": "pyroclust" for one in ("creation", "inference")}
+    tree = to_arviz(comparison)
+    for name in tree.groups():
+        found = tree[name].attrs
+        assert ours.items() <= found.items()
+        assert found["inference_library_version"] == version("pyroclust")
+        assert datetime.fromisoformat(found["created_at"]).tzinfo is not None
+    foreign = to_arviz(comparison.draws["mcmc"].assignments)["posterior"].attrs
+    assert foreign["creation_library"] == "pyroclust"
+    assert "inference_library" not in foreign
 
 
 def test_functionals_are_those_of_the_diagnostics(comparison):

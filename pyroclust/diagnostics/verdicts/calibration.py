@@ -31,39 +31,17 @@ __all__ = [
 
 
 def calibrated_finding(what: str, p_value: float, *, num_points: int) -> Finding:
-    """Answer one question of a certificate on calibration: yes for p of at least 0.005.
-
-    Args:
-        what: the test, as words; certificates are stored with them.
-        p_value: that the guide is the posterior.
-        num_points: size of the data sets.
-
-    Example:
-        >>> calibrated_finding("calibration of entropy", 0.001, num_points=30)
-        Finding(calibration of entropy at N = 30, p No: p = 0.001)
-    """
-    return Finding(
-        f"{what} at N = {num_points}, p",
-        p_value,
-        MIN_CERTIFIED,
-        p_value >= MIN_CERTIFIED,
-        f"p = {written(p_value, '.2g', MIN_CERTIFIED)}",
-        f"at least {MIN_CERTIFIED:g}",
-    )
+    """Answer one question of a certificate on calibration by the p-value that the guide is the posterior."""
+    said, wanted = f"p = {written(p_value, '.2g', MIN_CERTIFIED)}", f"at least {MIN_CERTIFIED:g}"
+    question = f"{what} at N = {num_points}, p"
+    return Finding(question, p_value, MIN_CERTIFIED, p_value >= MIN_CERTIFIED, said, wanted)
 
 
 def tail_summary(pareto_k: np.ndarray) -> tuple[float | None, float | None]:
     """Return the median Pareto k of data sets, and the share of the data sets whose k is above 0.7.
 
-    Data sets whose k could not be fitted (nan) do not count for the median, and are not above in the share;
-    where none could, both are ``None``. So is a median of bounded weights, -inf.
-
-    Shape:
-        pareto_k: ``(B,)``, see :func:`~pyroclust.diagnostics.smooth_log_weights`.
-
-    Example:
-        >>> tail_summary(np.array([0.1, 0.2, 0.9, np.nan]))
-        (0.2, 0.25)
+    Those whose k could not be fitted (nan) do not count for the median, and are not above in the share; where
+    none could, both are ``None``. So is a median of bounded weights, -inf.
     """
     known = pareto_k[~np.isnan(pareto_k)]
     if not len(known):
@@ -77,17 +55,6 @@ def weights_finding(share_high: float, *, num_points: int, num_datasets: int) ->
 
     A share of few data sets may be large by chance: it fails when so many or more of them have a
     probability below 0.05 at a quarter, by the binomial law.
-
-    Args:
-        share_high: share of the data sets whose k is above 0.7.
-        num_points: their size.
-        num_datasets: how many data sets.
-
-    Example:
-        >>> weights_finding(0.3, num_points=20, num_datasets=10).passed
-        True
-        >>> weights_finding(0.3, num_points=20, num_datasets=500).passed
-        False
     """
     high = round(share_high * num_datasets)
     chance = scipy.stats.binom.sf(high - 1, num_datasets, MAX_HIGH_K_SHARE)
@@ -102,17 +69,7 @@ def weights_finding(share_high: float, *, num_points: int, num_datasets: int) ->
 
 
 def baseline_finding(difference: float, error: float, *, num_points: int) -> Finding:
-    """Say whether log q of the truth is no lower than a baseline's: at most 2.6 standard errors below it.
-
-    Args:
-        difference: mean of guide minus baseline, nats.
-        error: its standard error.
-        num_points: size of the data sets.
-
-    Example:
-        >>> baseline_finding(-0.1, 0.1, num_points=20).passed
-        True
-    """
+    """Say whether log q of the truth is at most 2.6 standard errors below a baseline's, in nats."""
     limit = -MAX_ERRORS_BEHIND * error
     found, wanted = written_pair(difference, limit, "+.3f")
     return Finding(
@@ -126,26 +83,12 @@ def baseline_finding(difference: float, error: float, *, num_points: int) -> Fin
 
 
 def unmeasured_finding(what: str, reason: str) -> Finding:
-    """Say that a part of a certificate could not be measured, which is neither passed nor failed.
-
-    Args:
-        what: the part, as words; certificates are stored with them.
-        reason: without a full stop.
-
-    Example:
-        >>> unmeasured_finding("measuring of speed", "division by zero")
-        Finding(measuring of speed Cannot tell: could not be measured: division by zero)
-    """
+    """Say that a part of a certificate could not be measured, which is neither passed nor failed."""
     return Finding(what, None, None, None, f"could not be measured: {reason}")
 
 
 def certificate_verdict(findings: Sequence[Finding]) -> Verdict:
-    """Judge a guide by all findings of its certificate; nothing tested is not passed.
-
-    Example:
-        >>> certificate_verdict([]).sentence
-        'Nothing was tested.'
-    """
+    """Judge a guide by all findings of its certificate; nothing tested is not passed."""
     if not findings:
         return Verdict(Trust.UNKNOWN, "Nothing was tested.")
     failed = [f"{one.question} ({_figure(one)})" for one in findings if one.passed is False]
@@ -164,12 +107,7 @@ def _figure(found: Finding) -> str:
 
 
 def combined_p_value(p_values: Mapping[str, float]) -> float:
-    """Put p-values into one by Bonferroni: valid however they depend on each other.
-
-    Example:
-        >>> combined_p_value({"a": 0.02, "b": 0.5})
-        0.04
-    """
+    """Put p-values into one by Bonferroni: valid however they depend on each other."""
     return min(1.0, len(p_values) * min(p_values.values()))
 
 
@@ -178,17 +116,7 @@ def judge_calibration(
 ) -> Verdict:
     """Say whether a sampler is calibrated: all p-values together at least 0.01, by Bonferroni.
 
-    Args:
-        p_values: of each part, by its name in words.
-        num_datasets: simulated data sets.
-        num_points: of each.
-        worst_functional: the functional with the smallest p-value, which the sentence names.
-
-    Example:
-        >>> judge_calibration(
-        ...     {"credible balls": 0.4}, num_datasets=500, num_points=30, worst_functional="entropy"
-        ... ).level
-        <Trust.AVERAGE: 'trust on average'>
+    They stand by the names of their parts; the sentence names the functional with the smallest one.
     """
     limit = MIN_CALIBRATION / len(p_values)
     pairs = {part: written_pair(p, limit, ".2g") for part, p in p_values.items()}
@@ -218,15 +146,9 @@ def judge_calibration(
 
 
 def judge_local_calibration(nearest: Verdict, *, p_value_data: float) -> Verdict:
-    """Give the verdict of the nearest simulations, or none where the data are unlike all simulations.
+    """Give the verdict of the simulations nearest to the data, or none where the data are unlike all of them.
 
-    Args:
-        nearest: verdict on the simulated data sets that are nearest to the data.
-        p_value_data: share of data sets that lie at least as far from the average; at least 0.01 are near.
-
-    Example:
-        >>> judge_local_calibration(Verdict(Trust.AVERAGE, "Calibrated."), p_value_data=0.001).level
-        <Trust.UNKNOWN: 'cannot tell'>
+    ``p_value_data`` is the share of data sets that lie at least as far from the average.
     """
     p_value = written(p_value_data, ".2g", MIN_CALIBRATION)
     near = Finding(

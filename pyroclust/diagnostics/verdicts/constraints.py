@@ -27,22 +27,14 @@ class ConstraintOdds:
     r"""How probable constraints are before and after the data, in nats.
 
     .. math:: \log \frac{P(C \mid x)}{P(C)} = \log \frac{p(x \mid C)}{p(x)}
-
-    Attributes:
-        log_prior: log P(C); nan where it could not be computed.
-        log_posterior: log P(C | x); nan where nothing tells it.
-        error: its standard error; nan likewise.
-        method: what tells it; empty where nothing does.
-        why_no_prior: why log P(C) is unknown, without a full stop.
-        why_no_posterior: why log P(C | x) is.
     """
 
-    log_prior: float
-    log_posterior: float
-    error: float
-    method: str = ""
-    why_no_prior: str = ""
-    why_no_posterior: str = ""
+    log_prior: float  # log P(C); nan where it could not be computed
+    log_posterior: float  # log P(C | x); nan where nothing tells it
+    error: float  # its standard error; nan likewise
+    method: str = ""  # what tells it; empty where nothing does
+    why_no_prior: str = ""  # why log P(C) is unknown, without a full stop
+    why_no_posterior: str = ""  # why log P(C | x) is
 
     def __repr__(self) -> str:
         """Return the log Bayes factor."""
@@ -55,14 +47,7 @@ class ConstraintOdds:
 
     @property
     def sentence(self) -> str:
-        """What the data say of the constraints, for people.
-
-        Example:
-            >>> ConstraintOdds(-4.0, -0.2, 0.1).sentence
-            'The data make these constraints 45 times more probable than the prior did.'
-            >>> ConstraintOdds(-1.0, -1.1, 0.1).sentence
-            'The data speak neither for nor against these constraints.'
-        """
+        """What the data say of the constraints, for people."""
         if math.isnan(self.log_posterior):
             return f"What the data say of these constraints is unknown: {self.why_no_posterior}."
         if math.isnan(self.log_prior):
@@ -85,12 +70,10 @@ class ConstraintOdds:
         if math.isnan(factor):
             return untold(Question.KNOWN, self.why_no_posterior or self.why_no_prior)
         said = f"log Bayes factor {written(factor, '.2f', 0.0)} nats, standard error {self.error:.2f}"
-        wanted = "above 0"
+        passed, answer, mark = (True, "Yes", Mark.GOOD) if factor > 0 else (False, "No", Mark.CAUTION)
         if abs(factor) <= _ERRORS * self.error:
-            return Finding(Question.KNOWN.value, factor, 0.0, None, said, wanted, "Neither way", Mark.PLAIN)
-        if factor < 0:
-            return Finding(Question.KNOWN.value, factor, 0.0, False, said, wanted, mark=Mark.CAUTION)
-        return Finding(Question.KNOWN.value, factor, 0.0, True, said, wanted)
+            return Finding(Question.KNOWN, factor, 0.0, None, said, "above 0", "Neither way", Mark.PLAIN)
+        return Finding(Question.KNOWN, factor, 0.0, passed, said, "above 0", answer, mark)
 
     def figures(self) -> dict[str, Any]:
         """Return what a JSON file says of it; numbers may be nan."""
@@ -115,22 +98,9 @@ def constraint_odds(
 ) -> ConstraintOdds:
     """Estimate how probable constraints are given the data, from evidences or from draws without them.
 
-    Of log p(x, C) - log p(x) and the log of the share of draws that keep the constraints the one with the
-    smaller standard error is taken; the share counts from ten draws on. Where both count and differ by more
-    than four standard errors, none is.
-
-    Args:
-        constrained: estimates of log p(x, C).
-        free: estimates of log p(x) of the same model.
-        log_prior: log P(C); nan where unknown.
-        why_no_prior: why it is, without a full stop.
-        kept: which draws without the constraints keep them, any shape.
-        effective_draws: what these draws are worth.
-
-    Example:
-        >>> kept = np.arange(1000) < 250
-        >>> constraint_odds([], [], log_prior=-3.0, kept=kept, effective_draws=1000)
-        ConstraintOdds(log Bayes factor 1.61 +- 0.05)
+    Of log p(x, C) - log p(x) and the log of the share of draws that keep the constraints (``kept``) the one
+    with the smaller standard error is taken; the share counts from ten draws on. Where both count and differ
+    by more than four standard errors, none is.
     """
     found = list[tuple[float, float, str]]()
     with_known, without = evidence_headline(constrained), evidence_headline(free)
@@ -167,9 +137,6 @@ def moved_points(found: Conditioning) -> np.ndarray:
 
     A point moved if its co-assignment probabilities changed by more than 0.05 on average, and by more than
     those of two halves of the draws differ.
-
-    Args:
-        found: the posterior without and with the constraints.
     """
     far = (found.change > MIN_CHANGE) & (found.change > found.noise)
     order = np.argsort(-found.change, kind="stable")

@@ -1,13 +1,15 @@
-"""The verdict on draws alone, of whatever sampler: whether they have converged, and what they are worth."""
+"""The verdict on draws alone: of chains, whether they have converged; of spanning forests, what they are."""
 
 import math
 
+import numpy as np
+
 from pyroclust.counts import check_count
-from pyroclust.diagnostics.limits import MIN_ESS
+from pyroclust.diagnostics.limits import CLEAR, MIN_ESS
 from pyroclust.diagnostics.verdicts.findings import convergence_findings, said
 from pyroclust.diagnostics.verdicts.verdict import Finding, Mark, Trust, Verdict, all_passed
 
-__all__ = ["judge_draws"]
+__all__ = ["judge_draws", "judge_forest"]
 
 
 def judge_draws(name: str, *, num_chains: int, num_draws: int, max_rhat: float, min_ess: float) -> Verdict:
@@ -86,4 +88,31 @@ def _constant(name: str, num_draws: int, findings: tuple[Finding, ...]) -> Verdi
         f"Every functional of {name} is constant over {num_draws} draws: the posterior is that sure, or the "
         "sampler is stuck; convergence cannot be judged from draws alone.",
         findings,
+    )
+
+
+def judge_forest(*, num_draws: int, uncertainty: np.ndarray | None, excess: float) -> Verdict:
+    """Say what draws of spanning forests are, which are independent and no posterior.
+
+    The level is ``UNCONFIRMED``: what the draws say hangs on the noise, which no model of the data sets. With
+    fewer than 100 draws it is ``UNKNOWN``. ``excess`` is the share of the draws with more clusters than were
+    asked for, which constraints can make.
+    """
+    asked: tuple[Finding, ...] = ()
+    if excess > 0:
+        said = f"{excess:.1%} of the draws have more: rows that must be apart leave no fewer"
+        question = "Does every draw have as many clusters as were asked for?"
+        asked = (Finding(question, excess, 0.0, False, said, "all draws", mark=Mark.CAUTION),)
+    if num_draws < MIN_ESS:
+        why = f"No verdict: {num_draws} draws are too few; take at least {MIN_ESS:.0f}."
+        return Verdict(Trust.UNKNOWN, why, asked)
+    sure = ""
+    if uncertainty is not None:
+        mean = float(uncertainty.mean())
+        sure = f" Under this noise the clusters are {'clear' if mean <= CLEAR else 'not clear'}."
+    return Verdict(
+        Trust.UNCONFIRMED,
+        f"These are {num_draws:,} independent draws of spanning forests and no posterior: how sure they are "
+        f"hangs on the noise, which no model sets.{sure} pyroclust compare has a model.",
+        asked,
     )

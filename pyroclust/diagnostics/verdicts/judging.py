@@ -6,7 +6,7 @@ from dataclasses import replace
 from pyroclust.diagnostics.verdicts.findings import Question, said, untold
 from pyroclust.diagnostics.verdicts.verdict import Answer, Finding, Mark, Trust, Verdict, all_passed
 
-__all__ = ["as_answer", "judge", "with_untold"]
+__all__ = ["judge", "with_untold"]
 
 Checks = Mapping[str, Sequence[Finding]]
 _Judged = tuple[Trust, str, Answer | None]
@@ -41,7 +41,8 @@ def judge(checks: Checks, *, chains: Verdict | None = None, prefers_guide: bool 
         Schmitt et al. (2024), Amortized Bayesian workflow. https://arxiv.org/abs/2409.04332
     """
     if chains is not None and not {"agreement", "settled"} & checks.keys():
-        return as_answer(chains, Answer.MCMC)
+        alone = Answer.MCMC if chains.level is Trust.TRUST else None
+        return replace(chains, sentence=f"{chains.sentence} {_written(alone)}", answer=alone)
     every = (
         *(() if chains is None else chains.findings),
         *(one for group in checks.values() for one in group),
@@ -58,19 +59,6 @@ def judge(checks: Checks, *, chains: Verdict | None = None, prefers_guide: bool 
             sentence += f" MCMC itself is only roughly converged ({said(chains.findings)})."
     about = _about_refined(checks) if answer is not Answer.REFINED and level is not Trust.TRUST else ""
     return Verdict(level, " ".join(one for one in (sentence, about, _written(answer)) if one), every, answer)
-
-
-def as_answer(verdict: Verdict, answer: Answer) -> Verdict:
-    """Make draws that were judged alone the answer where they can be trusted, and say so.
-
-    Example:
-        >>> from pyroclust.diagnostics import judge_draws
-        >>> alone = judge_draws("MCMC", num_chains=4, num_draws=4000, max_rhat=1.0, min_ess=900.0)
-        >>> as_answer(alone, Answer.MCMC).sentence.split(". ")[-1]
-        'The answer is that of the draws of MCMC.'
-    """
-    chosen = answer if verdict.level is Trust.TRUST else None
-    return replace(verdict, sentence=f"{verdict.sentence} {_written(chosen)}", answer=chosen)
 
 
 def with_untold(verdict: Verdict, questions: Sequence[Finding]) -> Verdict:
@@ -115,41 +103,30 @@ def _beside_mcmc(checks: Checks) -> _Judged:
     if drawn and all_passed(drawn):
         answer = Answer.WEIGHTED if corrects else Answer.GUIDE
         return Trust.TRUST, f"The guide can be trusted here: it agrees with MCMC ({said(drawn)}).", answer
+    differs = f"it differs from MCMC ({said(drawn)})"
+    level, answer = Trust.UNKNOWN, Answer.MCMC
     if not drawn or any(one.value is None for one in drawn):
-        return (
-            Trust.UNKNOWN,
-            "No verdict on the guide: how far it agrees with MCMC could not be computed.",
-            Answer.MCMC,
-        )
-    if corrects:
-        return (
-            Trust.CORRECT,
+        why = "No verdict on the guide: how far it agrees with MCMC could not be computed."
+    elif corrects:
+        level, answer = Trust.CORRECT, Answer.WEIGHTED
+        why = (
             "Use the guide's draws with their importance weights: as drawn they differ from MCMC "
-            f"({said(drawn)}), "
-            f"weighted they agree ({said(weighted)}; {said(weights)}).",
-            Answer.WEIGHTED,
+            f"({said(drawn)}), weighted they agree ({said(weighted)}; {said(weights)})."
         )
-    if any(one.value is None for one in (*weights, *weighted)):
-        return (
-            Trust.UNKNOWN,
-            f"No verdict on the guide: as drawn it differs from MCMC ({said(drawn)}), and what its "
-            "importance weights "
-            "make of that could not be computed.",
-            Answer.MCMC,
+    elif any(one.value is None for one in (*weights, *weighted)):
+        why = (
+            f"No verdict on the guide: as drawn {differs}, and what its importance weights make of that "
+            "could not be computed."
         )
-    if any(one.passed is None for one in (*drawn, *weighted, *refined)):
-        return (
-            Trust.UNKNOWN,
-            f"No verdict on the guide: it differs from MCMC ({said(drawn)}), but so do two halves of MCMC; "
-            "run MCMC longer.",
-            Answer.MCMC,
+    elif any(one.passed is None for one in (*drawn, *weighted, *refined)):
+        why = f"No verdict on the guide: {differs}, but so do two halves of MCMC; run MCMC longer."
+    else:
+        level = Trust.MCMC
+        why = (
+            f"Use MCMC here, and not the guide: its draws differ from MCMC ({said(drawn)}), and "
+            f"{_why_uncorrected(weights, weighted)}."
         )
-    return (
-        Trust.MCMC,
-        f"Use MCMC here, and not the guide: its draws differ from MCMC ({said(drawn)}), and "
-        f"{_why_uncorrected(weights, weighted)}.",
-        Answer.MCMC,
-    )
+    return level, why, answer
 
 
 def _why_uncorrected(weights: Sequence[Finding], weighted: Sequence[Finding]) -> str:
@@ -176,53 +153,43 @@ def _about_refined(checks: Checks) -> str:
 def _alone(checks: Checks) -> _Judged:
     """Judge a guide that nothing can be put beside."""
     settled = checks.get("settled", ())
-    beside = next(one for one in checks["agreement"] if one.question == Question.BESIDE.value)
+    beside = next(one for one in checks["agreement"] if one.question == Question.BESIDE)
     if settled and all_passed(settled):
         return _unconfirmed(settled, beside.sentence.replace("no MCMC", "there is no MCMC", 1))
     # A part that failed left no answer.
     familiar, *sizes = checks.get("familiarity") or (untold(Question.FAMILIAR),)
     certified, near = checks.get("certificate", ()), checks.get("calibration", ())
+    level, answer = Trust.UNKNOWN, None
     if familiar.passed is False:
-        return (
-            Trust.DISTRUST,
+        level = Trust.DISTRUST
+        why = (
             "Do not trust the guide here: the data are unlike those it was trained on "
-            f"({familiar.sentence}), and it "
-            "cannot be checked by MCMC; see whether the scale of the data is the model's (for tables: "
-            "--raw).",
-            None,
+            f"({familiar.sentence}), and it cannot be checked by MCMC; see whether the scale of the data is "
+            "the model's (for tables: --raw)."
         )
-    if any(one.passed is False for one in near):
-        return (
-            Trust.DISTRUST,
+    elif any(one.passed is False for one in near):
+        level = Trust.DISTRUST
+        why = (
             "Do not trust the guide here: on simulations near this table it is not calibrated "
-            f"({said(near)}). MCMC "
-            "cannot check it here.",
-            None,
+            f"({said(near)}). MCMC cannot check it here."
         )
-    if certified and not all_passed(certified):
-        return (
-            Trust.UNKNOWN,
+    elif certified and not all_passed(certified):
+        why = (
             f"No verdict: the guide has not passed its certificate ({said(certified)}), and it cannot be "
-            "checked by MCMC; run pyroclust check.",
-            None,
+            "checked by MCMC; run pyroclust check."
         )
-    if not certified or any(one.passed is None for one in (familiar, *near)):
-        return (
-            Trust.UNKNOWN,
-            "No verdict: what it would rest on could not be computed, and MCMC cannot check the guide here.",
-            None,
-        )
-    if not all_passed(sizes):
-        return (
-            Trust.UNKNOWN,
+    elif not certified or any(one.passed is None for one in (familiar, *near)):
+        why = "No verdict: what it would rest on could not be computed, and MCMC cannot check the guide here."
+    elif not all_passed(sizes):
+        why = (
             f"No verdict: the guide was trained on data sets of other sizes ({said(sizes)}, trained on "
-            f"{sizes[0].wanted}), and it cannot be checked by MCMC.",
-            None,
+            f"{sizes[0].wanted}), and it cannot be checked by MCMC."
         )
-    return (
-        Trust.AVERAGE,
-        "The guide can be trusted on average over data like these: they look like its model's "
-        f"({familiar.sentence}), on which its certificate passed ({said(certified)}); on this very table "
-        "nothing can check it.",
-        Answer.GUIDE,
-    )
+    else:
+        level, answer = Trust.AVERAGE, Answer.GUIDE
+        why = (
+            "The guide can be trusted on average over data like these: they look like its model's "
+            f"({familiar.sentence}), on which its certificate passed ({said(certified)}); on this very "
+            "table nothing can check it."
+        )
+    return level, why, answer

@@ -141,16 +141,7 @@ class Finding:
             >>> Finding("Do they agree?", 0.2, 0.15, False, "0.20 apart").to_dict()["answer"]
             'No'
         """
-        return {
-            "question": self.question,
-            "value": plain(self.value),
-            "limit": plain(self.limit),
-            "passed": self.passed,
-            "answer": self.answer,
-            "sentence": self.sentence,
-            "wanted": self.wanted,
-            "mark": self.mark.value,
-        }
+        return plain(vars(self)) | {"mark": self.mark.value}
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ __all__ = [
 
 
 @singledispatch
-def compile_family(component: Any, data: np.ndarray, num_slots: int) -> NamedTuple:
+def compile_family(component: Any, data: np.ndarray, num_slots: int, num_points: int) -> NamedTuple:
     """Return the tables and work arrays of a family for one chain, its hyperparameters being numbers.
 
     The named tuple has a field ``hyper``, the values of ``component.hyper_names`` in their order, and may
@@ -45,6 +45,7 @@ def compile_family(component: Any, data: np.ndarray, num_slots: int) -> NamedTup
         component: the component family.
         data: points, ``(N, D)`` float64.
         num_slots: how many clusters the work arrays must hold.
+        num_points: the largest size of a cluster: more than N where points count several times.
 
     Raises:
         ValueError: if no compiled functions are registered for the family.
@@ -92,15 +93,16 @@ class Family(NamedTuple):
         return _family, (self.hyper, self.contents, self.begin, self.most, self.power)
 
 
-def family_of(component: Component, data: np.ndarray, num_slots: int) -> Any:
+def family_of(component: Component, data: np.ndarray, num_slots: int, num_points: int) -> Any:
     """Return :func:`compile_family` as loops take it.
 
     Args:
         component: the component family.
         data: points, ``(N, D)`` float64.
         num_slots: how many clusters the work arrays must hold.
+        num_points: the largest size of a cluster: more than N where points count several times.
     """
-    own: Any = compile_family(component, data, num_slots)
+    own: Any = compile_family(component, data, num_slots, num_points)
     if isinstance(own, Family) or type(own) not in _FUNCTIONS:
         return own
     begin = np.array([0, getattr(component, "num_moments", 0)])

@@ -14,23 +14,28 @@ from pyroclust.points import check_tensor
 __all__ = ["ClusteredData", "block_moments"]
 
 
-def block_moments(component: ConjugateComponent, data: Tensor, assignments: Tensor) -> tuple[Tensor, Tensor]:
+def block_moments(
+    component: ConjugateComponent, data: Tensor, assignments: Tensor, *, weights: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """Sum counts and sufficient statistics over the clusters of each partition.
+
+    A point with a weight counts as so many equal ones.
 
     One scatter-add: cost O(N F) a partition, memory O(N F) a partition.
 
     Shape:
-        data: ``(..., N, D)``; assignments: ``(..., N)``, broadcast; output: counts ``(..., K)`` and moments
-            ``(..., K, F)``, float64.
+        data: ``(..., N, D)``; assignments: ``(..., N)``, broadcast; weights: ``(N,)``; output:
+            counts ``(..., K)`` and moments ``(..., K, F)``, float64.
     """
     moments = component.moments(data)
+    each = moments.new_ones(moments.shape[-2]) if weights is None else weights.to(moments)
+    if weights is not None:
+        moments = each.unsqueeze(-1) * moments
     batch = torch.broadcast_shapes(moments.shape[:-2], assignments.shape[:-1])
     moments = moments.expand(*batch, *moments.shape[-2:])
     labels = assignments.expand(*batch, assignments.shape[-1])
     width = most_clusters(assignments)
-    counts = moments.new_zeros(*batch, width).scatter_add_(
-        -1, labels, torch.ones_like(labels, dtype=moments.dtype)
-    )
+    counts = moments.new_zeros(*batch, width).scatter_add_(-1, labels, each.expand(labels.shape))
     index = labels.unsqueeze(-1).expand_as(moments)
     return counts, moments.new_zeros(*batch, width, moments.shape[-1]).scatter_add_(-2, index, moments)
 
@@ -45,6 +50,7 @@ class ClusteredData(TorchDistribution):
     Args:
         component: the family, all hyperparameters known.
         assignments: labels 0 to N - 1, ``(..., N)``; equal ones are a cluster.
+        weights: how many equal points each stands for, ``(N,)``; such data can be scored, not sampled.
         validate_args: check labels, and that values lie in the support of the family.
 
     Shape:
@@ -57,7 +63,12 @@ class ClusteredData(TorchDistribution):
     arg_constraints: dict[str, Any] = {}  # noqa: RUF012
 
     def __init__(
-        self, component: Component, assignments: Tensor, *, validate_args: bool | None = None
+        self,
+        component: Component,
+        assignments: Tensor,
+        *,
+        weights: Tensor | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         batch = _batch(component, assignments)
         num_points = assignments.shape[-1]
@@ -65,6 +76,7 @@ class ClusteredData(TorchDistribution):
         if self._validate_args:
             _check_labels(assignments)
         self.component, self.assignments = component, assignments.long().expand(*batch, num_points)
+        self.weights = weights
 
     @property
     def support(self) -> constraints.Constraint:
@@ -74,10 +86,18 @@ class ClusteredData(TorchDistribution):
     def expand(self, batch_shape: Any, _instance: Any = None) -> "ClusteredData":
         """Return the same distribution with a larger batch shape."""
         assignments = self.assignments.expand(*batch_shape, self.assignments.shape[-1])
-        return ClusteredData(self.component, assignments, validate_args=self._validate_args)
+        return ClusteredData(
+            self.component, assignments, weights=self.weights, validate_args=self._validate_args
+        )
 
     def sample(self, sample_shape: Any = Size()) -> Tensor:
-        """Draw cluster parameters afresh, then the points."""
+        """Draw cluster parameters afresh, then the points.
+
+        Raises:
+            ValueError: if points have weights.
+        """
+        if self.weights is not None:
+            raise ValueError("weights given, expected none: equal points that stand for one another are data")
         with torch.no_grad():
             shape = (*sample_shape, *self.assignments.shape)
             return self.component.sample(self.assignments.expand(shape))
@@ -96,7 +116,7 @@ class ClusteredData(TorchDistribution):
         self._check_shape(value)
         if self._validate_args:
             component.check(value)
-        counts, moments = block_moments(component, value, self.assignments)
+        counts, moments = block_moments(component, value, self.assignments, weights=self.weights)
         return component.log_marginal(counts, moments).sum(-1)
 
     def _check_shape(self, value: Tensor) -> None:

@@ -17,12 +17,13 @@ __all__ = ["block_sizes", "log_block_weights", "log_stirling_numbers", "log_v_of
 _MODERATE = -100.0
 
 
-def block_sizes(assignments: Tensor) -> Tensor:
-    """Count the points of every cluster.
+def block_sizes(assignments: Tensor, weights: Tensor | None = None) -> Tensor:
+    """Count the points of every cluster, each as often as its weight says.
 
     Shape:
-        assignments: ``(..., N)`` canonical; output: ``(..., K)`` int64 with K the largest number of
-        clusters among the label vectors, zeros where a vector has fewer. Cost O(N) a vector.
+        assignments: ``(..., N)`` canonical; weights: ``(N,)`` int64; output: ``(..., K)`` int64 with K
+        the largest number of clusters among the label vectors, zeros where a vector has fewer. Cost O(N) a
+        vector.
 
     Example:
         >>> block_sizes(torch.tensor([[0, 0, 1], [0, 0, 0]])).tolist()
@@ -30,7 +31,9 @@ def block_sizes(assignments: Tensor) -> Tensor:
     """
     width = most_clusters(assignments)
     zeros = torch.zeros(*assignments.shape[:-1], width, dtype=torch.int64, device=assignments.device)
-    return zeros.scatter_add_(-1, assignments.long(), torch.ones_like(assignments, dtype=torch.int64))
+    labels = assignments.long()
+    each = torch.ones_like(labels) if weights is None else weights.expand_as(labels)
+    return zeros.scatter_add_(-1, labels, each)
 
 
 def log_block_weights(sizes: Tensor, discount: Tensor) -> Tensor:

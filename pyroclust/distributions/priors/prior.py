@@ -129,19 +129,23 @@ class PartitionPrior(Hyperparameterised, ABC):
         possible = more.isfinite() & same.isfinite()
         return torch.where(possible, more - same, -torch.inf)
 
-    def log_prob(self, assignments: Tensor) -> Tensor:
+    def log_prob(self, assignments: Tensor, *, weights: Tensor | None = None) -> Tensor:
         """Return the log-probability of each partition in nats, O(N) each.
 
+        With weights it is the partition of so many points: each stands for as many as its weight says, which
+        are together.
+
         Shape:
-            assignments: ``(..., N)`` canonical; output: the broadcast of ``(...)`` and ``batch_shape``,
-            float64.
+            assignments: ``(..., N)`` canonical; weights: ``(N,)`` int64, at least 1; output: the broadcast
+            of ``(...)`` and ``batch_shape``, float64.
 
         Raises:
             ValueError: if a vector is not canonical, or a hyperparameter is random.
         """
         labels = as_partitions("assignments", assignments)
-        weights = self.log_block_weight(block_sizes(labels)).sum(-1)
-        return self.log_v(labels.shape[-1], label_range(labels)) + weights
+        num_points = labels.shape[-1] if weights is None else int(weights.sum())
+        of_blocks = self.log_block_weight(block_sizes(labels, weights)).sum(-1)
+        return self.log_v(num_points, label_range(labels)) + of_blocks
 
     def log_prob_num_clusters(self, num_points: int) -> Tensor:
         r"""Return the exact prior of the number of clusters in nats.

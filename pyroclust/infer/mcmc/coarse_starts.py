@@ -38,7 +38,7 @@ def coarse_starts(
     concentration :math:`10^{-9}` most of them go within tens of sweeps.
 
     The starts are no draws of the posterior, and need not be: chains may start anywhere. Chains from these
-    alone may all miss the same side: :func:`~pyroclust.analysis.starts.starts_from_both_sides` has others
+    alone may all miss the same side: :func:`~pyroclust.analysis.chains.overdispersed_starts` has others
     beside them.
 
     Args:

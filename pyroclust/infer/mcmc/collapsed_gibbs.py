@@ -45,7 +45,7 @@ class CollapsedGibbs(CollapsedKernel):
 
     Nodes of a graph are visited likewise: there a node's edges with all blocks count, O(K^2) a node.
 
-    Under constraints points that belong together move as one,
+    Under constraints points that belong together move as one, and so do rows with weights,
 
     .. math:: p(c_G = k \mid c_{-G}, x) \propto \frac{w(n_k + |G|)}{w(n_k)} \,
         \frac{p(x_k, x_G)}{p(x_k)}
@@ -88,6 +88,6 @@ class CollapsedGibbs(CollapsedKernel):
 
     def moves(self, num_points: int) -> tuple[NamedTuple, ...]:
         """Return ``thin`` sweeps."""
-        known = self.model.constraints
-        sweep: NamedTuple = GibbsSweep() if known is None else GroupSweep(Groups.of(known.over(num_points)))
+        groups = Groups.of(self.model, num_points)
+        sweep: NamedTuple = GibbsSweep() if groups is None else GroupSweep(groups)
         return (sweep, *END_OF_STEP) * self.thin

@@ -170,7 +170,8 @@ class CompiledFilter:
             weights=np.zeros(width + 1),
             logs=np.zeros(width + 1),
         )
-        family_at, state_at = Address(family_of(encoding.component, points, width)), Address(state)
+        family_at = Address(family_of(encoding.component, points, width, len(points)))
+        state_at = Address(state)
         tabulate(family_at)
         known = self._known
         return lambda uniforms, labels: filter_points(family_at, state_at, uniforms, labels, known)

@@ -153,7 +153,7 @@ def advance_chain(
     chain: Chain, program: Program, num_draws: int, *, thin: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Advance one chain; return labels ``(draws, N)``, scores and hyperparameters, see :func:`run_draws`."""
-    num_points = len(chain.state.slot_of)
+    num_points = len(chain.state.row_of)
     assignments = np.empty((num_draws, num_points), dtype=np.int64)
     score, hyper = np.empty(num_draws), np.empty((num_draws, 2 + len(chain.family.hyper)))
     run_draws(
@@ -194,5 +194,6 @@ def trace_of(
     marginal = model.prior.integrated_names
     given = {name: found[name] for name in model.prior.hyperpriors if name in found and name not in marginal}
     prior = model.prior.given(given) if given else model.prior
-    log_v = prior.log_v(assignments.shape[-1], label_range(assignments))
+    num_points = assignments.shape[-1] if model.weights is None else int(model.weights.sum())
+    log_v = prior.log_v(num_points, label_range(assignments))
     return Trace(assignments, found, score + log_v + log_hyperprior(model, found))

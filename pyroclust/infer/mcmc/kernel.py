@@ -43,11 +43,13 @@ class PartitionKernel(MCMCKernel, ABC):
         thin: steps of the kernel a draw.
 
     Raises:
-        ValueError: if ``thin`` is not positive, or the model has constraints that the kernel would not keep.
+        ValueError: if ``thin`` is not positive, or the model has constraints or weights that the kernel would
+            not keep to.
 
     Attributes:
         moves_points: whether the kernel changes partitions; False for those that draw hyperparameters alone.
-        keeps_constraints: whether it moves within the partitions that a constrained model allows.
+        keeps_constraints: whether it moves within the partitions that a constrained model allows, and counts
+            rows by their weights.
     """
 
     moves_points: bool = True
@@ -55,10 +57,12 @@ class PartitionKernel(MCMCKernel, ABC):
 
     def __init__(self, model: CollapsedModel, *, init: Starts | Tensor | None = None, thin: int = 1) -> None:
         self.model, self.thin = model, check_count("thin", thin, at_most=_LONGEST_THIN)
-        if model.constraints is not None and not self.keeps_constraints:
+        has = {"constraints": model.constraints, "weights of rows": model.weights}
+        kept = [name for name, one in has.items() if one is not None]
+        if kept and not self.keeps_constraints:
             raise ValueError(
-                f"model has constraints, and {type(self).__name__} cannot keep to them: use CollapsedGibbs, "
-                "SplitMerge, MergeSplit, or a Compose of these"
+                f"model has {' and '.join(kept)}, and {type(self).__name__} cannot keep to them: use "
+                "CollapsedGibbs, SplitMerge, MergeSplit, or a Compose of these"
             )
         self.init = Overdispersed() if init is None else as_starts(init)
         self.transforms: dict[str, Any] = {}

@@ -49,11 +49,11 @@ class ProposalKernel(CollapsedKernel):
 
     def moves(self, num_points: int) -> tuple[NamedTuple, ...]:
         """Return ``thin`` steps of ``proposals`` proposals each."""
-        known = self.model.constraints
+        groups = Groups.of(self.model, num_points)
         counts = self._counts = np.zeros((2, 2), dtype=np.int64)
         move: NamedTuple = Proposals(self.scans, self.proposals, counts)
-        if known is not None:
-            move = GroupProposals(Groups.of(known.over(num_points)), self.scans, self.proposals, counts)
+        if groups is not None:
+            move = GroupProposals(groups, self.scans, self.proposals, counts)
         return (move, *END_OF_STEP) * self.thin
 
     def diagnostics(self) -> dict[str, Any]:

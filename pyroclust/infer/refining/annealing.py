@@ -12,7 +12,7 @@ from pyroclust.diagnostics.weights.evidence import EvidenceMethod, LogEvidence, 
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
-from pyroclust.infer.checks import log_joint_of, require_likelihood
+from pyroclust.infer.checks import log_joint_of, refuse_weights, require_likelihood
 from pyroclust.infer.importance import resampled
 from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
@@ -89,6 +89,7 @@ def annealed_log_evidence(
     num_particles = check_count("num_particles", num_particles, at_least=2)
     repetitions, sweeps = check_count("repetitions", repetitions, at_least=2), check_count("sweeps", sweeps)
     require_likelihood(model, what="annealing over the points")
+    refuse_weights(model, "the exact filter does not count by")
     component = ConjugateComponent.of(
         model.component, otherwise="points are taken in by their predictive density given a cluster"
     )

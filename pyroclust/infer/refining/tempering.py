@@ -10,7 +10,7 @@ from torch import Size, Tensor
 from pyroclust.counts import check_count, check_number, check_seed
 from pyroclust.diagnostics.weights.evidence import EvidenceMethod, LogEvidence, population_evidence
 from pyroclust.distributions import ConjugateComponent
-from pyroclust.infer.checks import require_likelihood
+from pyroclust.infer.checks import refuse_weights, require_likelihood
 from pyroclust.infer.importance import resampled
 from pyroclust.infer.mcmc.defaults import own_or_default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
@@ -136,6 +136,7 @@ def tempered_populations(
             "model has constraints, which draws of the prior break: use CollapsedGibbs, MergeSplit, or "
             "annealed_log_evidence for the evidence"
         )
+    refuse_weights(model, "draws of the prior do not count by")
     kernel = own_or_default_kernel(model, kernel)
     points = as_points(data, like=DOUBLE)
     kernel.check(points)

@@ -275,7 +275,7 @@ def test_log_rising(start, count):
 def test_components_that_do_not_integrate_out_have_no_likelihood():
     model = Mixture(ChineseRestaurantPrior(1.0), student_t())
     data = torch.randn(len(LABELS), 1).double()
-    family = compile_family(model.component, data.numpy(), len(LABELS) + 3)
+    family = compile_family(model.component, data.numpy(), len(LABELS) + 3, len(LABELS))
     assert len(family.hyper) == 0
     assert all((one == 0).all() for one in evaluate(chain_on(model.component, data, {})))
 

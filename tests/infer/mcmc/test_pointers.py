@@ -86,7 +86,7 @@ def test_addresses_keep_what_lies_there():
 def test_copies_of_a_product_have_parts_of_their_own_that_share_its_hyperparameters():
     gaps = PartlyObserved(NormalKnownVariance(2), 1)
     component = Product([NormalKnownVariance(1), Product([BernoulliBeta(2), gaps])])
-    first = family_of(component, np.ones((4, 5)), 3)
+    first = family_of(component, np.ones((4, 5)), 3, 4)
     for other in (copy.deepcopy(first), pickle.loads(pickle.dumps(first))):
         assert not set(other.tables.tolist()) & set(first.tables.tolist())
         assert not np.shares_memory(other.hyper, first.hyper)

@@ -42,18 +42,20 @@ class Bernoulli(NamedTuple):
 
 
 @compile_family.register
-def _(component: BernoulliBeta, data: np.ndarray, num_slots: int) -> Bernoulli:
-    return _tables(component, data, np.zeros((0, data.shape[1])), num_slots)
+def _(component: BernoulliBeta, data: np.ndarray, num_slots: int, num_points: int) -> Bernoulli:
+    return _tables(component, data, np.zeros((0, data.shape[1])), num_slots, num_points)
 
 
 @compile_columns.register
-def _(part: BernoulliBeta, data: np.ndarray, num_slots: int) -> Bernoulli:
+def _(part: BernoulliBeta, data: np.ndarray, num_slots: int, num_points: int) -> Bernoulli:
     there = ~np.isnan(data)
-    return _tables(part, np.where(there, data, 0.0), there.astype(float), num_slots)
+    return _tables(part, np.where(there, data, 0.0), there.astype(float), num_slots, num_points)
 
 
-def _tables(component: BernoulliBeta, data: np.ndarray, there: np.ndarray, num_slots: int) -> Bernoulli:
-    num_points, dim = data.shape
+def _tables(
+    component: BernoulliBeta, data: np.ndarray, there: np.ndarray, num_slots: int, num_points: int
+) -> Bernoulli:
+    dim = data.shape[1]
     return Bernoulli(
         hyper=hyper_array(component),
         data=data,

@@ -41,14 +41,14 @@ class CategoryCounts(NamedTuple):
 
 
 @compile_family.register
-def _(component: Categories, data: np.ndarray, num_slots: int) -> CategoryCounts:
+def _(component: Categories, data: np.ndarray, num_slots: int, num_points: int) -> CategoryCounts:
     first = np.concatenate([[0], np.cumsum(component.levels)]).astype(np.int64)
     code = np.where(np.isnan(data), _MISSING, np.nan_to_num(data) + first[:-1]).astype(np.int64)
     return CategoryCounts(
         hyper=hyper_array(component),
         code=code,
         first=first,
-        log_seen=np.zeros(len(data) + 1),
+        log_seen=np.zeros(num_points + 1),
         seen=np.zeros((num_slots, int(first[-1])), np.int64),
         totals=np.zeros((num_slots, component.dim), np.int64),
         log_probs=np.zeros((num_slots, int(first[-1]))),

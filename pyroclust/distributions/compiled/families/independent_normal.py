@@ -128,7 +128,7 @@ class IndependentNormal(NamedTuple):
 
 
 @compile_family.register
-def _(component: NormalIndependent, data: np.ndarray, num_slots: int) -> IndependentNormal:
+def _(component: NormalIndependent, data: np.ndarray, num_slots: int, num_points: int) -> IndependentNormal:
     dim = data.shape[1]
     return IndependentNormal(
         hyper=hyper_array(component),

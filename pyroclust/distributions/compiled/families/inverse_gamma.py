@@ -53,20 +53,20 @@ class InverseGamma(NamedTuple):
 
 
 @compile_family.register
-def _(component: NormalInverseGamma, data: np.ndarray, num_slots: int) -> InverseGamma:
-    return _tables(component, data, np.zeros((0, data.shape[1])), num_slots)
+def _(component: NormalInverseGamma, data: np.ndarray, num_slots: int, num_points: int) -> InverseGamma:
+    return _tables(component, data, np.zeros((0, data.shape[1])), num_slots, num_points)
 
 
 @compile_columns.register
-def _(part: NormalInverseGamma, data: np.ndarray, num_slots: int) -> InverseGamma:
+def _(part: NormalInverseGamma, data: np.ndarray, num_slots: int, num_points: int) -> InverseGamma:
     there = ~np.isnan(data)
-    return _tables(part, np.where(there, data, 0.0), there.astype(float), num_slots)
+    return _tables(part, np.where(there, data, 0.0), there.astype(float), num_slots, num_points)
 
 
 def _tables(
-    component: NormalInverseGamma, data: np.ndarray, there: np.ndarray, num_slots: int
+    component: NormalInverseGamma, data: np.ndarray, there: np.ndarray, num_slots: int, num_points: int
 ) -> InverseGamma:
-    num_points, dim = data.shape
+    dim = data.shape[1]
     with_gaps = num_slots if len(there) else 0
     return InverseGamma(
         hyper=hyper_array(component),

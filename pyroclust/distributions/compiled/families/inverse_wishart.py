@@ -40,8 +40,8 @@ class InverseWishart(NamedTuple):
 
 
 @compile_family.register
-def _(component: NormalInverseWishart, data: np.ndarray, num_slots: int) -> InverseWishart:
-    num_points, dim = data.shape
+def _(component: NormalInverseWishart, data: np.ndarray, num_slots: int, num_points: int) -> InverseWishart:
+    dim = data.shape[1]
     return InverseWishart(
         hyper=hyper_array(component),
         data=data,

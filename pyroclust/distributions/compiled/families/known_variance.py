@@ -32,8 +32,8 @@ class KnownVariance(NamedTuple):
 
 
 @compile_family.register
-def _(component: NormalKnownVariance, data: np.ndarray, num_slots: int) -> KnownVariance:
-    num_points, dim = data.shape
+def _(component: NormalKnownVariance, data: np.ndarray, num_slots: int, num_points: int) -> KnownVariance:
+    dim = data.shape[1]
     return KnownVariance(
         hyper=hyper_array(component),
         data=data,

@@ -35,8 +35,8 @@ class Multinomial(NamedTuple):
 
 
 @compile_family.register
-def _(component: MultinomialDirichlet, data: np.ndarray, num_slots: int) -> Multinomial:
-    num_points, dim = data.shape
+def _(component: MultinomialDirichlet, data: np.ndarray, num_slots: int, num_points: int) -> Multinomial:
+    dim = data.shape[1]
     base = component.moments(torch.from_numpy(data))[:, dim]
     return Multinomial(
         hyper=hyper_array(component),

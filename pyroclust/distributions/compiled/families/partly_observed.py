@@ -22,13 +22,14 @@ __all__ = ["Cells", "compile_columns"]
 
 
 @singledispatch
-def compile_columns(part: Component, data: np.ndarray, num_slots: int) -> Any:
+def compile_columns(part: Component, data: np.ndarray, num_slots: int, num_points: int) -> Any:
     """Return the tables of a family that knows of missing cells itself, where that is faster.
 
     Args:
         part: the family of one column.
         data: columns, ``(N, G)``, with nan where a cell is missing.
         num_slots: how many clusters the work arrays must hold.
+        num_points: the largest size of a cluster.
     """
     return None
 
@@ -53,14 +54,15 @@ class Cells(NamedTuple):
 
 
 @compile_family.register
-def _(component: PartlyObserved, data: np.ndarray, num_slots: int) -> NamedTuple:
+def _(component: PartlyObserved, data: np.ndarray, num_slots: int, num_points: int) -> NamedTuple:
     groups, width = component.num_groups, component.part.dim
-    own = compile_columns(component.part, data, num_slots) if width == 1 else None
+    own = compile_columns(component.part, data, num_slots, num_points) if width == 1 else None
     if own is not None:
         return own
     values = np.ascontiguousarray(data.reshape(-1, width))
     there = ~np.isnan(values).any(-1)
-    part = family_of(component.part, np.where(there[:, None], values, 0.0), num_slots * groups + 1)
+    cells = np.where(there[:, None], values, 0.0)
+    part = family_of(component.part, cells, num_slots * groups + 1, num_points)
     return Cells(
         hyper=part.hyper,
         part=part,

@@ -46,18 +46,20 @@ class Poisson(NamedTuple):
 
 
 @compile_family.register
-def _(component: PoissonGamma, data: np.ndarray, num_slots: int) -> Poisson:
-    return _tables(component, data, np.zeros((0, data.shape[1])), num_slots)
+def _(component: PoissonGamma, data: np.ndarray, num_slots: int, num_points: int) -> Poisson:
+    return _tables(component, data, np.zeros((0, data.shape[1])), num_slots, num_points)
 
 
 @compile_columns.register
-def _(part: PoissonGamma, data: np.ndarray, num_slots: int) -> Poisson:
+def _(part: PoissonGamma, data: np.ndarray, num_slots: int, num_points: int) -> Poisson:
     there = ~np.isnan(data)
-    return _tables(part, np.where(there, data, 0.0), there.astype(float), num_slots)
+    return _tables(part, np.where(there, data, 0.0), there.astype(float), num_slots, num_points)
 
 
-def _tables(component: PoissonGamma, data: np.ndarray, there: np.ndarray, num_slots: int) -> Poisson:
-    num_points, dim = data.shape
+def _tables(
+    component: PoissonGamma, data: np.ndarray, there: np.ndarray, num_slots: int, num_points: int
+) -> Poisson:
+    dim = data.shape[1]
     return Poisson(
         hyper=hyper_array(component),
         counts=non_zero(data),

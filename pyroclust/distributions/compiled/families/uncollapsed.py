@@ -9,6 +9,6 @@ __all__: list[str] = []
 
 
 @compile_family.register
-def _(component: PyroComponent, data: np.ndarray, num_slots: int) -> Family:
+def _(component: PyroComponent, data: np.ndarray, num_slots: int, num_points: int) -> Family:
     """No likelihood: compiled moves beside an uncollapsed sampler may update the prior alone."""
     return join_families([], [])

@@ -78,7 +78,7 @@ class Blocks(NamedTuple):
 
 
 @compile_family.register
-def _(component: BlockRates, data: np.ndarray, num_slots: int) -> Blocks:
+def _(component: BlockRates, data: np.ndarray, num_slots: int, num_points: int) -> Blocks:
     num_nodes = len(data)
     row, column = np.nonzero(data)
     return Blocks(

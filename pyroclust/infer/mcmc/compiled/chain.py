@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.compiling import inner, lean
-from pyroclust.distributions import Component, ConjugateComponent
+from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.compiled.protocol import (
     Family,
@@ -74,7 +74,7 @@ def accumulate(state: Any, point: int, slot: int, sign: float) -> None:
 
 @inner
 def rebuild(family: Any, state: Any) -> None:
-    """Sum the moments of every cluster from scratch and refresh its cache, in O(N F)."""
+    """Sum the moments of every cluster from scratch and refresh its cache, in O(G F)."""
     num_active = state.counters[0]
     for j in range(num_active):
         for f in range(state.sums.shape[1]):
@@ -103,7 +103,7 @@ def _rebuild_in_time(move: Any, family: Any, state: Any, prior: Any, generator: 
 
 @lean
 def recompute(family: Any, state: Any) -> None:
-    """Recompute all that depends on the hyperparameters of the family, in O(N F)."""
+    """Recompute all that depends on the hyperparameters of the family, in O(G F)."""
     tabulate(family)
     empty = state.active[state.counters[0]]
     for f in range(state.sums.shape[1]):
@@ -112,7 +112,14 @@ def recompute(family: Any, state: Any) -> None:
     size = state.sizes[empty]
     refresh(family, state.sums, empty, size)
     for i in range(len(state.slot_of)):
-        state.log_alone[i] = log_predictive(family, i, empty, size)
+        if state.weight[i] == 1:
+            state.log_alone[i] = log_predictive(family, i, empty, size)
+    # Only now: marginals may write to the cache of the empty slot.
+    for i in range(len(state.slot_of)):
+        if state.weight[i] > 1:
+            for f in range(state.sums.shape[1]):
+                state.sums[empty, f] = state.moments[i, f]
+            state.log_alone[i] = log_marginal(family, state.sums, empty, state.weight[i])
     rebuild(family, state)
 
 
@@ -169,8 +176,8 @@ def write_labels(state: Any, assignments: np.ndarray, draw: int) -> None:
     for j in range(state.counters[0]):
         state.weights[state.active[j]] = -1.0
     following = 0
-    for i in range(len(state.slot_of)):
-        slot = state.slot_of[i]
+    for i in range(len(state.row_of)):
+        slot = state.slot_of[state.row_of[i]]
         if state.weights[slot] < 0.0:
             state.weights[slot] = following
             following += 1
@@ -199,25 +206,34 @@ _SPARE_SLOTS = 3
 class ChainState(NamedTuple):
     """What a chain remembers between moves.
 
-    Clusters live in N + 3 slots; the first K entries of ``active`` are the slots in use, the others are free.
+    It moves G rows: the points, or groups of points that belong together and stand for as many as their
+    weights say. Clusters live in G + 3 slots; the first K entries of ``active`` are the slots in use, the
+    others are free.
 
     Attributes:
-        slot_of: slot of each point, ``(N,)``.
-        sizes: points in each slot, ``(N + 3,)``.
-        active: a permutation of the slots, ``(N + 3,)``.
+        row_of: row of each point, ``(N,)``.
+        weight: how many points each row stands for, ``(G,)``.
+        slot_of: slot of each row, ``(G,)``.
+        sizes: points in each slot, ``(G + 3,)``.
+        active: a permutation of the slots, ``(G + 3,)``.
         counters: number of clusters, steps since the sums were rebuilt, ``(2,)``.
-        sums: summed moments of each slot, ``(N + 3, F)``.
-        weights: scratch space, ``(N + 3,)``.
-        members: scratch space for a list of points, ``(N,)``.
-        moments: moments of single points, ``(N, F)``.
-        log_alone: log prior predictive of single points, ``(N,)``.
+        sums: summed moments of each slot, ``(G + 3, F)``.
+        fits: scratch space for log marginals of slots, ``(G + 3,)``.
+        weights: scratch space, ``(G + 3,)``.
+        members: scratch space for a list of rows, ``(G,)``.
+        moments: summed moments of each row, ``(G, F)``.
+        log_alone: log prior predictive of each row, ``(G,)``.
     """
+
+    row_of: np.ndarray
+    weight: np.ndarray
 
     slot_of: np.ndarray
     sizes: np.ndarray
     active: np.ndarray
     counters: np.ndarray
     sums: np.ndarray
+    fits: np.ndarray
     weights: np.ndarray
     members: np.ndarray
     moments: np.ndarray
@@ -259,32 +275,51 @@ def start_chain(
         generator: where the chain takes its randomness from.
         power: of the likelihood.
     """
-    num_points = data.shape[-2]
     points = np.ascontiguousarray(data.detach().cpu().double().numpy())
+    row_of, first, weight, moments = _rows(model, points)
+    num_rows, num_points = len(weight), int(weight.sum())
     known = model.given({name: prior.sample() for name, prior in model.hyperpriors.items()})
     gamma = model.prior if "concentration" in model.prior.integrated_names else None
-    moments = _moments(model.component, points)
+    num_slots = num_rows + _SPARE_SLOTS
     state = ChainState(
-        slot_of=np.zeros(num_points, dtype=np.int64),
-        sizes=np.zeros(num_points + _SPARE_SLOTS, dtype=np.int64),
-        active=np.arange(num_points + _SPARE_SLOTS),
+        row_of=row_of,
+        weight=weight,
+        slot_of=np.zeros(num_rows, dtype=np.int64),
+        sizes=np.zeros(num_slots, dtype=np.int64),
+        active=np.arange(num_slots),
         counters=np.zeros(2, dtype=np.int64),
-        sums=np.zeros((num_points + _SPARE_SLOTS, moments.shape[1])),
-        weights=np.zeros(num_points + _SPARE_SLOTS),
-        members=np.zeros(num_points, dtype=np.int64),
+        sums=np.zeros((num_slots, moments.shape[1])),
+        fits=np.zeros(num_slots),
+        weights=np.zeros(num_slots),
+        members=np.zeros(num_rows, dtype=np.int64),
         moments=moments,
-        log_alone=np.zeros(num_points),
+        log_alone=np.zeros(num_rows),
     )
-    family = family_of(known.component, points, num_points + _SPARE_SLOTS)
+    family = family_of(known.component, points[first], num_slots, num_points)
     if power != 1.0:
         family.power[0] = power
-    return Chain(family, state, prior_tables(known.prior, num_points, gamma=gamma), generator)
+    prior = prior_tables(known.prior, num_points, most_clusters=num_rows, gamma=gamma)
+    return Chain(family, state, prior, generator)
 
 
-def _moments(component: Component, points: np.ndarray) -> np.ndarray:
-    if not isinstance(component, ConjugateComponent):
-        return np.zeros((len(points), 0))
-    return np.ascontiguousarray(component.moments(torch.from_numpy(points)).numpy())
+def _rows(model: CollapsedModel, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the row of each point; and of each row its first point, its weight and its summed moments."""
+    num_points, component = len(points), model.component
+    weight, moments = np.ones(num_points, dtype=np.int64), np.zeros((num_points, 0))
+    if isinstance(component, ConjugateComponent):
+        moments = np.ascontiguousarray(component.moments(torch.from_numpy(points)).numpy())
+    if model.weights is not None:
+        weight = model.weights.numpy().copy()
+        moments = weight[:, None] * moments
+    if model.constraints is None:
+        every = np.arange(num_points)
+        return every, every, weight, moments
+    known = model.constraints.over(num_points)
+    row_of, num_rows = known.groups.numpy().copy(), known.num_groups
+    of_row, summed = np.zeros(num_rows, dtype=np.int64), np.zeros((num_rows, moments.shape[1]))
+    np.add.at(of_row, row_of, weight)
+    np.add.at(summed, row_of, moments)
+    return row_of, known.first.numpy(), of_row, summed
 
 
 def place(
@@ -294,7 +329,7 @@ def place(
     assignments: Tensor,
     hyperparameters: Mapping[str, Tensor],
 ) -> None:
-    """Move chains to partitions and to values of their hyperparameters, in O(N F) each.
+    """Move chains to partitions and to values of their hyperparameters, in O(N + G F) each.
 
     Args:
         chains: C of them.
@@ -308,8 +343,8 @@ def place(
     is_of_prior = bool(hyperparameters.keys() & model.prior.hyperpriors.keys())
     for index, chain in enumerate(chains):
         state = chain.state
-        state.slot_of[:] = labels[index]
-        state.sizes[:] = np.bincount(labels[index], minlength=len(state.sizes))
+        state.slot_of[state.row_of] = labels[index]
+        state.sizes[:] = np.bincount(state.slot_of, weights=state.weight, minlength=len(state.sizes))
         state.active[:] = np.arange(len(state.active))
         state.counters[0] = labels[index].max() + 1
         for where, one in values.items():

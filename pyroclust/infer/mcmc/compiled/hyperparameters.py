@@ -174,7 +174,7 @@ class DrawConcentration(NamedTuple):
 @step_of(DrawConcentration)
 def _draw_concentration(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
     shape = prior.gamma_shape + state.counters[0]
-    num_points = float(len(state.slot_of))
+    num_points = float(len(prior.log_join) - 1)
     # A beta number by numpy's own way, which numba would compile with all others that there are.
     one, other = (
         generator.standard_gamma(prior.hyper[CONCENTRATION] + 1.0),
@@ -214,7 +214,7 @@ class SliceUpdate(NamedTuple):
 def log_prior_of_partition(state: Any, prior: Any) -> float:
     """Return the log-probability of the partition under the prior with ``prior.hyper``, in O(K)."""
     discount, concentration = prior.hyper[DISCOUNT], prior.hyper[CONCENTRATION]
-    num_points, num_active = len(state.slot_of), state.counters[0]
+    num_points, num_active = len(prior.log_join) - 1, state.counters[0]
     total = math.lgamma(concentration + 1.0) - math.lgamma(concentration + num_points)
     total -= num_active * math.lgamma(1.0 - discount)
     for j in range(num_active):

@@ -30,7 +30,7 @@ class PriorTables(NamedTuple):
         hyper: discount and concentration, where the prior has them, ``(2,)``.
         log_join: log(n - d), the weight of joining a cluster of n points, ``(N + 1,)``.
         log_weight: log w(n), ``(N + 1,)``.
-        log_open: log V_N(K + 1) - log V_N(K), ``(N + 1,)``.
+        log_open: log V_N(K + 1) - log V_N(K), one more than there may be clusters.
         filled: how many entries of ``log_open`` are valid, ``(1,)``.
         gamma_shape: shape of the Gamma prior of the concentration; 0 where it has no such prior.
         gamma_rate: its rate.
@@ -45,7 +45,9 @@ class PriorTables(NamedTuple):
     gamma_rate: float
 
 
-def prior_tables(prior: PartitionPrior, num_points: int, *, gamma: PartitionPrior | None) -> PriorTables:
+def prior_tables(
+    prior: PartitionPrior, num_points: int, *, most_clusters: int, gamma: PartitionPrior | None
+) -> PriorTables:
     """Tabulate a prior whose hyperparameters are numbers.
 
     Chinese restaurant and Pitman-Yor priors are tabulated by compiled code, again whenever a move changes
@@ -54,6 +56,7 @@ def prior_tables(prior: PartitionPrior, num_points: int, *, gamma: PartitionPrio
     Args:
         prior: the prior, given its hyperparameters.
         num_points: number of points N.
+        most_clusters: how many clusters there may be, at most N.
         gamma: the prior with hyperparameters ``shape`` and ``rate`` that integrates the concentration out, if
             it has a Gamma prior.
     """
@@ -62,7 +65,7 @@ def prior_tables(prior: PartitionPrior, num_points: int, *, gamma: PartitionPrio
         hyper=np.zeros(2),
         log_join=np.append(-np.inf, (sizes - prior.block_discount).log().numpy()),
         log_weight=np.append(0.0, prior.log_block_weight(sizes).numpy()),
-        log_open=np.full(num_points + 1, -np.inf),
+        log_open=np.full(most_clusters + 1, -np.inf),
         filled=np.zeros(1, dtype=np.int64),
         gamma_shape=0.0 if gamma is None else float(gamma.value("shape")),
         gamma_rate=0.0 if gamma is None else float(gamma.value("rate")),
@@ -70,8 +73,9 @@ def prior_tables(prior: PartitionPrior, num_points: int, *, gamma: PartitionPrio
     if prior.is_pitman_yor:
         tables.hyper[:] = [float(prior.block_discount), float(prior.value("concentration"))]
     else:
-        tables.log_open[1:-1] = prior.log_opening_odds(num_points - 1, sizes[:-1]).numpy()
-        tables.filled[0] = num_points + 1
+        clusters = sizes[: most_clusters - 1]
+        tables.log_open[1:-1] = prior.log_opening_odds(num_points - 1, clusters).numpy()
+        tables.filled[0] = most_clusters + 1
     return tables
 
 
