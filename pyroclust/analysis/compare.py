@@ -59,12 +59,13 @@ def cluster(
         guide: name on the shelf, folder, or a guide, whose draws are set beside the chains; none by default.
         num_clusters: refused, as a mixture finds the number, and :func:`pyroclust.forest` takes it.
         **options: those of :func:`compare`, which says more of each. The table is read by ``columns``,
-            ``leave_out``, ``kinds``, ``missing``, ``aggregate``, ``transpose``, ``label``, ``pca``, ``raw``, ``image_size``, ``edges``, ``delimiter``, ``decimal`` and
-            ``header``; constraints on its rows are ``must_link``, ``cannot_link`` and ``partial_labels``, and
-            ``weight`` says how often each counts; the model is chosen by ``family``, ``prior``,
-            ``concentration`` and ``expected_clusters``. How much is drawn and asked say ``num_chains``,
-            ``mcmc_draws``, ``warmup``, ``num_draws`` (of a guide), ``also``, ``thorough`` and ``seed``; the
-            files of the result go to the folder ``out``, with ``overwrite`` also over those of another run;
+            ``leave_out``, ``kinds``, ``missing``, ``aggregate``, ``transpose``, ``label``, ``pca``,
+            ``raw``, ``image_size``, ``edges``, ``delimiter``, ``decimal`` and ``header``; constraints on
+            its rows are ``must_link``, ``cannot_link`` and ``partial_labels``, and ``weight`` says how
+            often each counts; the model is chosen by ``family``, ``prior``, ``concentration`` and
+            ``expected_clusters``. How much is drawn and asked say ``num_chains``, ``mcmc_draws``,
+            ``warmup``, ``num_draws`` (of a guide), ``also``, ``thorough`` and ``seed``; the files of the
+            result go to the folder ``out``, with ``overwrite`` also over those of another run;
             ``progress`` is called with each stage.
 
     Raises:
@@ -227,9 +228,9 @@ def compare(
         tolerance: largest difference of two co-assignment probabilities at which draws agree with MCMC; by
             default 0.1 for refined draws, and 0.15 for those of the guide, as drawn or weighted.
         out: folder for ``report.html``, ``draws.nc``, ``summary.json``, ``assignments.csv`` and
-            ``clusters.csv``; by default nothing is written. Files that are there already are replaced all
-            together, and only if they are the results of the same analysis: same data, guide, options and
-            seed.
+            ``clusters.csv``; by default nothing is written. Files that are there already are replaced
+            only if they are the results of the same analysis, same data, guide, options and seed, and nobody
+            has changed them.
         overwrite: replace the results of another run, and write beside files that are no results.
         seed: same seed, same draws, where ``num_draws`` is given; the caller's random state is left alone.
         progress: called with the name of each stage.
