@@ -366,7 +366,8 @@ cluster.__signature__ = signature(cluster).replace(  # type: ignore[attr-defined
 
 def options_given(function: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a call that are not the default, to be repeated; refuse unknown ones."""
-    usual = function.__kwdefaults__
+    parameters = signature(function).parameters.values()
+    usual = {one.name: one.default for one in parameters if one.kind is one.KEYWORD_ONLY}
     for name in values["reading"].keys() - _OF_TEXT_FILES:
         raise TypeError(unknown_name("option", name, {*usual, *_OF_TEXT_FILES}))
 
