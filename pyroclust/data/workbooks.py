@@ -11,8 +11,8 @@ from pyroclust.text import short, visible
 
 __all__ = ["read_workbook"]
 
-# Bytes, unpacked; of a sheet of more, some millions of cells, minutes pass before anything is known.
-_LARGEST = 128 << 20
+# Bytes, unpacked; of a sheet of more than about a million cells minutes pass before anything is known.
+_LARGEST = 32 << 20
 # Cells of a sheet for each that holds something; and of a sheet that is small whatever it holds.
 _EMPTY, _FEW = 100, 10_000
 
