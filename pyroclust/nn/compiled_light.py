@@ -246,7 +246,7 @@ def _frame(net: Any, room: Any, size: float, moments: Any) -> float:
 
 
 @inner
-def _see_ahead(net: Any, room: Any, look: Any, points: Any, step: int, at: int) -> None:
+def _see_ahead(room: Any, look: Any, points: Any, step: int, at: int) -> None:
     """Write what kernels say of the points to come around a cluster, from a place in the features on."""
     first = (step + points.stride) // points.stride
     sums, kernels = room.sums, len(look.precision)
@@ -265,55 +265,6 @@ def _see_ahead(net: Any, room: Any, look: Any, points: Any, step: int, at: int) 
         for c in range(many):
             place = at + kernels * (1 + dim) + h * many + c
             room.features[place] = sums[h, 1 + dim + c] * share * look.precision[h]
-
-
-@inner
-def _absorb(net: Any, room: Any, look: Any, points: Any, prefixes: Any, row: int, step: int) -> None:
-    """Put the last point into its cluster, and make the state of that anew."""
-    width, dim, label = len(room.one), len(room.middle), prefixes.label[row]
-    at = row * prefixes.room + label
-    mean, whiten = prefixes.mean[row], prefixes.whiten[row]
-    head, contribution, pooled = prefixes.head[row], prefixes.contribution[row], prefixes.pooled[row]
-    moments = prefixes.moments[at]
-    if label == prefixes.clusters[row]:
-        prefixes.clusters[row] += 1
-        prefixes.counts[at] = 0.0
-        for f in range(len(moments)):
-            moments[f] = 0.0
-        for j in range(width):
-            contribution[label * width + j] = 0.0
-    prefixes.counts[at] += 1.0
-    for f in range(len(moments)):
-        moments[f] += points.moments[step, f]
-    size = prefixes.counts[at]
-    volume = _frame(net, room, size, moments)
-    for d in range(dim):
-        mean[label * dim + d] = room.middle[d]
-        room.features[d] = np.arcsinh(room.middle[d] / np.float32(net.scale))
-        for e in range(dim):
-            whiten[(label * dim + d) * dim + e] = room.whiten[d, e]
-    room.features[dim] = np.float32(math.log(size) / 3.0)
-    room.features[dim + 1] = np.float32(1.0 / size)
-    room.features[dim + 2] = np.float32(volume)
-    if len(look.precision):
-        _see_ahead(net, room, look, points, step, dim + 3)
-    one, two = room.one, room.two
-    for j in range(width):
-        one[j], two[j] = net.first_bias[j], net.second_bias[j]
-    _multiply(net.first, room.features, one)
-    _silu(room, one)
-    _multiply(net.second, one, two)
-    _silu(room, two)
-    for j in range(width):
-        one[j] = 0.0
-    _multiply(net.to_head, two, one)
-    for j in range(width):
-        head[label * width + j] = one[j]
-        one[j] = net.contribute_bias[j]
-    _multiply(net.contribute, two, one)
-    for j in range(width):
-        pooled[j] += np.float64(one[j]) - np.float64(contribution[label * width + j])
-        contribution[label * width + j] = one[j]
 
 
 @inner
@@ -347,61 +298,6 @@ def _see_cluster(net: Any, room: Any, points: Any, prefixes: Any, row: int, step
     _multiply(net.difference, room.seen, room.one)
 
 
-@inner
-def _score(net: Any, room: Any, points: Any, prefixes: Any, decisions: Any, row: int, step: int) -> None:
-    """Write the log-probabilities of the candidates of a row."""
-    width, clusters = len(room.one), prefixes.clusters[row]
-    one, two, shared = room.one, room.two, room.shared
-    pooled, context = prefixes.pooled[row], points.context[step]
-    for j in range(width):
-        one[j] = np.float32(pooled[j])
-        shared[j] = context[j] + net.pool_bias[j]
-    _normalise(one, net.pool_norm, net.epsilon)
-    _multiply(net.pool, one, shared)
-    if net.foresight:
-        for f in range(7):
-            total, trust = net.trust_bias[f], net.trust[f]
-            for j in range(width):
-                total += trust[j] * shared[j]
-            room.trusted[f] = total
-    logits, top = prefixes.log_probs[row], -math.inf
-    for c in range(prefixes.room + 1):
-        if c > clusters:
-            logits[c] = -math.inf
-            continue
-        is_new = 1 if c == clusters else 0
-        at = len(decisions.place) + row if is_new else row * prefixes.room + c
-        for j in range(width):
-            one[j], two[j] = shared[j], net.head_bias[j]
-        if is_new:
-            for j in range(width):
-                one[j] += net.new_cluster[j]
-        else:
-            _see_cluster(net, room, points, prefixes, row, step, c)
-        if net.foresight:
-            _describe_ahead(room, decisions.found[at], len(points.positions) - 1 - step)
-            _multiply(net.ahead, room.ahead, one)
-        _normalise(one, net.head_norm, net.epsilon)
-        _silu(room, one)
-        _multiply(net.head, one, two)
-        _silu(room, two)
-        logit, last = net.last_bias[is_new], net.last[is_new]
-        for j in range(width):
-            logit += last[j] * two[j]
-        if net.foresight:
-            for f in range(7):
-                logit += room.trusted[f] * room.ahead[f]
-        logits[c] = logit
-        if net.filtered:
-            logits[c] += decisions.found[at, _OWN]
-        top = max(top, logits[c])
-    total = 0.0
-    for c in range(clusters + 1):
-        total += math.exp(logits[c] - top)
-    for c in range(clusters + 1):
-        logits[c] -= top + math.log(total)
-
-
 @lean
 def absorb(
     net: Any,
@@ -414,7 +310,7 @@ def absorb(
     begin: int,
     end: int,
 ) -> None:
-    """Put the point before ``step`` into the clusters of some rows, and say what there is to decide.
+    """Put the point before ``step`` into clusters, in some rows, and say what there is to decide then.
 
     Args:
         net: weights.
@@ -427,8 +323,52 @@ def absorb(
         begin: the first row.
         end: the one after the last.
     """
+    width, dim = len(room.one), len(room.middle)
     for row in range(begin, end):
-        _absorb(net, room, look, points, prefixes, row, step - 1)
+        label = prefixes.label[row]
+        at = row * prefixes.room + label
+        mean, whiten = prefixes.mean[row], prefixes.whiten[row]
+        head, contribution, pooled = prefixes.head[row], prefixes.contribution[row], prefixes.pooled[row]
+        moments = prefixes.moments[at]
+        if label == prefixes.clusters[row]:
+            prefixes.clusters[row] += 1
+            prefixes.counts[at] = 0.0
+            for f in range(len(moments)):
+                moments[f] = 0.0
+            for j in range(width):
+                contribution[label * width + j] = 0.0
+        prefixes.counts[at] += 1.0
+        for f in range(len(moments)):
+            moments[f] += points.moments[step - 1, f]
+        size = prefixes.counts[at]
+        volume = _frame(net, room, size, moments)
+        for d in range(dim):
+            mean[label * dim + d] = room.middle[d]
+            room.features[d] = np.arcsinh(room.middle[d] / np.float32(net.scale))
+            for e in range(dim):
+                whiten[(label * dim + d) * dim + e] = room.whiten[d, e]
+        room.features[dim] = np.float32(math.log(size) / 3.0)
+        room.features[dim + 1] = np.float32(1.0 / size)
+        room.features[dim + 2] = np.float32(volume)
+        if len(look.precision):
+            _see_ahead(room, look, points, step - 1, dim + 3)
+        one, two = room.one, room.two
+        for j in range(width):
+            one[j], two[j] = net.first_bias[j], net.second_bias[j]
+        _multiply(net.first, room.features, one)
+        _silu(room, one)
+        _multiply(net.second, one, two)
+        _silu(room, two)
+        for j in range(width):
+            one[j] = 0.0
+        _multiply(net.to_head, two, one)
+        for j in range(width):
+            head[label * width + j] = one[j]
+            one[j] = net.contribute_bias[j]
+        _multiply(net.contribute, two, one)
+        for j in range(width):
+            pooled[j] += np.float64(one[j]) - np.float64(contribution[label * width + j])
+            contribution[label * width + j] = one[j]
         decisions.dataset[row], decisions.step[row] = points.dataset, step
         decisions.clusters[row], decisions.starts[row] = prefixes.clusters[row], row * prefixes.room
 
@@ -438,8 +378,57 @@ def score(
     net: Any, room: Any, points: Any, prefixes: Any, decisions: Any, step: int, begin: int, end: int
 ) -> None:
     """Write the log-probabilities of the candidates of some rows; arguments as above."""
+    one, two, shared, width = room.one, room.two, room.shared, len(room.one)
     for row in range(begin, end):
-        _score(net, room, points, prefixes, decisions, row, step)
+        clusters = prefixes.clusters[row]
+        pooled, context = prefixes.pooled[row], points.context[step]
+        for j in range(width):
+            one[j] = np.float32(pooled[j])
+            shared[j] = context[j] + net.pool_bias[j]
+        _normalise(one, net.pool_norm, net.epsilon)
+        _multiply(net.pool, one, shared)
+        if net.foresight:
+            for f in range(7):
+                total, trust = net.trust_bias[f], net.trust[f]
+                for j in range(width):
+                    total += trust[j] * shared[j]
+                room.trusted[f] = total
+        logits, top = prefixes.log_probs[row], -math.inf
+        for c in range(prefixes.room + 1):
+            if c > clusters:
+                logits[c] = -math.inf
+                continue
+            is_new = 1 if c == clusters else 0
+            at = len(decisions.place) + row if is_new else row * prefixes.room + c
+            for j in range(width):
+                one[j], two[j] = shared[j], net.head_bias[j]
+            if is_new:
+                for j in range(width):
+                    one[j] += net.new_cluster[j]
+            else:
+                _see_cluster(net, room, points, prefixes, row, step, c)
+            if net.foresight:
+                _describe_ahead(room, decisions.found[at], len(points.positions) - 1 - step)
+                _multiply(net.ahead, room.ahead, one)
+            _normalise(one, net.head_norm, net.epsilon)
+            _silu(room, one)
+            _multiply(net.head, one, two)
+            _silu(room, two)
+            logit, last = net.last_bias[is_new], net.last[is_new]
+            for j in range(width):
+                logit += last[j] * two[j]
+            if net.foresight:
+                for f in range(7):
+                    logit += room.trusted[f] * room.ahead[f]
+            logits[c] = logit
+            if net.filtered:
+                logits[c] += decisions.found[at, _OWN]
+            top = max(top, logits[c])
+        total = 0.0
+        for c in range(clusters + 1):
+            total += math.exp(logits[c] - top)
+        for c in range(clusters + 1):
+            logits[c] -= top + math.log(total)
 
 
 @lean

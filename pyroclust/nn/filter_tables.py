@@ -113,4 +113,4 @@ def threads_for(work: int, least: int, number: int) -> int:
 
 def array_of(values: Tensor) -> np.ndarray:
     """Return a contiguous array of a tensor's values."""
-    return np.ascontiguousarray(values.cpu().numpy())
+    return np.ascontiguousarray(values.detach().cpu().numpy())

@@ -85,7 +85,7 @@ class _Sampler:
         shift = None if encoding.state_shift is None else encoding.state_shift[dataset]
         net = _network(scorer, shift)
         self._net, self._width, self._dim = Address(net), scorer.width, dim
-        precision = array_of((-2 * kernels.log_bandwidths.detach()).exp())
+        precision = array_of((-2 * kernels.log_bandwidths).exp())
         self._make_look = lambda: Address(Look.of(positions[::stride], precision, kernels.columns))
         self._make_room = lambda: Address(
             Room.empty(
@@ -199,15 +199,12 @@ def _network(scorer: Any, shift: Tensor | None) -> Network:
     """Lay out the weights."""
 
     def matrix(layer: Any) -> np.ndarray:
-        return array_of(layer.weight.detach().T)
-
-    def vector(values: Tensor) -> np.ndarray:
-        return array_of(values.detach())
+        return array_of(layer.weight.T)
 
     def norm(layer: Any) -> np.ndarray:
-        return np.stack([vector(layer.weight), vector(layer.bias)])
+        return np.stack([array_of(layer.weight), array_of(layer.bias)])
 
-    bias = scorer.state[0].bias.detach()
+    bias = scorer.state[0].bias
     adaptive = isinstance(scorer.shape, AdaptiveShape)
     width, features = scorer.width, Foresight.num_features
     none, nothing = np.zeros((features, width), np.float32), np.zeros(features, np.float32)
@@ -220,23 +217,23 @@ def _network(scorer: Any, shift: Tensor | None) -> Network:
         int(scorer.foresight > 0),
         float(scorer.head[0].eps),
         matrix(scorer.state[0]),
-        vector(bias if shift is None else bias + shift),
+        array_of(bias if shift is None else bias + shift),
         matrix(scorer.state[2]),
-        vector(scorer.state[2].bias),
+        array_of(scorer.state[2].bias),
         matrix(scorer.state_to_head),
         matrix(scorer.contribute),
-        vector(scorer.contribute.bias),
+        array_of(scorer.contribute.bias),
         norm(scorer.pool[0]),
         matrix(scorer.pool[1]),
-        vector(scorer.pool[1].bias),
+        array_of(scorer.pool[1].bias),
         matrix(scorer.difference),
-        vector(scorer.new_cluster),
+        array_of(scorer.new_cluster),
         norm(scorer.head[0]),
         matrix(scorer.head[2]),
-        vector(scorer.head[2].bias),
-        np.concatenate([vector(one.weight) for one in last]),
-        np.concatenate([vector(one.bias) for one in last]),
+        array_of(scorer.head[2].bias),
+        np.concatenate([array_of(one.weight) for one in last]),
+        np.concatenate([array_of(one.bias) for one in last]),
         matrix(scorer.ahead_to_head) if scorer.foresight else none,
-        vector(scorer.trust.weight) if scorer.foresight else none,
-        vector(scorer.trust.bias) if scorer.foresight else nothing,
+        array_of(scorer.trust.weight) if scorer.foresight else none,
+        array_of(scorer.trust.bias) if scorer.foresight else nothing,
     )
