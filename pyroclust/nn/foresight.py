@@ -60,7 +60,7 @@ class Foresight:
     num_features = 7
 
     def __init__(self, encoding: FilterEncoding, references: int, *, within: float = math.inf) -> None:
-        self._encoding, self._references, self._within = encoding, references, within
+        self._encoding, self._references, self.within = encoding, references, within
         self._width = 0
         self._parts: list[tuple[Address, ...]] = []
 
@@ -81,7 +81,7 @@ class Foresight:
         decisions = Address(
             Decisions(
                 self._references,
-                self._within,
+                self.within,
                 skip,
                 array_of(candidates.dataset),
                 array_of(candidates.step),

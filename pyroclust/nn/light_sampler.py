@@ -174,7 +174,7 @@ class _Sampler:
         self._decisions = Address(
             Decisions(
                 self._references,
-                np.inf,
+                self._foresight.within,
                 self._skip,
                 one,
                 two,
