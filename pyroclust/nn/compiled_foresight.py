@@ -4,9 +4,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 
 from pyroclust.compiling import inner, lean
-from pyroclust.distributions.compiled.pointers import from_place
+from pyroclust.distributions.compiled.pointers import Address, address_of, caller, from_place
 from pyroclust.distributions.compiled.protocol import log_predictive, refresh
 from pyroclust.nn.lanes import (
     CONSTANT,
@@ -20,7 +21,7 @@ from pyroclust.nn.lanes import (
     weigh_lanes,
 )
 
-__all__ = ["ROOM", "Ahead", "Decisions", "add_up_ahead", "rows_of_lanes"]
+__all__ = ["ROOM", "Ahead", "Decisions", "add_up_ahead", "compiled_ahead", "rows_of_lanes"]
 
 ROOM = 8
 """Clusters that a completion may open."""
@@ -63,10 +64,16 @@ class Decisions(NamedTuple):
     found: np.ndarray
 
 
+_INDEX, _TABLE = np.zeros(0, np.int64), np.zeros((0, 0))
+_NOTHING = Decisions(0, 0.0, 0, _INDEX, _INDEX, _INDEX, _INDEX, _INDEX, np.zeros(0), _TABLE, _TABLE)
+
+
 class Ahead(NamedTuple):
     """Scratch space for R points to come, W clusters, and 16 completions side by side.
 
     Attributes:
+        look: address of the function that looks at points one at a time.
+        complete: address of the function that labels all of them.
         width: W.
         logs: weights of one point in each completion, ``(W, 16)``.
         before: weights of the points to come before the decision, ``(W, R)``.
@@ -86,6 +93,8 @@ class Ahead(NamedTuple):
         evidence: ``(16,)``.
     """
 
+    look: int
+    complete: int
     width: int
     logs: np.ndarray
     before: np.ndarray
@@ -109,6 +118,8 @@ class Ahead(NamedTuple):
         padded = -(-max(references, 1) // LANES) * LANES
         wide, long, lanes = (width, padded), np.zeros((3, padded)), np.zeros((4, LANES))
         return cls(
+            0,
+            0,
             width,
             np.zeros((width, LANES)),
             np.zeros(wide),
@@ -121,6 +132,18 @@ class Ahead(NamedTuple):
             np.zeros((7, LANES), np.int64),
             *lanes,
         )
+
+
+_SIX = (types.voidptr,) * 6
+_call_look = caller(types.void(*_SIX, types.int64, types.int64, types.int64))
+_call_complete = caller(types.void(*_SIX))
+
+
+def compiled_ahead(ahead: Ahead, family: Any, shape: Any, work: Any, data: Any) -> Ahead:
+    """Return scratch space that knows functions for such arguments, each compiled once."""
+    kinds = family.type, shape.type, work.type, data.type, Address(_NOTHING).type, Address(ahead).type
+    look = address_of(_look, *kinds, types.int64, types.int64, types.int64)
+    return ahead._replace(look=look, complete=address_of(_complete, *kinds))
 
 
 _DECISION, _CHOSEN, _CLUSTERS, _MOST, _LOOKED, _STRIDE, _PICK = range(7)
@@ -492,17 +515,17 @@ def add_up_ahead(
         if left < 2:
             continue
         _decide_all(family, shape, work, data, decisions, d, before, after)
-        _look(family, shape, work, data, decisions, ahead, d, before, after)
+        _call_look(ahead.look, (family, shape, work, data, decisions, ahead, d, before, after))
         for c in range(clusters + 1):
             if not _is_hopeless(decisions, d, c, best):
                 _begin(family, shape, work, data, decisions, ahead, d, c, before, after)
                 if ahead.count[0] == LANES:
-                    _complete(family, shape, work, data, decisions, ahead)
+                    _call_complete(ahead.complete, (family, shape, work, data, decisions, ahead))
         # Tables of weights before the decision are those of one decision.
         if shape.is_other and ahead.count[0]:
-            _complete(family, shape, work, data, decisions, ahead)
+            _call_complete(ahead.complete, (family, shape, work, data, decisions, ahead))
     if ahead.count[0]:
-        _complete(family, shape, work, data, decisions, ahead)
+        _call_complete(ahead.complete, (family, shape, work, data, decisions, ahead))
     if decisions.references:
         for d in range(begin, end):
             if decisions.step[d] + 1 < data.num_points:

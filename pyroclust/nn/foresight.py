@@ -9,7 +9,14 @@ from torch import Tensor
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.sequential.filter import FilterEncoding
 from pyroclust.distributions.sequential.scorer import Candidates
-from pyroclust.nn.compiled_foresight import ROOM, Ahead, Decisions, add_up_ahead, rows_of_lanes
+from pyroclust.nn.compiled_foresight import (
+    ROOM,
+    Ahead,
+    Decisions,
+    add_up_ahead,
+    compiled_ahead,
+    rows_of_lanes,
+)
 from pyroclust.nn.filter_tables import array_of, compiled_family, in_threads, tables_of, threads_for
 from pyroclust.nn.lanes import LANES, Lanes, Shape, shape_of
 
@@ -131,10 +138,11 @@ class Foresight:
         while len(self._parts) < threads:
             rows = rows_of_lanes(self._width)
             points, num_moments = self._encoding.points, self._encoding.moments.shape[-1]
-            work = Lanes.empty(rows, points.shape[-1], num_moments)
+            work = Address(Lanes.empty(rows, points.shape[-1], num_moments))
             ahead = Ahead.empty(self._width, points.shape[-1], min(self._references, self._num_points))
             family = compiled_family(self._encoding, rows * LANES)
-            self._parts.append((family, self._shape, Address(work), Address(ahead)))
+            ahead = compiled_ahead(ahead, family, self._shape, work, self._data)
+            self._parts.append((family, self._shape, work, Address(ahead)))
         return self._parts[:threads]
 
 

@@ -82,6 +82,8 @@ class Lanes(NamedTuple):
     """Clusters in rows of 16, G in all, and scratch space for the row at hand.
 
     Attributes:
+        exponentials: address of a function.
+        logarithms: address of another.
         sizes: points of each, ``(G,)``.
         sums: their summed moments, ``(G, F)``.
         state: constant, ratio and power of each, its mean, and the lower triangle of its W, ``(S, G)``.
@@ -96,6 +98,8 @@ class Lanes(NamedTuple):
         other_bits: the same memory as integers.
     """
 
+    exponentials: int
+    logarithms: int
     sizes: np.ndarray
     sums: np.ndarray
     state: np.ndarray
@@ -116,7 +120,9 @@ class Lanes(NamedTuple):
         values, others = np.ones(LANES), np.ones(LANES)
         state = np.zeros((_MEAN + dim + half, many))
         state[CONSTANT] = NOWHERE
-        return cls(
+        found = cls(
+            0,
+            0,
             np.zeros(many, np.int64),
             np.zeros((many, num_moments)),
             state,
@@ -130,20 +136,34 @@ class Lanes(NamedTuple):
             others,
             others.view(np.int64),
         )
+        kind = Address(found).type
+        return found._replace(
+            exponentials=address_of(_exponentials, kind), logarithms=address_of(_logarithms, kind)
+        )
 
 
 _VOID, _INDEX = types.voidptr, types.int64
 _call_refresh = caller(types.void(_VOID, _VOID, _VOID, _INDEX))
+_call_one = caller(types.void(_VOID))
 _call_weigh = caller(types.void(_VOID, _VOID, _INDEX, ViewType(types.float64, 2), ViewType(types.float64, 1)))
 
 
 @inner
 def exponentials(work: Any) -> None:
-    """Replace ``values`` by their exponentials, to eleven digits; below -690 it is that of -690.
+    """Replace ``values`` by their exponentials, to eleven digits; below -690 it is that of -690."""
+    _call_one(work.exponentials, (work,))
 
-    Numba calls the C library for every single exponential, which no vector unit takes part in. Loops have a
-    length that the compiler does not know: it would write them out rather than use vector units.
-    """
+
+@inner
+def logarithms(work: Any) -> None:
+    """Write the logarithms of ``values``, all positive, into ``others``, to eleven digits."""
+    _call_one(work.logarithms, (work,))
+
+
+@inner
+def _exponentials(work: Any) -> None:
+    # Numba calls the C library for every single exponential, which no vector unit takes part in. Loops have a
+    # length that the compiler does not know: it would write them out rather than use vector units.
     for a in range(len(work.values)):
         value = max(work.values[a], _LOWEST)
         power = np.floor(value * _LOG2_E + 0.5)
@@ -165,8 +185,7 @@ def exponentials(work: Any) -> None:
 
 
 @inner
-def logarithms(work: Any) -> None:
-    """Write the logarithms of ``values``, all positive, into ``others``, to eleven digits."""
+def _logarithms(work: Any) -> None:
     for a in range(len(work.values)):
         work.other_bits[a] = (work.bits[a] & 0xFFFFFFFFFFFFF) | (1023 << 52)
     for a in range(len(work.values)):
