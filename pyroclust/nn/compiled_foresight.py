@@ -487,16 +487,6 @@ def add_up_ahead(
 
     Cost O(K R) predictives and O(R) refreshed clusters a candidate. Completions of 16 candidates, whichever
     decisions these belong to, go side by side.
-
-    Args:
-        family: tables and caches of the family.
-        shape: what vector units need of it.
-        work: clusters in rows of 16.
-        data: the data sets.
-        decisions: what there is to decide; its ``found`` is written.
-        ahead: scratch space.
-        begin: the first decision.
-        end: the one after the last.
     """
     before = ahead.width * LANES
     after = before + -(-ahead.width // LANES) * LANES

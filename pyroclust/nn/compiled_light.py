@@ -310,19 +310,7 @@ def absorb(
     begin: int,
     end: int,
 ) -> None:
-    """Put the point before ``step`` into clusters, in some rows, and say what there is to decide then.
-
-    Args:
-        net: weights.
-        room: scratch space.
-        look: the points and kernels.
-        points: the data set.
-        prefixes: partitions of the points before.
-        decisions: one a row; written.
-        step: the point.
-        begin: the first row.
-        end: the one after the last.
-    """
+    """Put the point before ``step`` into clusters, in some rows, and say what there is to decide then."""
     width, dim = len(room.one), len(room.middle)
     for row in range(begin, end):
         label = prefixes.label[row]
@@ -377,7 +365,7 @@ def absorb(
 def score(
     net: Any, room: Any, points: Any, prefixes: Any, decisions: Any, step: int, begin: int, end: int
 ) -> None:
-    """Write the log-probabilities of the candidates of some rows; arguments as above."""
+    """Write the log-probabilities of the candidates of some rows."""
     one, two, shared, width = room.one, room.two, room.shared, len(room.one)
     for row in range(begin, end):
         clusters = prefixes.clusters[row]

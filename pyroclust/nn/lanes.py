@@ -369,12 +369,7 @@ def _weigh_wishart(shape: Any, work: Any, at: int, points: Any, found: Any) -> N
 
 
 def shape_of(encoding: FilterEncoding, data: DataSets) -> Shape:
-    """Return what vector units need of the family of a filter.
-
-    Args:
-        encoding: data sets.
-        data: the same, laid out.
-    """
+    """Return what vector units need of the family of a filter."""
     family = compiled_family(encoding, 1)
     contents = getattr(family.content, "contents", ())
     one = contents[0] if len(contents) == 1 else None

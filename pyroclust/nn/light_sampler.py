@@ -30,14 +30,9 @@ def label_points(
     One step a point, draws that agree so far in one row. Draws are those that torch would make with the same
     random numbers, but for rounding.
 
-    Args:
-        scorer: the light scorer.
-        encoding: what it made of the data sets in visiting order.
-        dataset: row of the encoding of each partition, ``(S,)``.
-        known: labels to score, ``(S, N)`` canonical in visiting order; None to draw them.
-
     Shape:
-        output: ``(S, N)`` and ``(S,)`` float64.
+        dataset: ``(S,)``; known: ``(S, N)`` canonical in visiting order; output: ``(S, N)`` and ``(S,)``
+            float64.
     """
     if not _can_compile(scorer, encoding):
         return None
