@@ -23,7 +23,6 @@ class Network(NamedTuple):
     foresight: int
     epsilon: float
     first: np.ndarray
-    first_bias: np.ndarray
     second: np.ndarray
     second_bias: np.ndarray
     to_head: np.ndarray
@@ -45,21 +44,25 @@ class Network(NamedTuple):
 
 
 class Points(NamedTuple):
-    """A data set in visiting order.
+    """Data sets laid end to end, in visiting order.
 
     Attributes:
-        dataset: its row of the encoding.
+        num_points: N, of each.
         stride: of the points that are looked at.
-        positions: ``(N, D)`` float32.
-        moments: ``(N, F)``.
-        context: ``(N, W)`` float32.
+        looked: how many these are of each.
+        positions: ``(B N, D)`` float32.
+        moments: ``(B N, F)``.
+        context: ``(B N, W)`` float32.
+        bias: of the first layer of the state network, ``(B, W)`` float32.
     """
 
-    dataset: int
+    num_points: int
     stride: int
+    looked: int
     positions: np.ndarray
     moments: np.ndarray
     context: np.ndarray
+    bias: np.ndarray
 
 
 class Prefixes(NamedTuple):
@@ -67,6 +70,7 @@ class Prefixes(NamedTuple):
 
     Attributes:
         room: K.
+        dataset: ``(P,)``.
         clusters: ``(P,)``.
         counts: points of clusters, ``(P K,)``.
         moments: sums over them, ``(P K, F)``.
@@ -82,6 +86,7 @@ class Prefixes(NamedTuple):
     """
 
     room: int
+    dataset: np.ndarray
     clusters: np.ndarray
     counts: np.ndarray
     moments: np.ndarray
@@ -246,15 +251,16 @@ def _frame(net: Any, room: Any, size: float, moments: Any) -> float:
 
 
 @inner
-def _see_ahead(room: Any, look: Any, points: Any, step: int, at: int) -> None:
+def _see_ahead(room: Any, look: Any, points: Any, dataset: int, step: int, at: int) -> None:
     """Write what kernels say of the points to come around a cluster, from a place in the features on."""
-    first = (step + points.stride) // points.stride
+    begin, many = dataset * points.looked, look.columns.shape[1]
+    first = begin + (step + points.stride) // points.stride
     sums, kernels = room.sums, len(look.precision)
     for h in range(kernels):
         for c in range(sums.shape[1]):
             sums[h, c] = 0.0
-    add_kernels(look, first, room.middle, room.whiten, sums)
-    dim, many = len(room.middle), look.columns.shape[1]
+    add_kernels(look, first, begin + points.looked, room.middle, room.whiten, sums)
+    dim = len(room.middle)
     for h in range(kernels):
         count = sums[h, 0] * np.float32(points.stride)
         share = np.float32(points.stride) / (np.float32(1.0) + count)
@@ -279,7 +285,7 @@ def _describe_ahead(room: Any, found: Any, to_come: int) -> None:
 
 
 @inner
-def _see_cluster(net: Any, room: Any, points: Any, prefixes: Any, row: int, step: int, cluster: int) -> None:
+def _see_cluster(net: Any, room: Any, points: Any, prefixes: Any, row: int, point: int, cluster: int) -> None:
     """Add to the input of the head what a cluster is, and how the point differs from it."""
     dim, width, scale = len(room.middle), len(room.one), np.float32(net.scale)
     mean, whiten, head = prefixes.mean[row], prefixes.whiten[row], prefixes.head[row]
@@ -287,11 +293,11 @@ def _see_cluster(net: Any, room: Any, points: Any, prefixes: Any, row: int, step
     for d in range(dim):
         offset = np.float32(0.0)
         for e in range(d + 1):
-            shift = points.positions[step, e] - mean[cluster * dim + e]
+            shift = points.positions[point, e] - mean[cluster * dim + e]
             offset += whiten[(cluster * dim + d) * dim + e] * shift
         square += offset * offset
         room.seen[d] = np.arcsinh(offset)
-        room.seen[dim + d] = np.arcsinh((points.positions[step, d] - mean[cluster * dim + d]) / scale)
+        room.seen[dim + d] = np.arcsinh((points.positions[point, d] - mean[cluster * dim + d]) / scale)
     room.seen[2 * dim] = np.log1p(square)
     for j in range(width):
         room.one[j] += head[cluster * width + j]
@@ -313,7 +319,8 @@ def absorb(
     """Put the point before ``step`` into clusters, in some rows, and say what there is to decide then."""
     width, dim = len(room.one), len(room.middle)
     for row in range(begin, end):
-        label = prefixes.label[row]
+        label, dataset = prefixes.label[row], prefixes.dataset[row]
+        point, bias = dataset * points.num_points + step - 1, points.bias[dataset]
         at = row * prefixes.room + label
         mean, whiten = prefixes.mean[row], prefixes.whiten[row]
         head, contribution, pooled = prefixes.head[row], prefixes.contribution[row], prefixes.pooled[row]
@@ -327,7 +334,7 @@ def absorb(
                 contribution[label * width + j] = 0.0
         prefixes.counts[at] += 1.0
         for f in range(len(moments)):
-            moments[f] += points.moments[step - 1, f]
+            moments[f] += points.moments[point, f]
         size = prefixes.counts[at]
         volume = _frame(net, room, size, moments)
         for d in range(dim):
@@ -339,10 +346,10 @@ def absorb(
         room.features[dim + 1] = np.float32(1.0 / size)
         room.features[dim + 2] = np.float32(volume)
         if len(look.precision):
-            _see_ahead(room, look, points, step - 1, dim + 3)
+            _see_ahead(room, look, points, dataset, step - 1, dim + 3)
         one, two = room.one, room.two
         for j in range(width):
-            one[j], two[j] = net.first_bias[j], net.second_bias[j]
+            one[j], two[j] = bias[j], net.second_bias[j]
         _multiply(net.first, room.features, one)
         _silu(room, one)
         _multiply(net.second, one, two)
@@ -357,7 +364,7 @@ def absorb(
         for j in range(width):
             pooled[j] += np.float64(one[j]) - np.float64(contribution[label * width + j])
             contribution[label * width + j] = one[j]
-        decisions.dataset[row], decisions.step[row] = points.dataset, step
+        decisions.dataset[row], decisions.step[row] = dataset, step
         decisions.clusters[row], decisions.starts[row] = prefixes.clusters[row], row * prefixes.room
 
 
@@ -369,7 +376,8 @@ def score(
     one, two, shared, width = room.one, room.two, room.shared, len(room.one)
     for row in range(begin, end):
         clusters = prefixes.clusters[row]
-        pooled, context = prefixes.pooled[row], points.context[step]
+        point = prefixes.dataset[row] * points.num_points + step
+        pooled, context = prefixes.pooled[row], points.context[point]
         for j in range(width):
             one[j] = np.float32(pooled[j])
             shared[j] = context[j] + net.pool_bias[j]
@@ -394,9 +402,9 @@ def score(
                 for j in range(width):
                     one[j] += net.new_cluster[j]
             else:
-                _see_cluster(net, room, points, prefixes, row, step, c)
+                _see_cluster(net, room, points, prefixes, row, point, c)
             if net.foresight:
-                _describe_ahead(room, decisions.found[at], len(points.positions) - 1 - step)
+                _describe_ahead(room, decisions.found[at], points.num_points - 1 - step)
                 _multiply(net.ahead, room.ahead, one)
             _normalise(one, net.head_norm, net.epsilon)
             _silu(room, one)
@@ -467,6 +475,7 @@ def branch(prefixes: Any, tree: Any, step: int) -> None:
             if child < 0 or child == row:
                 continue
             prefixes.clusters[child], prefixes.label[child] = clusters, c
+            prefixes.dataset[child] = prefixes.dataset[row]
             prefixes.log_prob[child] = prefixes.log_prob[row] + prefixes.log_probs[row, c]
             for k in range(clusters):
                 prefixes.counts[child * prefixes.room + k] = prefixes.counts[row * prefixes.room + k]

@@ -55,13 +55,14 @@ class Look(NamedTuple):
         turned = np.ascontiguousarray(points.T)
         found = cls(0, turned, precision, columns, offset, squared, weight, powers, powers.view(np.float32))
         block = ViewType(types.float32, 2)
-        kinds = (Address(found).type, types.int64, ViewType(types.float32, 1), block, block)
+        kinds = (Address(found).type, types.int64, types.int64, ViewType(types.float32, 1), block, block)
         return found._replace(add=address_of(_add_kernels, *kinds))
 
 
 _call_add = caller(
     types.void(
         types.voidptr,
+        types.int64,
         types.int64,
         ViewType(types.float32, 1),
         ViewType(types.float32, 2),
@@ -71,9 +72,9 @@ _call_add = caller(
 
 
 @inner
-def add_kernels(look: Any, first: int, place: Any, whiten: Any, sums: Any) -> None:
-    """Add what kernels around a place count of the points from ``first`` on, to ``(H, 1 + D + C)``."""
-    _call_add(look.add, (look, first, place, whiten, sums))
+def add_kernels(look: Any, first: int, end: int, place: Any, whiten: Any, sums: Any) -> None:
+    """Add what kernels around a place count of points from ``first`` to ``end``, to ``(H, 1 + D + C)``."""
+    _call_add(look.add, (look, first, end, place, whiten, sums))
 
 
 @inner
@@ -121,11 +122,11 @@ def _add_sums(look: Any, count: int, sums: Any) -> None:
 
 
 @inner
-def _add_kernels(look: Any, first: int, place: Any, whiten: Any, sums: Any) -> None:
-    dim, number = look.points.shape
+def _add_kernels(look: Any, first: int, end: int, place: Any, whiten: Any, sums: Any) -> None:
+    dim = len(look.points)
     squared, weight = look.squared, look.weight
-    for start in range(first, number, _BLOCK):
-        here = min(_BLOCK, number - start)
+    for start in range(first, end, _BLOCK):
+        here = min(_BLOCK, end - start)
         # Whole vectors: what is left over of the last has no weight.
         count = (here + 15) // 16 * 16
         for j in range(count):
@@ -160,7 +161,9 @@ class _Places(NamedTuple):
 @lean
 def _sum_kernels(look: Any, asked: Any, begin: int, end: int) -> None:
     for row in range(begin, end):
-        add_kernels(look, asked.first, asked.places[row], asked.whiten[row], asked.sums[row])
+        add_kernels(
+            look, asked.first, look.points.shape[1], asked.places[row], asked.whiten[row], asked.sums[row]
+        )
 
 
 def kernel_sums(

@@ -45,13 +45,9 @@ def label_points(
     if known is None:
         uniform.uniform_()
     labels = torch.zeros(number, points, dtype=torch.int64) if known is None else known.clone()
-    log_prob = torch.empty(number, dtype=torch.float64)
-    for one in dataset.unique().tolist():
-        here = dataset == one
-        sampler = _Sampler(scorer, encoding, foresight, one)
-        drawn, found = sampler.run(array_of(labels[here]), array_of(uniform[:, here]), is_free=known is None)
-        labels[here], log_prob[here] = torch.from_numpy(drawn), torch.from_numpy(found)
-    return labels, log_prob
+    sampler = _Sampler(scorer, encoding, foresight, dataset)
+    drawn, found = sampler.run(array_of(labels), array_of(uniform), is_free=known is None)
+    return torch.from_numpy(drawn), torch.from_numpy(found)
 
 
 def _can_compile(scorer: Any, encoding: Any) -> bool:
@@ -68,20 +64,24 @@ def _nothing() -> FilterEncoding:
 
 
 class _Sampler:
-    """Labels one data set, in rows and scratch space of its own."""
+    """Labels data sets, with rows and scratch space for that."""
 
-    def __init__(self, scorer: Any, encoding: Any, foresight: Foresight, dataset: int) -> None:
-        self._foresight = foresight
-        kernels, positions = scorer.look_at_mean, array_of(encoding.positions[dataset])
-        self._num_points, dim = positions.shape
+    def __init__(self, scorer: Any, encoding: Any, foresight: Foresight, dataset: Tensor) -> None:
+        self._foresight, kernels = foresight, scorer.look_at_mean
+        positions, bias = encoding.positions, scorer.state[0].bias
+        bias = (
+            bias.expand(len(positions), -1) if encoding.state_shift is None else bias + encoding.state_shift
+        )
+        self._num_points, dim = positions.shape[1:]
         stride = kernels.stride(self._num_points)
-        moments, context = (array_of(one[dataset]) for one in (encoding.moments, encoding.context))
-        self._points = Address(Points(dataset, stride, positions, moments, context))
-        shift = None if encoding.state_shift is None else encoding.state_shift[dataset]
-        net = _network(scorer, shift)
+        looked = positions[:, ::stride]
+        flat = (array_of(one.flatten(0, 1)) for one in (positions, encoding.moments, encoding.context))
+        self._points = Address(Points(self._num_points, stride, looked.shape[1], *flat, array_of(bias)))
+        looked = array_of(looked.flatten(0, 1))
+        net = _network(scorer)
         self._net, self._width, self._dim = Address(net), scorer.width, dim
         precision = array_of((-2 * kernels.log_bandwidths).exp())
-        self._make_look = lambda: Address(Look.of(positions[::stride], precision, kernels.columns))
+        self._make_look = lambda: Address(Look.of(looked, precision, kernels.columns))
         self._make_room = lambda: Address(
             Room.empty(
                 len(net.first), scorer.width, dim, (len(precision), 1 + dim + kernels.columns.shape[1])
@@ -90,14 +90,17 @@ class _Sampler:
         self._filtered = scorer.filter is not None
         self._skip, self._references = scorer.shape.num_moments, scorer.foresight
         self._parts: list[tuple[Any, ...]] = []
-        self._prefixes = self._empty(8, 6)
+        distinct, self._first = (array_of(one) for one in dataset.unique(return_inverse=True))
+        self._prefixes = self._empty(len(distinct) + 8, 6)
+        self._prefixes.dataset[: len(distinct)] = distinct
+        self._rows = len(distinct)
         self._take()
 
     def run(self, labels: np.ndarray, uniform: np.ndarray, *, is_free: bool) -> tuple[np.ndarray, np.ndarray]:
         number = len(labels)
         content = Tree(
-            np.array([1, 1, 1]),
-            np.zeros(number, np.int64),
+            np.array([self._rows, self._rows, 1]),
+            self._first.copy(),
             labels,
             np.full(number, is_free),
             uniform,
@@ -129,6 +132,7 @@ class _Sampler:
         return Prefixes(
             room,
             np.zeros(rows, np.int64),
+            np.zeros(rows, np.int64),
             np.zeros(rows * room),
             np.zeros((rows * room, moments)),
             np.zeros((rows, room * dim), np.float32),
@@ -149,7 +153,7 @@ class _Sampler:
         rows = rows if rows == had else rows + rows // 2
         room = room if room == old.room else room + room // 2
         new = self._empty(rows, room)
-        for name in ("clusters", "pooled", "log_prob", "label", "log_probs", "child"):
+        for name in ("dataset", "clusters", "pooled", "log_prob", "label", "log_probs", "child"):
             one = getattr(old, name)
             target = getattr(new, name)[:had]
             target[..., : one.shape[-1]] = one
@@ -190,7 +194,7 @@ class _Sampler:
         return self._parts[:number]
 
 
-def _network(scorer: Any, shift: Tensor | None) -> Network:
+def _network(scorer: Any) -> Network:
     """Lay out the weights."""
 
     def matrix(layer: Any) -> np.ndarray:
@@ -199,7 +203,6 @@ def _network(scorer: Any, shift: Tensor | None) -> Network:
     def norm(layer: Any) -> np.ndarray:
         return np.stack([array_of(layer.weight), array_of(layer.bias)])
 
-    bias = scorer.state[0].bias
     adaptive = isinstance(scorer.shape, AdaptiveShape)
     width, features = scorer.width, Foresight.num_features
     none, nothing = np.zeros((features, width), np.float32), np.zeros(features, np.float32)
@@ -212,7 +215,6 @@ def _network(scorer: Any, shift: Tensor | None) -> Network:
         int(scorer.foresight > 0),
         float(scorer.head[0].eps),
         matrix(scorer.state[0]),
-        array_of(bias if shift is None else bias + shift),
         matrix(scorer.state[2]),
         array_of(scorer.state[2].bias),
         matrix(scorer.state_to_head),
