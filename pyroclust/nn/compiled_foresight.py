@@ -84,7 +84,7 @@ class Ahead(NamedTuple):
         to_come: the points to come, in blocks of 16, ``(R / 16, D, 16)``.
         place: the points that are labelled now, ``(D, 16)``.
         changed: whether a completion has changed a cluster, of rows of 16.
-        count: how many completions there are, ``(1,)``.
+        begun: how many completions there are, ``(1,)``.
         of: numbers of a completion: the decision, its candidate, the clusters, how many there may be, points
             that are looked at, the stride, the cluster of the point that is labelled now, ``(7, 16)``.
         best: ``(16,)``.
@@ -105,7 +105,7 @@ class Ahead(NamedTuple):
     to_come: np.ndarray
     place: np.ndarray
     changed: np.ndarray
-    count: np.ndarray
+    begun: np.ndarray
     of: np.ndarray
     best: np.ndarray
     weight: np.ndarray
@@ -116,7 +116,9 @@ class Ahead(NamedTuple):
     def empty(cls, width: int, dim: int, references: int) -> "Ahead":
         """Make room."""
         padded = -(-max(references, 1) // LANES) * LANES
-        wide, long, lanes = (width, padded), np.zeros((3, padded)), np.zeros((4, LANES))
+        wide = width, padded
+        totals, now, opening = np.zeros((3, padded))
+        best, weight, new, evidence = np.zeros((4, LANES))
         return cls(
             0,
             0,
@@ -124,13 +126,18 @@ class Ahead(NamedTuple):
             np.zeros((width, LANES)),
             np.zeros(wide),
             np.zeros(wide),
-            *long,
+            totals,
+            now,
+            opening,
             np.zeros((padded // LANES, dim, LANES)),
             np.zeros((dim, LANES)),
             np.zeros(rows_of_lanes(width) * LANES, np.bool_),
             np.zeros(1, np.int64),
             np.zeros((7, LANES), np.int64),
-            *lanes,
+            best,
+            weight,
+            new,
+            evidence,
         )
 
 
@@ -347,8 +354,8 @@ def _begin(
     after: int,
 ) -> None:
     """Begin the completion of a candidate."""
-    lane = ahead.count[0]
-    ahead.count[0] += 1
+    lane = ahead.begun[0]
+    ahead.begun[0] += 1
     clusters, to_come = decisions.clusters[d], data.num_points - decisions.step[d] - 1
     stride = _stretch(data, decisions, d)
     ahead.of[_DECISION, lane], ahead.of[_CHOSEN, lane], ahead.of[_STRIDE, lane] = d, c, stride
@@ -375,8 +382,8 @@ def _begin(
 @inner
 def _complete(family: Any, shape: Any, work: Any, data: Any, decisions: Any, ahead: Any) -> None:
     """Put the points to come of up to 16 completions where their weights are largest."""
-    count, most, slots = ahead.count[0], 0, 0
-    ahead.count[0] = 0
+    count, most, slots = ahead.begun[0], 0, 0
+    ahead.begun[0] = 0
     for lane in range(len(work.values)):
         if lane >= count:
             ahead.of[_LOOKED, lane], ahead.of[_CLUSTERS, lane] = 0, 0
@@ -509,12 +516,12 @@ def add_up_ahead(
         for c in range(clusters + 1):
             if not _is_hopeless(decisions, d, c, best):
                 _begin(family, shape, work, data, decisions, ahead, d, c, before, after)
-                if ahead.count[0] == LANES:
+                if ahead.begun[0] == LANES:
                     _call_complete(ahead.complete, (family, shape, work, data, decisions, ahead))
         # Tables of weights before the decision are those of one decision.
-        if shape.is_other and ahead.count[0]:
+        if shape.is_other and ahead.begun[0]:
             _call_complete(ahead.complete, (family, shape, work, data, decisions, ahead))
-    if ahead.count[0]:
+    if ahead.begun[0]:
         _call_complete(ahead.complete, (family, shape, work, data, decisions, ahead))
     if decisions.references:
         for d in range(begin, end):

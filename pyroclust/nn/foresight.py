@@ -1,6 +1,7 @@
 """What the points to come would say of a decision, by the exact filter: features for sequential guides."""
 
 import math
+from typing import cast
 
 import numpy as np
 import torch
@@ -126,8 +127,7 @@ class Foresight:
     def shape(self) -> Shape:
         """What vector units need of the family."""
         self.parts(ROOM + 2, 1)
-        found: Shape = self._shape.content
-        return found
+        return cast(Shape, self._shape.content)
 
     def parts(self, width: int, threads: int) -> list[tuple[Address, ...]]:
         """Return family, shape, clusters and scratch space for so many clusters, for each thread."""

@@ -371,8 +371,8 @@ def _weigh_wishart(shape: Any, work: Any, at: int, points: Any, found: Any) -> N
 def shape_of(encoding: FilterEncoding, data: DataSets) -> Shape:
     """Return what vector units need of the family of a filter."""
     family = compiled_family(encoding, 1)
-    contents = getattr(family.content, "contents", ())
-    one = contents[0] if len(contents) == 1 else None
+    contents: Any = getattr(family.content, "contents", ())
+    one: Any = contents[0] if len(contents) == 1 else None
     nothing, join = np.zeros(len(data.log_join)), data.log_join
     # Tables of the family go up to the points of all data sets.
     upto = slice(len(join))

@@ -75,8 +75,16 @@ class _Sampler:
         self._num_points, dim = positions.shape[1:]
         stride = kernels.stride(self._num_points)
         looked = positions[:, ::stride]
-        flat = (array_of(one.flatten(0, 1)) for one in (positions, encoding.moments, encoding.context))
-        self._points = Address(Points(self._num_points, stride, looked.shape[1], *flat, array_of(bias)))
+        points = Points(
+            self._num_points,
+            stride,
+            looked.shape[1],
+            array_of(positions.flatten(0, 1)),
+            array_of(encoding.moments.flatten(0, 1)),
+            array_of(encoding.context.flatten(0, 1)),
+            array_of(bias),
+        )
+        self._points, self._num_moments = Address(points), points.moments.shape[1]
         looked = array_of(looked.flatten(0, 1))
         net = _network(scorer)
         self._net, self._width, self._dim = Address(net), scorer.width, dim
@@ -128,7 +136,7 @@ class _Sampler:
 
     def _empty(self, rows: int, room: int) -> Prefixes:
         """Make rows for as many prefixes, with room for as many clusters each."""
-        width, dim, moments = self._width, self._dim, self._points.content.moments.shape[1]
+        width, dim, moments = self._width, self._dim, self._num_moments
         return Prefixes(
             room,
             np.zeros(rows, np.int64),
