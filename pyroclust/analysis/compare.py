@@ -330,7 +330,9 @@ def compare(
         # Networks on images and graphs are large enough to gain from threads.
         one_torch_thread() if table.shape is None else nullcontext(),
         single_precision(),
-        results_folder(out, run=found.repeat.run, overwrite=overwrite) as folder,
+        results_folder(
+            out, run=found.repeat.run, command=found.repeat.command, overwrite=overwrite
+        ) as folder,
         lines_instead_of_bars(work.tell),
     ):
         found.folder = folder

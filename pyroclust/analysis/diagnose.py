@@ -108,7 +108,7 @@ def diagnose_draws(
         seed=seed,
     )
     repeat = Repeat.of("diagnose", *typed, seed=seed, run=run)
-    with results_folder(out, run=run, overwrite=overwrite) as folder:
+    with results_folder(out, run=run, command=repeat.command, overwrite=overwrite) as folder:
         found = Analysis(
             command="diagnose",
             data=None if table is None else AnalysedData(table, standardise(table)),

@@ -177,7 +177,8 @@ def forest(
         repeat=Repeat.of("forest", called, options, seed=seed, run=run),
     )
     work = Work(analysis=found, tell=progress or (lambda stage: None))
-    with results_folder(out, run=run, overwrite=overwrite) as folder:
+    assert found.repeat is not None
+    with results_folder(out, run=run, command=found.repeat.command, overwrite=overwrite) as folder:
         found.folder = folder
         similarity = _similarity(points)
         trees = PerturbedSpanningForest(similarity, number, noise_scale=noise_scale, constraints=constraints)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from pyroclust.analysis.compare import options_given
 from pyroclust.analysis.drawing import guide_alone
 from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
@@ -86,6 +87,7 @@ def update(
         >>> more.frame()["cluster"].tolist()[-3:]
         [1, 2, 3]
     """
+    options = options_given(update, locals())
     seed, tell = check_seed(seed), progress or (lambda stage: None)
     if num_draws is not None:
         check_count("num_draws", num_draws, at_least=10)
@@ -99,7 +101,6 @@ def update(
     points, model = old.points, predictive_law(found, old, 1).model
     added = rows_like(old, new, model, **reading)
     table = _all_rows(old, added)
-    options = {"num_draws": num_draws, **reading}
     num_draws = draws_of(len(table.data)) if num_draws is None else num_draws
     draws = some_draws(found, found.reference.draws.num_draws)
     run = name_of_run(
@@ -111,7 +112,9 @@ def update(
     )
     repeat = Repeat.of("update", (source, new), options, seed=seed, run=run)
     scaled = replace(points, data=(table.data - points.location) / points.scale, notes=())
-    with results_folder(out, run=run, overwrite=overwrite) as folder, lines_instead_of_bars(tell):
+    of_before = [] if found.folder is None else [found.folder]
+    reserved = results_folder(out, run=run, command=repeat.command, overwrite=overwrite, inputs=of_before)
+    with reserved as folder, lines_instead_of_bars(tell):
         tell(f"adding {len(added.data):,} rows to {len(old.values):,}")
         data = torch.from_numpy(scaled.data)
         guide = ContinuedDraws(model, draws)

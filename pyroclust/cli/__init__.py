@@ -6,7 +6,7 @@ import sys
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 
-from pyroclust.cli.streams import discard_output, usable_streams
+from pyroclust.cli.streams import discard, usable_streams
 from pyroclust.interrupts import command_signals, exit_code, was_interrupted
 
 __all__ = ["main"]
@@ -53,11 +53,11 @@ def _run(command: Callable[[], None]) -> int:
         command()
         sys.stdout.flush()
     except BrokenPipeError:
-        discard_output()
+        discard(sys.stdout)
     except OSError as error:
         if not error.strerror:
             raise
         print(f"pyroclust: {error.strerror}", file=sys.stderr)
-        discard_output()
+        discard(sys.stdout)
         return 2
     return 0

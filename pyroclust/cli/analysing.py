@@ -1,174 +1,269 @@
-"""The commands that cluster a table: cluster, compare, forest; and the recipe of a guide for it."""
+"""The commands that analyse rows or draws, and go on from an analysis; the recipe of a guide."""
 
+import json
+import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 import pyroclust
-from pyroclust.cli.console import print_analysis
-from pyroclust.cli.errors import one_sentence_errors
-from pyroclust.cli.options import python_arguments, with_options
+from pyroclust.cli.console import print_analysis, print_plainly, standard_output
+from pyroclust.cli.options import Option, argument, options, python_arguments, reading_of, takes
 from pyroclust.progress import stages
 
-__all__ = ["cluster", "compare", "forest", "recipe"]
+if TYPE_CHECKING:
+    from pyroclust.results.analysis import Analysis
 
-_SOURCE = Annotated[
-    str,
-    typer.Argument(
-        metavar="SOURCE",
-        help="galaxies, iris, karate, les-miserables, a .csv, .tsv, .parquet, .xlsx or .npy, a folder of "
-        "images, or a graph: .graphml, .npz, or a .csv with --edges.",
-    ),
-]
-_READING = ("delimiter", "decimal", "header")
-_ENDS = ("seed", "out", "overwrite", "strict", "as_json", "quiet", "verbose")
-_ROWS = ("columns", "kinds", "label", "pca", "raw", "image_size", "edges", *_READING)
-_KNOWN = ("must_link", "cannot_link", "partial_labels")
-_MODEL = ("family", "prior", "concentration", "expected_clusters")
+__all__ = ["cluster", "compare", "diagnose", "forest", "predict", "recipe", "update"]
 
-
-def _analysis(name: str) -> Callable[..., None]:
-    """Return a command that calls a function of Python with what is typed, and prints the analysis."""
-
-    @one_sentence_errors
-    def command(
-        source: str,
-        *,
-        out: Path | None,
-        strict: bool,
-        as_json: bool,
-        quiet: bool,
-        verbose: bool,
-        **options: Any,
-    ) -> None:
-        folder = Path(f"{name}-{Path(source).stem}") if out is None else out
-        with stages(first="reading the table", shown=not quiet) as tell:
-            run = getattr(pyroclust, name)
-            given = {key: value for key, value in python_arguments(options).items() if value is not None}
-            found = run(source, **given, out=folder, progress=tell)
-        print_analysis(found, folder, as_json=as_json, verbose=verbose, strict=strict)
-
-    return command
-
-
-cluster = with_options(
-    _analysis("cluster"),
-    _SOURCE,
-    (
-        *_ROWS,
-        *_KNOWN,
-        "weight",
-        *_MODEL,
-        "num_clusters",
-        "guide",
-        "num_draws",
-        "num_chains",
-        "mcmc_draws",
-        "warmup",
-        "also",
-        "thorough",
-        *_ENDS,
-    ),
-    says={"num_clusters": "Refused: a mixture finds the number. See pyroclust forest --clusters."},
-)
-cluster.__doc__ = """Say how many clusters a table has, which rows are in which, and how sure that is.
-
-    Chains of MCMC draw partitions from the posterior of a mixture model until
-    they have converged; a guide draws beside them where one is named.
+_READING = "delimiter decimal header "
+_KNOWN = "must_link cannot_link partial_labels "
+_MODEL = "family prior concentration expected_clusters "
+_TABLE = f"columns kinds label pca raw image_size edges {_READING}{_KNOWN}weight {_MODEL}"
+_ENDS = " seed out overwrite strict as_json quiet verbose"
+_WRITES = """
     Writes report.html, draws.nc, summary.json, assignments.csv, clusters.csv.
     A folder that holds anything but results of the very same command is
     refused without --overwrite.
     """
-compare = with_options(
-    _analysis("compare"),
-    _SOURCE,
-    (
-        *_ROWS,
-        *_KNOWN,
-        "weight",
-        *_MODEL,
-        "within",
-        "between",
-        "guide",
-        "conditions",
-        "num_draws",
-        "num_chains",
-        "mcmc_draws",
-        "kernel",
-        "warmup",
-        "refine",
-        "tolerance",
-        "also",
-        "thorough",
-        *_ENDS,
+_MOST_SHOWN = 20
+
+_SOURCE = argument(
+    "SOURCE",
+    "galaxies, iris, karate, les-miserables, a .csv, .tsv, .parquet, .xlsx or .npy, a folder of images, or a "
+    "graph: .graphml, .npz, or a .csv with --edges.",
+)
+_FOLDER = argument("FOLDER", "What pyroclust cluster or compare wrote.", kind=Path)
+_ROWS = "rows: a .csv, .tsv, .parquet, .xlsx or .npy of the same columns."
+
+
+def _analysis(
+    name: str,
+    says: str,
+    taken: dict[str, Option],
+    *,
+    run: Callable[..., "Analysis"] | None = None,
+    place: Callable[[Path], Path] | None = None,
+    first: str = "reading the table",
+) -> Callable[..., None]:
+    """Return a command that prints the analysis of what is typed, by the function of its name in Python."""
+    source = next(iter(taken))
+
+    def command(
+        *, out: Path | None, strict: bool, as_json: bool, quiet: bool, verbose: bool, **typed: Any
+    ) -> None:
+        usual = Path(f"{name}-{Path(typed[source]).stem}") if place is None else place(typed[source])
+        folder = usual if out is None else out
+        with stages(first=first, shown=not quiet) as tell:
+            analyse = getattr(pyroclust, name) if run is None else run
+            found = analyse(typed.pop(source), **python_arguments(typed), out=folder, progress=tell)
+        print_analysis(found, folder, as_json=as_json, verbose=verbose, strict=strict)
+
+    command.__name__, command.__doc__ = name, says + _WRITES
+    return takes(taken)(command)
+
+
+cluster = _analysis(
+    "cluster",
+    """Say how many clusters a table has, which rows are in which, and how sure that is.
+
+    Chains of MCMC draw partitions from the posterior of a mixture model until
+    they have converged; a guide draws beside them where one is named.""",
+    {"source": _SOURCE}
+    | options(
+        f"{_TABLE}num_clusters guide num_draws num_chains mcmc_draws warmup also thorough{_ENDS}",
+        num_clusters="Refused: a mixture finds the number. See pyroclust forest --clusters.",
     ),
 )
-compare.__doc__ = """Cluster a table by MCMC, and set a guide of the same model beside it.
+compare = _analysis(
+    "compare",
+    """Cluster a table by MCMC, and set a guide of the same model beside it.
 
     Any number of columns: where the shelf has no guide of the model, its
     exact filter takes the guide's place, or with --guide none MCMC stands
     alone. Where the model can only be simulated there is no MCMC: the guide's
-    draws stand alone.
-    Writes report.html, draws.nc, summary.json, assignments.csv, clusters.csv.
-    A folder that holds anything but results of the very same command is
-    refused without --overwrite.
-    """
-forest = with_options(
-    _analysis("forest"),
-    Annotated[
-        str,
-        typer.Argument(
-            metavar="SOURCE", help="galaxies, iris, or a .csv, .tsv, .parquet, .xlsx or .npy of rows."
-        ),
-    ],
-    (
-        "columns",
-        "label",
-        "pca",
-        "raw",
-        *_READING,
-        *_KNOWN,
-        "num_clusters",
-        "prior",
-        "concentration",
-        "expected_clusters",
-        "noise_scale",
-        "num_draws",
-        *_ENDS,
+    draws stand alone.""",
+    {"source": _SOURCE}
+    | options(
+        f"{_TABLE}within between guide conditions num_draws num_chains mcmc_draws kernel warmup refine "
+        f"tolerance also thorough{_ENDS}"
     ),
-    says={
-        "prior": "Or draw their number from that of the clusters of a prior: gamma-crp, crp, py or mfm.",
-        "expected_clusters": "Mean of that number; sets the prior.",
-        "num_draws": "Forests; 1,000 by default.",
-    },
 )
-forest.__doc__ = """Cluster a table by spanning forests of its rows, without a model.
+forest = _analysis(
+    "forest",
+    """Cluster a table by spanning forests of its rows, without a model.
 
     The trees of the heaviest forest are the clusters; noise on the
     similarities says how sure they are. With --noise-scale 0 it is single
-    linkage. Say how many trees by --clusters, or by a prior.
-    Writes report.html, draws.nc, summary.json, assignments.csv, clusters.csv.
-    A folder that holds anything but results of the very same command is
-    refused without --overwrite.
-    """
+    linkage. Say how many trees by --clusters, or by a prior.""",
+    {"source": argument("SOURCE", "galaxies, iris, or a .csv, .tsv, .parquet, .xlsx or .npy of rows.")}
+    | options(
+        f"columns label pca raw {_READING}{_KNOWN}num_clusters prior concentration expected_clusters "
+        f"noise_scale num_draws{_ENDS}",
+        prior="Or draw their number from that of the clusters of a prior: gamma-crp, crp, py or mfm.",
+        expected_clusters="Mean of that number; sets the prior.",
+        num_draws="Forests; 1,000 by default.",
+    ),
+)
 
 
-@one_sentence_errors
-def _recipe(source: str, **options: Any) -> None:
+def _diagnosis(
+    draws: str,
+    *,
+    other: str | None = None,
+    variable: str | None = None,
+    group: str | None = None,
+    other_group: str | None = None,
+    data: str | None = None,
+    columns: list[str] | None = None,
+    label: str | None = None,
+    out: Path,
+    overwrite: bool,
+    seed: int,
+    progress: Callable[[str], None],
+    **reading: Any,
+) -> "Analysis":
+    from pyroclust.analysis.diagnose import check_table_options, diagnose_draws
     from pyroclust.data.datasets import read_table
-    from pyroclust.recipes import recipe_for
+    from pyroclust.io.draws import read_draws
 
-    asked = python_arguments(options)
-    model = {name: asked.pop(name) for name in ("pca", *_MODEL)}
-    table = read_table(source, **asked | {"kinds": asked["kinds"] or {}})
-    print(recipe_for(table, **model), end="")
+    if other_group is not None and other is None:
+        raise ValueError(
+            f"--other-group is '{other_group}', but there is no second file: name the first once more to "
+            "compare two groups of it"
+        )
+    if reading and not any(reading_of(path, reading) for path in (draws, other, data)):
+        raise ValueError(f"--{next(iter(reading))} is given, but no file here is .csv or .tsv: leave it out")
+    files = [(draws, group)] if other is None else [(draws, group), (other, other_group)]
+    sources = [
+        read_draws(path, variable=variable, group=of, **reading_of(path, reading)) for path, of in files
+    ]
+    check_table_options(data, columns, label)
+    table = None
+    if data is not None:
+        table = read_table(data, columns=columns, label=label, **reading_of(data, reading))
+    asked = {"variable": variable, "group": group, "other_group": other_group, "data": data}
+    return diagnose_draws(
+        sources,
+        table=table,
+        typed=([path for path, _ in files], {**asked, "columns": columns, "label": label, **reading}),
+        out=out,
+        overwrite=overwrite,
+        seed=seed,
+        tell=progress,
+    )
 
 
-recipe = with_options(_recipe, _SOURCE, ("columns", "label", "pca", *_READING, "kinds", *_MODEL))
-recipe.__doc__ = """Print the recipe of a guide for the model that compare takes for a table.
+diagnose = _analysis(
+    "diagnose",
+    """Judge draws of a partition from any software: convergence, clusters, certainty.
+
+    No model is needed. With a second source, say whether the two agree. With
+    --data, show the points, and classical clusterings beside the posterior.
+    What is said of text files holds for all that the command reads.""",
+    {
+        "draws": argument("DRAWS", "Draws: a .csv, .tsv, .npy, .npz or .nc file."),
+        "other": argument("OTHER", "A second source, to compare the first with.", default=None),
+    }
+    | options(
+        f"variable group other_group data columns label {_READING}{_ENDS}",
+        columns="Columns of the table.",
+        label="Column of known labels in the table.",
+    ),
+    run=_diagnosis,
+    first="reading the draws",
+)
+update = _analysis(
+    "update",
+    """Add rows to a table that was clustered: its draws go on, by sequential Monte Carlo.
+
+    The new rows are on the scale of the old ones, under the same model. Where
+    they are many or unlike the old ones, compare all rows anew.""",
+    {"folder": _FOLDER, "new": argument("NEW", f"More {_ROWS}")}
+    | options(
+        f"{_READING}num_draws{_ENDS}",
+        num_draws="Draws; 1,000 by default, fewer above 5,000 rows.",
+        out="Folder for the results; FOLDER-updated by default.",
+    ),
+    place=lambda folder: folder.with_name(f"{folder.resolve().name}-updated"),
+    first="reading the analysis and the new rows",
+)
+
+
+@takes(
+    {"folder": _FOLDER, "new": argument("NEW", f"New {_ROWS}")}
+    | options(
+        f"{_READING}num_draws seed out overwrite as_json quiet",
+        num_draws=Option(
+            "N", "Most draws that are averaged over.", int, default=400, flag="--draws", least=1
+        ),
+        seed="Same seed, same figures.",
+        out=Option("FILE", "For the rows, as CSV.", default="predictions.csv"),
+        overwrite="Replace an earlier prediction there that nobody changed; no other file, ever.",
+    )
+)
+def predict(
+    *,
+    folder: Path,
+    new: str,
+    out: str,
+    overwrite: bool,
+    as_json: bool,
+    quiet: bool,
+    **typed: Any,
+) -> None:
+    """Say to which clusters new rows belong, with probabilities, by the draws of a comparison.
+
+    Rows get the probability of every cluster of the point estimate and of a
+    new one, their log density, and the share of old rows that are no more
+    likely. Says so where the new rows are unlike the old ones. Clusters are
+    numbered as in assignments.csv.
+    """
+    from rich.table import Table
+
+    from pyroclust.files import check_file, write_file
+    from pyroclust.results.files import csv_text
+
+    path = Path(out)
+    check_file(path, overwrite=overwrite, inputs=[Path(new)])
+    with stages(first="reading the analysis and the new rows", shown=not quiet):
+        found = pyroclust.predict(folder, new, **python_arguments(typed))
+    frame = found.frame()
+    content = csv_text(frame).encode("utf-8", "backslashreplace")
+    try:
+        write_file(path, content, overwrite=overwrite, inputs=[Path(new)])
+    except OSError as error:
+        raise ValueError(f"cannot write '{path}' ({error.strerror}); choose another with --out") from None
+    if as_json:
+        rows = json.loads(frame.to_json(orient="records", double_precision=15))
+        p_value = None if math.isnan(found.likeness.p_value) else found.likeness.p_value
+        print(json.dumps({"rows": rows, "p_value": p_value, "warning": found.warning}, indent=2))
+        return
+    console = standard_output()
+    shown = Table("row", "cluster", "probability", "new", "log density", "typicality")
+    for at, row in frame.head(_MOST_SHOWN).iterrows():
+        of_clusters = found.probabilities[at]
+        figures = (of_clusters.max(), of_clusters[-1], row["log_density"], row["typicality"])
+        written = (f"{one:.{digits}f}" for one, digits in zip(figures, (3, 3, 2, 2), strict=True))
+        shown.add_row(row["row"], row["cluster"], *written)
+    console.print(shown)
+    if len(frame) > _MOST_SHOWN:
+        print_plainly(console, f"and {len(frame) - _MOST_SHOWN:,} more rows")
+    for sentence in (*found.notes, *([] if found.warning is None else [found.warning])):
+        print_plainly(console, sentence)
+    print_plainly(console, f"Written: {path}")
+
+
+@takes({"source": _SOURCE} | options(f"columns label pca {_READING}kinds {_MODEL}"))
+def recipe(*, source: str, **typed: Any) -> None:
+    """Print the recipe of a guide for the model that compare takes for a table.
 
     pyroclust recipe data.csv > mine.toml, then pyroclust train mine.toml
     --out mine, then pyroclust compare data.csv --guide mine.
     """
+    from pyroclust.data.datasets import read_table
+    from pyroclust.recipes import recipe_for
+
+    asked = python_arguments(typed)
+    model = {name: asked.pop(name) for name in ("pca", *_MODEL.split()) if name in asked}
+    print(recipe_for(read_table(source, **asked), **model), end="")

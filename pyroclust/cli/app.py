@@ -1,18 +1,14 @@
 """The commands of ``pyroclust``; heavy imports wait until a command runs."""
 
 import json
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
-from pyroclust.cli.analysing import cluster, compare, forest, recipe
+from pyroclust.cli.analysing import cluster, compare, diagnose, forest, predict, recipe, update
 from pyroclust.cli.checking import check
 from pyroclust.cli.console import standard_output
-from pyroclust.cli.diagnosing import diagnose
-from pyroclust.cli.errors import one_sentence_errors
-from pyroclust.cli.options import Json, Once
-from pyroclust.cli.predicting import predict, update
+from pyroclust.cli.options import Command, options, takes
 from pyroclust.cli.training import train
 
 __all__ = ["app"]
@@ -43,8 +39,8 @@ def root(
     """Bayesian clustering: how many clusters, which rows, how sure; guides beside MCMC of the same model."""
 
 
-@one_sentence_errors
-def guides(as_json: Json = False) -> None:  # noqa: FBT002
+@takes(options("as_json"))
+def guides(*, as_json: bool) -> None:
     """List the guides that come with the package, with figures measured on fresh data."""
     from pyroclust.cli.guide_list import guide_list
     from pyroclust.saving.cards import list_guides
@@ -56,17 +52,5 @@ def guides(as_json: Json = False) -> None:  # noqa: FBT002
     standard_output().print(guide_list(cards))
 
 
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "cluster": cluster,
-    "compare": compare,
-    "diagnose": diagnose,
-    "predict": predict,
-    "update": update,
-    "forest": forest,
-    "guides": guides,
-    "check": check,
-    "recipe": recipe,
-    "train": train,
-}
-for _name, _command in _COMMANDS.items():
-    app.command(_name, cls=Once)(_command)
+for _command in (cluster, compare, diagnose, predict, update, forest, guides, check, recipe, train):
+    app.command(_command.__name__, cls=Command)(_command)

@@ -3,16 +3,14 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
-import typer
 from rich.console import Console
 
 from pyroclust.attempts import Attempts
 from pyroclust.cli.console import end_strictly, print_plainly
-from pyroclust.cli.errors import one_sentence_errors
-from pyroclust.cli.options import Strict, folder_named
-from pyroclust.files import replace_file
+from pyroclust.cli.options import OPTIONS, Option, argument, options, takes
+from pyroclust.files import check_file, write_file
 from pyroclust.interrupts import raise_if_interrupted
 from pyroclust.progress import stages
 from pyroclust.saving.cards import CARD_FILE, find_guide
@@ -26,41 +24,36 @@ __all__ = ["check"]
 _PICTURE, _CONTENT = "certificate.png", "certificate.json"
 
 
-@one_sentence_errors
+@takes(
+    {"guide": argument("GUIDE", "Guide by name or folder; see 'pyroclust guides'.")}
+    | options(
+        "seed quick out overwrite strict as_json",
+        seed=replace(OPTIONS["seed"], says="Same seed, same data sets.", default=1),
+        out="Folder for certificate.json and certificate.png.",
+        datasets=Option("N", "Data sets of the calibration.", int, least=1),
+        points=Option("A,B", "Sizes of data sets, separated by commas, such as 20,50,1000."),
+        save=Option(
+            "FOLDER", "Store the guide with this certificate there; the guide's own folder is fine.", Path
+        ),
+    )
+)
 def check(
-    guide: Annotated[str, typer.Argument(help="Guide by name or folder; see 'pyroclust guides'.")],
-    seed: Annotated[int, typer.Option(help="Same seed, same data sets.", min=0)] = 1,
-    datasets: Annotated[int | None, typer.Option(help="Data sets of the calibration.", min=1)] = None,
-    points: Annotated[
-        str | None, typer.Option(help="Sizes of data sets, separated by commas, such as 20,50,1000.")
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A rough look of some seconds.")] = False,  # noqa: FBT002
-    save: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            parser=folder_named,
-            help="Store the guide with this certificate there; the guide's own folder is fine.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            parser=folder_named,
-            help="Folder for certificate.json and certificate.png.",
-        ),
-    ] = None,
-    overwrite: Annotated[  # noqa: FBT002
-        bool, typer.Option("--overwrite", help="Replace what another run wrote into these folders.")
-    ] = False,
-    strict: Strict = False,  # noqa: FBT002
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,  # noqa: FBT002
+    *,
+    guide: str,
+    seed: int,
+    datasets: int | None,
+    points: str | None,
+    quick: bool,
+    save: Path | None,
+    out: Path | None,
+    overwrite: bool,
+    strict: bool,
+    as_json: bool,
 ) -> None:
-    """Measure a guide on fresh data of its model, judge it, and compare it with the certificate in its card.
+    """Measure a guide on fresh data of its model, judge it, and compare it with its card.
 
-    One to three minutes on one core. Nothing is written without --save or --out, and
-    never into the installed package.
+    One to three minutes on one core. Nothing is written without --save or
+    --out, and never into the installed package.
     """
     sizes = None if points is None else _sizes(points)
     folder = find_guide(guide)
@@ -68,18 +61,29 @@ def check(
         _check_place(folder, save, overwrite=overwrite, quick=quick)
     with stages(first="loading") as tell:
         from pyroclust.calibration import check_guide
-        from pyroclust.results.files import name_of_run, results_folder
+        from pyroclust.calibration.checking import certificate_content
+        from pyroclust.results.files import name_of_run, results_folder, write_files, write_json
 
-        settings = _settings(seed, datasets, quick=quick)
+        settings = replace(_effort(quick=quick), seed=seed)
+        if datasets is not None:
+            settings = replace(settings, num_calibrated=datasets)
         card = (folder / CARD_FILE).read_bytes() if (folder / CARD_FILE).is_file() else b""
         run = name_of_run("check", card=card, settings=repr(settings), sizes=sizes)
-        with results_folder(out, run=run, overwrite=overwrite) as results:
+        with results_folder(out, run=run, overwrite=overwrite, record=_CONTENT) as results:
             result = check_guide(guide, settings=settings, sampled_points=sizes, progress=tell)
             raise_if_interrupted()
             picture, failures = _picture(result, wanted=results is not None or save is not None)
-            content = _content(result, failures)
+            content = {
+                "guide": result.card.name,
+                "certificate": certificate_content(result.certificate),
+                "answers_changed": list(result.changed),
+                "failures": [*result.failures, *failures],
+            }
             if results is not None:
-                _write(content | {"run": run}, results, picture)
+                with write_files(results) as part:
+                    write_json(part / _CONTENT, content | {"run": run})
+                    if picture is not None:
+                        (part / _PICTURE).write_bytes(picture)
         note = "Not stored: --save FOLDER stores the guide with this certificate."
         failure: OSError | None = None
         if save is not None:
@@ -115,11 +119,6 @@ def _sizes(text: str) -> tuple[int, ...]:
         ) from None
 
 
-def _settings(seed: int, datasets: int | None, *, quick: bool) -> "CertificateSettings":
-    settings = replace(_effort(quick=quick), seed=seed)
-    return settings if datasets is None else replace(settings, num_calibrated=datasets)
-
-
 def _effort(*, quick: bool) -> "CertificateSettings":
     from pyroclust.calibration import CertificateSettings
 
@@ -131,6 +130,7 @@ def _check_place(guide: Path, save: Path, *, overwrite: bool, quick: bool) -> No
     from pyroclust.calibration.checking import same_but_for_the_certificate
     from pyroclust.results.files import prepare_folder
     from pyroclust.saving.cards import read_card
+    from pyroclust.saving.guide_files import check_guide_files
 
     folder = prepare_folder(save)
     held = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
@@ -140,6 +140,8 @@ def _check_place(guide: Path, save: Path, *, overwrite: bool, quick: bool) -> No
             f"folder '{folder}' holds other files ({listed(held, 3)}); choose another with --save, or "
             "--overwrite"
         )
+    check_guide_files(folder)
+    check_file(folder / _PICTURE, overwrite=True)
     if quick and not overwrite and CARD_FILE in held and read_card(folder).certificate:
         raise ValueError(
             f"'{folder / CARD_FILE}' has a certificate, which a quick look does not replace; leave out "
@@ -154,17 +156,8 @@ def _store(result: "CheckResult", folder: Path, picture: bytes | None) -> str:
     store_certificate(result.folder, result.certificate, into=folder)
     if picture is None:
         return f"Stored: {folder / CARD_FILE}"
-    replace_file(folder / _PICTURE, picture)
+    write_file(folder / _PICTURE, picture, overwrite=True)
     return f"Stored: {folder / CARD_FILE}, {_PICTURE}"
-
-
-def _write(content: dict[str, Any], folder: Path, picture: bytes | None) -> None:
-    from pyroclust.results.files import write_files, write_json
-
-    with write_files(folder) as part:
-        write_json(part / _CONTENT, content)
-        if picture is not None:
-            (part / _PICTURE).write_bytes(picture)
 
 
 def _picture(result: "CheckResult", *, wanted: bool) -> tuple[bytes | None, tuple[str, ...]]:
@@ -179,14 +172,3 @@ def _picture(result: "CheckResult", *, wanted: bool) -> tuple[bytes | None, tupl
         lambda: png_bytes(plot_certificate(result.certificate.to_dict(), name=result.card.name)),
     )
     return picture, tries.failures
-
-
-def _content(result: "CheckResult", failures: tuple[str, ...]) -> dict[str, Any]:
-    from pyroclust.calibration.checking import certificate_content
-
-    return {
-        "guide": result.card.name,
-        "certificate": certificate_content(result.certificate),
-        "answers_changed": list(result.changed),
-        "failures": [*result.failures, *failures],
-    }

@@ -28,7 +28,8 @@ def standard_output() -> Console:
 def print_analysis(found: "Analysis", folder: Path, *, as_json: bool, verbose: bool, strict: bool) -> None:
     """Print the answer of an analysis, or all tables, or JSON and nothing else; end strictly where asked."""
     if as_json:
-        print(json.dumps(found.to_dict(), indent=2, allow_nan=False))
+        written = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        print(json.dumps(written, indent=2, allow_nan=False))
     else:
         from pyroclust.report import terminal_view
 

@@ -2,13 +2,12 @@
 
 import os
 import sys
-from collections.abc import Callable
-from functools import wraps
-from typing import ParamSpec
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import typer
 
-from pyroclust.cli.streams import discard_output
+from pyroclust.cli.streams import discard
 from pyroclust.errors import lacks_memory
 from pyroclust.interrupts import exit_code, raise_if_interrupted
 from pyroclust.text import visible
@@ -19,10 +18,9 @@ __all__ = ["one_sentence_errors"]
 _TRACEBACK = "PYROCLUST_TRACEBACK"
 _BAD_INPUT = 2
 
-P = ParamSpec("P")
 
-
-def one_sentence_errors(command: Callable[P, None]) -> Callable[P, None]:
+@contextmanager
+def one_sentence_errors() -> Iterator[None]:
     """Turn what is wrong with the input of a command into a sentence on standard error and exit code 2.
 
     That is a ``ValueError``, an ``OSError`` or a lack of memory.
@@ -30,28 +28,23 @@ def one_sentence_errors(command: Callable[P, None]) -> Callable[P, None]:
     Ctrl-C exits with 130 and SIGTERM with 143, with a sentence, and also where some library swallowed the
     signal. With ``PYROCLUST_TRACEBACK=1`` in the environment errors pass through whole.
     """
-
-    @wraps(command)
-    def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            check_threads()
-            command(*args, **kwargs)
-            raise_if_interrupted()
-            sys.stdout.flush()
-        except BrokenPipeError:
-            # Who reads has seen enough: that is no error of the command.
-            discard_output()
-            raise typer.Exit from None
-        except (ValueError, OSError, MemoryError, RuntimeError) as error:
-            if os.environ.get(_TRACEBACK) or not _is_foreseen(error):
-                raise
-            print(f"pyroclust: {_sentence(error)}", file=sys.stderr)
-            raise typer.Exit(_BAD_INPUT) from None
-        except KeyboardInterrupt as error:
-            print(visible(" ".join(["pyroclust: interrupted", *map(str, error.args)])), file=sys.stderr)
-            raise typer.Exit(exit_code()) from None
-
-    return guarded
+    try:
+        check_threads()
+        yield
+        raise_if_interrupted()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Who reads has seen enough: that is no error of the command.
+        discard(sys.stdout)
+        raise typer.Exit from None
+    except (ValueError, OSError, MemoryError, RuntimeError) as error:
+        if os.environ.get(_TRACEBACK) or not _is_foreseen(error):
+            raise
+        print(f"pyroclust: {_sentence(error)}", file=sys.stderr)
+        raise typer.Exit(_BAD_INPUT) from None
+    except KeyboardInterrupt as error:
+        print(visible(" ".join(["pyroclust: interrupted", *map(str, error.args)])), file=sys.stderr)
+        raise typer.Exit(exit_code()) from None
 
 
 def _is_foreseen(error: Exception) -> bool:

@@ -1,71 +1,33 @@
-"""Every option of the commands that analyse, in one place: its name in Python, its flag, what it says."""
+"""Every option of the commands, in one table: its name in Python, what it takes, what it says."""
 
 import csv
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
+from pyroclust.cli.errors import one_sentence_errors
 from pyroclust.delimited import PLAIN
 from pyroclust.text import visible
 
 __all__ = [
     "OPTIONS",
-    "AnalysisFolder",
-    "Decimal",
-    "Delimiter",
-    "Header",
-    "Json",
-    "Once",
-    "Out",
-    "Overwrite",
-    "Quiet",
-    "Reading",
-    "Seed",
-    "Strict",
-    "Verbose",
-    "folder_named",
+    "Command",
+    "Option",
+    "argument",
+    "options",
     "python_arguments",
     "reading_of",
-    "reading_options",
-    "with_options",
+    "takes",
 ]
 
-_TABLE, _TEXT, _MODEL = "The table", "Text files", "The model, for standardised columns"
-_GRAPHS, _DRAWS, _KNOWN, _FOREST = "The model, for graphs", "The draws", "What is known of rows", "The forest"
 _WORDS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "bar": "|", "pipe": "|"}
-
-
-@dataclass(frozen=True)
-class Option:
-    """An option of commands.
-
-    Attributes:
-        kind: its type.
-        info: what typer is told.
-        default: where it is not given.
-    """
-
-    kind: Any
-    info: Any
-    default: Any = None
-
-
-def _option(
-    kind: Any, flag: str, says: str, *, panel: str | None = None, default: Any = None, **more: Any
-) -> Option:
-    info = typer.Option(flag, help=says, rich_help_panel=panel, **more)
-    return Option(kind if kind is bool or default is not None else kind | None, info, default)
-
-
-def _flag(flag: str, says: str, panel: str | None = None) -> Option:
-    return _option(bool, flag, says, panel=panel, default=False)
 
 
 def folder_named(text: str) -> Path:
@@ -75,293 +37,234 @@ def folder_named(text: str) -> Path:
     return Path(text)
 
 
+@dataclass(frozen=True)
+class Option:
+    """An option of commands, or an argument.
+
+    Attributes:
+        metavar: what it takes; empty for a flag.
+        says: its help.
+        kind: its type.
+        default: where it is not given; ``...`` where it has to be.
+        flag: how it is typed, where that is not its name in Python.
+        least: the smallest number.
+        panel: under which the help lists it.
+        is_argument: whether it has a place and no flag.
+    """
+
+    metavar: str
+    says: str
+    kind: Any = str
+    default: Any = None
+    flag: str = ""
+    least: float | None = None
+    panel: str | None = None
+    is_argument: bool = False
+
+    def parameter(self, name: str) -> Parameter:
+        """Return it as a parameter of a command, with what typer is told."""
+        told: dict[str, Any] = {"help": self.says, "metavar": self.metavar or None, "min": self.least}
+        if self.kind is Path:
+            told["parser"] = folder_named
+        if self.is_argument:
+            info: Any = typer.Argument(**told)
+        else:
+            flag = self.flag or "--" + name.replace("_", "-")
+            shown = self.default is not None and self.kind is not bool
+            info = typer.Option(flag, rich_help_panel=self.panel, show_default=shown, **told)
+        kind = self.kind | None if self.default is None else self.kind
+        default = Parameter.empty if self.default is ... else self.default
+        return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info])
+
+
+def argument(metavar: str, says: str, *, kind: Any = str, default: Any = ...) -> Option:
+    """Return an argument of a command."""
+    return Option(metavar, says, kind, default=default, is_argument=True)
+
+
+def _flag(says: str, flag: str = "") -> Option:
+    return Option("", says, bool, default=False, flag=flag)
+
+
+_PANELS: Mapping[str | None, Mapping[str, Option]] = {
+    "The table": {
+        "columns": Option("A,B", "Columns to cluster; all by default."),
+        "kinds": Option(
+            "A=KIND",
+            "Kinds of columns: number, count, yes/no or category, as in stage=category,visits=count; found "
+            "out by default.",
+        ),
+        "label": Option("COLUMN", "Column of known labels, never clustered."),
+        "pca": Option("N", "Cluster N principal components.", int),
+        "raw": _flag("Do not standardise the columns."),
+        "image_size": Option(
+            "N", "Pixels of a side that images of a folder are scaled to; 28 by default.", int
+        ),
+        "edges": _flag("The file holds edges of a graph, a line each."),
+    },
+    "Text files": {
+        "delimiter": Option(
+            "CHARACTER", "What divides cells: ',', ';', '|', tab or space; found by default."
+        ),
+        "decimal": Option("MARK", "Decimal mark: '.' or ','; found by default."),
+        "header": Option(
+            "",
+            "Whether the first line names the columns; found by default.",
+            bool,
+            flag="--header/--no-header",
+        ),
+    },
+    "What is known of rows": {
+        "must_link": Option(
+            "FILE",
+            "A .csv or .tsv of two columns: pairs of rows that belong together, by their names in the column "
+            "'row' of assignments.csv, which count from 1 unless the table names its rows.",
+        ),
+        "cannot_link": Option("FILE", "Likewise: pairs of rows that are apart."),
+        "partial_labels": Option(
+            "COLUMN", "Column of known labels, empty where nothing is known; used and not clustered."
+        ),
+        "weight": Option(
+            "COLUMN",
+            "Column of how many equal rows each row stands for, whole numbers; used and not clustered.",
+        ),
+    },
+    "The model, for standardised columns": {
+        "family": Option(
+            "NAME",
+            "Clusters: niw (normal, full covariance), nig (normal, independent columns) or student-t; by "
+            "default niw, for one column nig.",
+        ),
+        "prior": Option(
+            "NAME",
+            "Partition: gamma-crp (Dirichlet process, random concentration), crp, py (Pitman-Yor) or mfm "
+            "(mixture of finite mixtures); by default gamma-crp.",
+        ),
+        "concentration": Option("X", "Concentration of crp (then the default), py or mfm.", float),
+        "expected_clusters": Option("K", "Clusters expected before seeing the rows; sets the prior.", float),
+    },
+    "The model, for graphs": {
+        "within": Option(
+            "A B", "Beta law of the rate of edges within a block; 6 3 by default.", tuple[float, float]
+        ),
+        "between": Option(
+            "A B", "Beta law of the rate of edges between two blocks; 1 5 by default.", tuple[float, float]
+        ),
+    },
+    "The draws": {
+        "guide": Option(
+            "NAME",
+            "Guide by name or folder, see 'pyroclust guides'; none for MCMC alone. By default compare takes "
+            "one of the model, or its exact filter, and cluster none.",
+        ),
+        "conditions": Option(
+            "NAME=VALUE", "Hyperparameter that the guide is told.", list[str], flag="--condition"
+        ),
+        "num_draws": Option(
+            "N",
+            "Draws of the guide; by default as many as come in three seconds, 200 to 1,000.",
+            int,
+            flag="--draws",
+            least=10,
+        ),
+        "num_chains": Option("N", "Chains of MCMC.", int, default=4, flag="--chains", least=1),
+        "mcmc_draws": Option(
+            "N", "Draws each chain keeps; 1,000 by default, fewer above 5,000 rows.", int, least=10
+        ),
+        "kernel": Option(
+            "NAME",
+            "Kernel of the chains: auxiliary, gibbs, gibbs+merge-split, merge-split, merge-split+gibbs, "
+            "split-merge, split-merge+gibbs or tempered; by default merge-split+gibbs, above 4 columns "
+            "gibbs+merge-split, or auxiliary.",
+        ),
+        "warmup": Option(
+            "N",
+            "Sweeps each chain drops first; by default they go on until they have converged.",
+            int,
+            least=0,
+        ),
+        "refine": _flag("Refine the guide's draws, also where chains have converged."),
+        "tolerance": Option(
+            "P",
+            "Largest difference of two co-assignment probabilities that agrees with MCMC; by default 0.1 for "
+            "refined draws, 0.15 for others.",
+            float,
+        ),
+    },
+    None: {
+        "num_clusters": Option("K", "Trees of every forest.", int, flag="--clusters", least=1),
+        "noise_scale": Option(
+            "E",
+            "Noise of a similarity, in standard deviations of all similarities (negative squared distances); "
+            "0 is single linkage.",
+            float,
+            default=0.1,
+            least=0.0,
+        ),
+        "also": Option(
+            "A,B",
+            "More questions, by name: baselines, calibration, evidence, familiarity, refining, two_samples, "
+            "witnesses.",
+        ),
+        "thorough": _flag("Every question, and as long as it takes."),
+        "variable": Option("NAME", "Name of the labels in the files."),
+        "group": Option("NAME", "Group of the first .nc file, such as guide."),
+        "other_group": Option("NAME", "Group of the second .nc file."),
+        "data": Option("SOURCE", "Table that was clustered, one row a point, in their order."),
+        "seed": Option(
+            "N",
+            "Same seed, same draws; where time decides how many, fewer of them on a slower machine.",
+            int,
+            default=0,
+            least=0,
+        ),
+        "out": Option("FOLDER", "Folder for the results; COMMAND-SOURCE by default.", Path),
+        "overwrite": _flag("Replace earlier results there, also of another run; no other file, ever."),
+        "strict": _flag("Exit with 3 where the verdict is bad, or cannot be given."),
+        "as_json": _flag("Print JSON and nothing else.", "--json"),
+        "quick": _flag("A rough look of some seconds."),
+        "quiet": _flag("Say nothing of the stages."),
+        "verbose": _flag("Print every table, not the answer alone."),
+    },
+}
 OPTIONS: Mapping[str, Option] = {
-    "columns": _option(str, "--columns", "Columns to cluster; all by default.", panel=_TABLE, metavar="A,B"),
-    "kinds": _option(
-        str,
-        "--kinds",
-        "Kinds of columns: number, count, yes/no or category, as in stage=category,visits=count; found out "
-        "by default.",
-        panel=_TABLE,
-        metavar="A=KIND",
-    ),
-    "label": _option(
-        str, "--label", "Column of known labels, never clustered.", panel=_TABLE, metavar="COLUMN"
-    ),
-    "pca": _option(int, "--pca", "Cluster N principal components.", panel=_TABLE, metavar="N"),
-    "raw": _flag("--raw", "Do not standardise the columns.", _TABLE),
-    "image_size": _option(
-        int,
-        "--image-size",
-        "Pixels of a side that images of a folder are scaled to; 28 by default.",
-        panel=_TABLE,
-        metavar="N",
-    ),
-    "edges": _flag("--edges", "The file holds edges of a graph, a line each.", _TABLE),
-    "delimiter": _option(
-        str,
-        "--delimiter",
-        "What divides cells: ',', ';', '|', tab or space; found by default.",
-        panel=_TEXT,
-        metavar="CHARACTER",
-    ),
-    "decimal": _option(
-        str, "--decimal", "Decimal mark: '.' or ','; found by default.", panel=_TEXT, metavar="MARK"
-    ),
-    "header": _option(
-        bool | None,
-        "--header/--no-header",
-        "Whether the first line names the columns; found by default.",
-        panel=_TEXT,
-        show_default=False,
-    ),
-    "must_link": _option(
-        str,
-        "--must-link",
-        "A .csv or .tsv of two columns: pairs of rows that belong together, by their names in the column "
-        "'row' of assignments.csv, which count from 1 unless the table names its rows.",
-        panel=_KNOWN,
-        metavar="FILE",
-    ),
-    "cannot_link": _option(
-        str, "--cannot-link", "Likewise: pairs of rows that are apart.", panel=_KNOWN, metavar="FILE"
-    ),
-    "partial_labels": _option(
-        str,
-        "--partial-labels",
-        "Column of known labels, empty where nothing is known; used and not clustered.",
-        panel=_KNOWN,
-        metavar="COLUMN",
-    ),
-    "weight": _option(
-        str,
-        "--weight",
-        "Column of how many equal rows each row stands for, whole numbers; used and not clustered.",
-        panel=_KNOWN,
-        metavar="COLUMN",
-    ),
-    "family": _option(
-        str,
-        "--family",
-        "Clusters: niw (normal, full covariance), nig (normal, independent columns) or student-t; by default "
-        "niw, for one column nig.",
-        panel=_MODEL,
-        metavar="NAME",
-    ),
-    "prior": _option(
-        str,
-        "--prior",
-        "Partition: gamma-crp (Dirichlet process, random concentration), crp, py (Pitman-Yor) or mfm "
-        "(mixture of finite mixtures); by default gamma-crp.",
-        panel=_MODEL,
-        metavar="NAME",
-    ),
-    "concentration": _option(
-        float,
-        "--concentration",
-        "Concentration of crp (then the default), py or mfm.",
-        panel=_MODEL,
-        metavar="X",
-    ),
-    "expected_clusters": _option(
-        float,
-        "--expected-clusters",
-        "Clusters expected before seeing the rows; sets the prior.",
-        panel=_MODEL,
-        metavar="K",
-    ),
-    "within": _option(
-        tuple[float, float],
-        "--within",
-        "Beta law of the rate of edges within a block; 6 3 by default.",
-        panel=_GRAPHS,
-        metavar="A B",
-    ),
-    "between": _option(
-        tuple[float, float],
-        "--between",
-        "Beta law of the rate of edges between two blocks; 1 5 by default.",
-        panel=_GRAPHS,
-        metavar="A B",
-    ),
-    "guide": _option(
-        str,
-        "--guide",
-        "Guide by name or folder, see 'pyroclust guides'; none for MCMC alone. By default compare takes one "
-        "of the model, or its exact filter, and cluster none.",
-        panel=_DRAWS,
-        metavar="NAME",
-    ),
-    "conditions": _option(
-        list[str],
-        "--condition",
-        "Hyperparameter that the guide is told.",
-        panel=_DRAWS,
-        metavar="NAME=VALUE",
-    ),
-    "num_draws": _option(
-        int,
-        "--draws",
-        "Draws of the guide; by default as many as come in three seconds, 200 to 1,000.",
-        panel=_DRAWS,
-        metavar="N",
-        min=10,
-    ),
-    "num_chains": _option(int, "--chains", "Chains of MCMC.", panel=_DRAWS, default=4, metavar="N", min=1),
-    "mcmc_draws": _option(
-        int,
-        "--mcmc-draws",
-        "Draws each chain keeps; 1,000 by default, fewer above 5,000 rows.",
-        panel=_DRAWS,
-        metavar="N",
-        min=10,
-    ),
-    "kernel": _option(
-        str,
-        "--kernel",
-        "Kernel of the chains: auxiliary, gibbs, gibbs+merge-split, merge-split, merge-split+gibbs, "
-        "split-merge, split-merge+gibbs or tempered; by default merge-split+gibbs, above 4 columns "
-        "gibbs+merge-split, or auxiliary.",
-        panel=_DRAWS,
-        metavar="NAME",
-    ),
-    "warmup": _option(
-        int,
-        "--warmup",
-        "Sweeps each chain drops first; by default they go on until they have converged.",
-        panel=_DRAWS,
-        metavar="N",
-        min=0,
-    ),
-    "refine": _flag("--refine", "Refine the guide's draws, also where chains have converged.", _DRAWS),
-    "tolerance": _option(
-        float,
-        "--tolerance",
-        "Largest difference of two co-assignment probabilities that agrees with MCMC; by default 0.1 for "
-        "refined draws, 0.15 for others.",
-        panel=_DRAWS,
-        metavar="P",
-    ),
-    "also": _option(
-        str,
-        "--also",
-        "More questions, by name: baselines, calibration, evidence, familiarity, refining, two_samples, "
-        "witnesses.",
-        metavar="A,B",
-    ),
-    "thorough": _flag("--thorough", "Every question, and as long as it takes."),
-    "num_clusters": _option(int, "--clusters", "Trees of every forest.", panel=_FOREST, metavar="K", min=1),
-    "noise_scale": _option(
-        float,
-        "--noise-scale",
-        "Noise of a similarity, in standard deviations of all similarities (negative squared distances); 0 "
-        "is single linkage.",
-        panel=_FOREST,
-        default=0.1,
-        metavar="E",
-        min=0.0,
-    ),
-    "seed": _option(
-        int,
-        "--seed",
-        "Same seed, same draws; where time decides how many, fewer of them on a slower machine.",
-        default=0,
-        metavar="N",
-        min=0,
-    ),
-    "out": _option(
-        Path,
-        "--out",
-        "Folder for the results; COMMAND-SOURCE by default.",
-        metavar="FOLDER",
-        parser=folder_named,
-    ),
-    "overwrite": _flag("--overwrite", "Replace the results of another run in that folder."),
-    "strict": _flag("--strict", "Exit with 3 where the verdict is bad, or cannot be given."),
-    "as_json": _flag("--json", "Print JSON and nothing else."),
-    "quiet": _flag("--quiet", "Say nothing of the stages."),
-    "verbose": _flag("--verbose", "Print every table, not the answer alone."),
+    name: replace(one, panel=panel) for panel, group in _PANELS.items() for name, one in group.items()
 }
 
-Delimiter = Annotated[str | None, OPTIONS["delimiter"].info]
-Decimal = Annotated[str | None, OPTIONS["decimal"].info]
-Header = Annotated[bool | None, OPTIONS["header"].info]
-Out = Annotated[Path | None, OPTIONS["out"].info]
-Seed = Annotated[int, OPTIONS["seed"].info]
-Json = Annotated[bool, OPTIONS["as_json"].info]
-Overwrite = Annotated[bool, OPTIONS["overwrite"].info]
-Quiet = Annotated[bool, OPTIONS["quiet"].info]
-Strict = Annotated[bool, OPTIONS["strict"].info]
-Verbose = Annotated[bool, OPTIONS["verbose"].info]
-AnalysisFolder = Annotated[
-    Path,
-    typer.Argument(metavar="FOLDER", parser=folder_named, help="What pyroclust cluster or compare wrote."),
-]
 
-
-def with_options(
-    command: Callable[..., None], source: Any, names: tuple[str, ...], *, says: Mapping[str, str] = {}
-) -> Callable[..., None]:
-    """Give a command that takes keywords an argument and options."""
-    parameters = [Parameter("source", Parameter.POSITIONAL_OR_KEYWORD, annotation=source)]
-    for name in names:
-        option = OPTIONS[name]
-        info = option.info
-        if name in says:
-            # In annotations typer takes the flag where a default would be.
-            info = typer.Option(info.default, *info.param_decls, **_kept(info) | {"help": says[name]})
-        annotation = Annotated[option.kind, info]  # type: ignore[name-defined]
-        parameters.append(
-            Parameter(name, Parameter.KEYWORD_ONLY, default=option.default, annotation=annotation)
-        )
-    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": None}
-    return command
-
-
-def _kept(info: Any) -> dict[str, Any]:
-    return {name: getattr(info, name) for name in ("metavar", "min", "parser", "rich_help_panel")}
-
-
-class Reading(TypedDict, total=False):
-    """What the options say of text files; nothing where they are not given."""
-
-    delimiter: str
-    decimal: str
-    header: bool
-
-
-def reading_options(*, delimiter: str | None, decimal: str | None, header: bool | None) -> Reading:
-    """Return what is said of text files, with words turned into the characters that they name."""
-    found = Reading()
-    if delimiter is not None:
-        found["delimiter"] = _WORDS.get(delimiter.lower(), delimiter)
-    if decimal is not None:
-        found["decimal"] = decimal
-    if header is not None:
-        found["header"] = header
+def options(names: str, **says: str | Option) -> dict[str, Option]:
+    """Return the options of a command by their names, some with a help of their own, or others."""
+    found = {name: OPTIONS[name] for name in names.split()}
+    for name, one in says.items():
+        found[name] = replace(found[name], says=one) if isinstance(one, str) else one
     return found
 
 
-def reading_of(path: str | None, options: Reading) -> Reading:
-    """Return the options for a file, none where it is no text."""
-    return options if path is not None and Path(path).suffix.lower() in PLAIN else Reading()
+def takes(taken: Mapping[str, Option]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command that takes keywords its arguments and options."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        parameters = [one.parameter(name) for name, one in taken.items()]
+        command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        command.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": None}
+        return command
+
+    return decorate
 
 
-def python_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
+def reading_of(path: str | None, reading: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what is said of text files for a file, nothing where it is no text."""
+    return reading if path is not None and Path(path).suffix.lower() in PLAIN else {}
+
+
+def python_arguments(typed: Mapping[str, Any]) -> dict[str, Any]:
     """Turn what is typed into what Python functions take: names, kinds, conditions, characters."""
-    found = dict(options)
-    texts = {name: found.pop(name) for name in ("delimiter", "decimal", "header") if name in found}
-    for name, convert in _CONVERTED.items():
-        if name in found:
-            found[name] = convert(found[name])
-    return found | (reading_options(**texts) if texts else {})
+    given = {name: one for name, one in typed.items() if one is not None}
+    return {name: _CONVERTED[name](one) if name in _CONVERTED else one for name, one in given.items()}
 
 
-def names_of_columns(text: str | None) -> list[str] | None:
+def _names_of_columns(text: str) -> list[str]:
     """Divide the names of an option at its commas; quotes stand around a name that holds one."""
-    if text is None:
-        return None
     names = _between_commas(text)
     if not names:
         raise ValueError(
@@ -371,9 +274,7 @@ def names_of_columns(text: str | None) -> list[str] | None:
     return names
 
 
-def _kinds_of_columns(text: str | None) -> dict[str, str] | None:
-    if text is None:
-        return None
+def _kinds_of_columns(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for part in _between_commas(text) or [""]:
         name, _, kind = (one.strip() for one in part.rpartition("="))
@@ -386,9 +287,9 @@ def _kinds_of_columns(text: str | None) -> dict[str, str] | None:
     return found
 
 
-def _conditions(texts: list[str] | None) -> dict[str, float]:
+def _conditions(texts: list[str]) -> dict[str, float]:
     found: dict[str, float] = {}
-    for text in texts or []:
+    for text in texts:
         name, _, value = text.partition("=")
         number = _number(value)
         if number is None or not name.strip():
@@ -408,10 +309,11 @@ def _number(text: str) -> float | None:
 
 
 _CONVERTED: Mapping[str, Callable[[Any], Any]] = {
-    "columns": names_of_columns,
+    "columns": _names_of_columns,
     "kinds": _kinds_of_columns,
     "conditions": _conditions,
-    "also": lambda text: () if text is None else tuple(one.strip() for one in text.split(",")),
+    "also": lambda text: tuple(one.strip() for one in text.split(",")),
+    "delimiter": lambda text: _WORDS.get(text.lower(), text),
 }
 
 
@@ -425,8 +327,11 @@ def _between_commas(text: str) -> list[str]:
     return names if all(names) else []
 
 
-class Once(TyperCommand):
-    """A command whose options may be given once only: of two values one would be lost unseen."""
+class Command(TyperCommand):
+    """A command whose errors are one sentence, and whose options may be given once only.
+
+    Of two values of an option one would be lost unseen.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an option that is given twice, unless it collects values."""
@@ -437,3 +342,8 @@ class Once(TyperCommand):
             if times > 1 and not option.multiple and not is_harmless:
                 ctx.fail(f"{option.opts[0]} is given {times} times, expected once")
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it."""
+        with one_sentence_errors():
+            return super().invoke(ctx)

@@ -4,8 +4,9 @@ import io
 import os
 import sys
 from contextlib import suppress
+from typing import Any
 
-__all__ = ["discard_output", "usable_streams"]
+__all__ = ["discard", "usable_streams"]
 
 
 def usable_streams() -> None:
@@ -16,7 +17,7 @@ def usable_streams() -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, _nowhere())
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         elif isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="backslashreplace")
     if sys.stderr is sys.__stderr__ and type(sys.stderr) is io.TextIOWrapper:
@@ -28,11 +29,11 @@ def usable_streams() -> None:
         )
 
 
-def discard_output() -> None:
-    """Write nothing more to standard output, whose reader has gone away, as ``head`` does."""
+def discard(stream: Any) -> None:
+    """Write nothing more to a stream, whose reader has gone away, as ``head`` does, or whose disk is full."""
     with suppress(OSError, ValueError, io.UnsupportedOperation):
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
 
 
@@ -43,21 +44,11 @@ class _Forgiving(io.TextIOWrapper):
         try:
             return super().write(text)
         except OSError:
-            self._discard()
+            discard(self)
             return len(text)
 
     def flush(self) -> None:
         try:
             super().flush()
         except OSError:
-            self._discard()
-
-    def _discard(self) -> None:
-        with suppress(OSError, ValueError):
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self.fileno())
-            os.close(nowhere)
-
-
-def _nowhere() -> io.TextIOWrapper:
-    return open(os.devnull, "w", encoding="utf-8")
+            discard(self)

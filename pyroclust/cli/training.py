@@ -1,14 +1,12 @@
 """The command ``pyroclust train``."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from pyroclust.cli.console import print_plainly, standard_output
-from pyroclust.cli.errors import one_sentence_errors
-from pyroclust.cli.options import folder_named
+from pyroclust.cli.options import OPTIONS, Option, argument, options, takes
 from pyroclust.progress import stages
 
 if TYPE_CHECKING:
@@ -17,31 +15,36 @@ if TYPE_CHECKING:
 __all__ = ["train"]
 
 
-@one_sentence_errors
+@takes(
+    {"recipe": argument("RECIPE", "TOML file, or the name of a shipped guide, as ncp-overlap2d.", kind=Path)}
+    | options(
+        "out overwrite quick as_json",
+        out=replace(OPTIONS["out"], says="Folder of the guide, its logs and its checkpoint.", default=...),
+        overwrite="Start anew where an earlier guide or training is; no other files are replaced.",
+        quick="Measure a rough certificate only.",
+        resume=Option("", "Go on from the folder's checkpoint.", bool, default=False),
+        max_steps=Option("N", "Stop earlier; --resume goes on.", int, least=1),
+        accelerator=Option("NAME", "cpu, gpu or auto.", default="cpu"),
+        precision=Option("NAME", "32-true or bf16-mixed.", default="32-true"),
+    )
+)
 def train(
-    recipe: Annotated[
-        Path, typer.Argument(help="TOML file, or the name of a shipped guide, as ncp-overlap2d.")
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            metavar="FOLDER", parser=folder_named, help="Folder of the guide, its logs and its checkpoint."
-        ),
-    ],
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the folder's checkpoint.")] = False,  # noqa: FBT002
-    overwrite: Annotated[  # noqa: FBT002
-        bool, typer.Option("--overwrite", help="Start anew where a guide or a training is already.")
-    ] = False,
-    max_steps: Annotated[int | None, typer.Option(help="Stop earlier; --resume goes on.", min=1)] = None,
-    accelerator: Annotated[str, typer.Option(help="cpu, gpu or auto.")] = "cpu",
-    precision: Annotated[str, typer.Option(help="32-true or bf16-mixed.")] = "32-true",
-    quick: Annotated[bool, typer.Option("--quick", help="Measure a rough certificate only.")] = False,  # noqa: FBT002
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,  # noqa: FBT002
+    *,
+    recipe: Path,
+    out: Path,
+    resume: bool,
+    overwrite: bool,
+    max_steps: int | None,
+    accelerator: str,
+    precision: str,
+    quick: bool,
+    as_json: bool,
 ) -> None:
     """Train a guide from a recipe, save it, and measure its certificate on fresh data.
 
-    Ctrl-C and SIGTERM keep the guide as it is then; a killed training loses at most 20 seconds, and goes on
-    with --resume to the same weights. Several processes: torchrun --nproc-per-node 2 -m pyroclust train ...
+    Ctrl-C and SIGTERM keep the guide as it is then; a killed training loses at
+    most 20 seconds, and goes on with --resume to the same weights. Several
+    processes: torchrun --nproc-per-node 2 -m pyroclust train ...
     """
     from pyroclust.calibration.settings import CertificateSettings
     from pyroclust.infer import Devices

@@ -1,25 +1,41 @@
-"""Files and folders that are old or new after a crash, never half of both, and have one writer."""
+"""Files that are old or new after a crash, have one writer, and replace only what a run wrote itself."""
 
-from pyroclust.files.folders import (
-    check_outside_the_package,
-    finish_entries,
-    finish_folder,
-    replace_entries,
-    replace_folder,
-)
+from pyroclust.files.exchange import exchange_results, settle_results, unfinished
 from pyroclust.files.locks import locked_folder
+from pyroclust.files.ours import (
+    RESULTS,
+    check_file,
+    check_outside_the_package,
+    check_replaceable,
+    checksum,
+    json_text,
+    read_record,
+    sealed,
+    write_file,
+    written_file,
+    written_results,
+)
 from pyroclust.files.parts import clear_leftovers, new_part
 from pyroclust.files.writing import replace_file, sync_folder
 
 __all__ = [
+    "RESULTS",
+    "check_file",
     "check_outside_the_package",
+    "check_replaceable",
+    "checksum",
     "clear_leftovers",
-    "finish_entries",
-    "finish_folder",
+    "exchange_results",
+    "json_text",
     "locked_folder",
     "new_part",
-    "replace_entries",
+    "read_record",
     "replace_file",
-    "replace_folder",
+    "sealed",
+    "settle_results",
     "sync_folder",
+    "unfinished",
+    "write_file",
+    "written_file",
+    "written_results",
 ]

@@ -1,14 +1,18 @@
 """Atomic writes: after a crash a file is the old one or the new one, never a part."""
 
+import errno
 import os
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from pyroclust.files.parts import new_part
 
-__all__ = ["replace_file", "sync_folder"]
+__all__ = ["move_to_new", "replace_file", "sync_folder", "write_new_file"]
 
+# What a disk without hard links answers.
+_NO_LINKS = (errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -30,14 +34,51 @@ def replace_file(path: Path, content: bytes) -> None:
         >>> path.read_bytes()
         b'new'
     """
+
+    def take_the_place(part: Path) -> None:
+        _keep_permissions(path, part)
+        os.replace(part, path)
+
+    _write(path, content, take_the_place)
+
+
+def write_new_file(path: Path, content: bytes) -> None:
+    """Write a file as :func:`replace_file` does, where there is none.
+
+    Raises:
+        FileExistsError: if there is anything, which stays as it is.
+        OSError: if the disk is full or the folder cannot be written.
+    """
+    _write(path, content, lambda part: move_to_new(part, path))
+
+
+def move_to_new(source: Path, target: Path) -> None:
+    """Give a file another name, unless something else has it already.
+
+    Raises:
+        FileExistsError: if it has; both stay as they are.
+    """
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), source, None, target) from None
+        os.rename(source, target)
+    else:
+        os.unlink(source)
+
+
+def _write(path: Path, content: bytes, finish: Callable[[Path], None]) -> None:
+    """Write a file beside its place, flush it, and finish by giving it its name."""
     part = new_part(path.parent)
     try:
         with os.fdopen(os.open(part, _NEW_FILE, 0o666), "wb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        _keep_permissions(path, part)
-        os.replace(part, path)
+        finish(part)
     except BaseException as error:
         with suppress(OSError):
             part.unlink(missing_ok=True)

@@ -180,11 +180,14 @@ def plot_distance_histogram(
     bottom = np.zeros(len(edges) - 1)
     for member, colour, hatch, name in looks:
         heights = np.histogram(ball.distances[member], edges)[0] / len(inside)
+        # Bars take their time even where they have no height; the legend wants one.
+        seen = heights > 0
+        seen[0] = True
         ax.bar(
-            edges[:-1],
-            heights,
-            np.diff(edges),
-            bottom,
+            edges[:-1][seen],
+            heights[seen],
+            np.diff(edges)[seen],
+            bottom[seen],
             align="edge",
             color=colour,
             hatch=hatch,

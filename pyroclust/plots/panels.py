@@ -89,15 +89,17 @@ def _stacked(values: np.ndarray, num_stacks: int) -> np.ndarray:
 
 
 def _projected(data: np.ndarray) -> Places:
-    from sklearn.decomposition import PCA
-
-    # Equal points, or a single one, have no variance that components could share.
-    alike = bool((data == data[0]).all())
-    pca = None if alike else PCA(2).fit(data)
-    shares = [f"{share:.0%}" for share in ((0.0, 0.0) if pca is None else pca.explained_variance_ratio_)]
+    # From the first point on, equal points are exactly 0.
+    centred = data - data[0]
+    centred = centred - centred.mean(0)
+    _, lengths, axes = np.linalg.svd(np.linalg.qr(centred, mode="r"), full_matrices=False)
+    # Of the two directions of an axis the one in which its largest weight is positive.
+    axes *= np.sign(np.take_along_axis(axes, np.abs(axes).argmax(1)[:, None], 1))
+    places, variances = np.zeros((len(data), 2)), np.zeros(2)
+    places[:, : len(axes)], variances[: len(axes)] = centred @ axes[:2].T, lengths[:2] ** 2
+    shares = [f"{variance / max((lengths**2).sum(), 1e-300):.0%}" for variance in variances]
     long = [f"principal component {d + 1} ({share} of the variance)" for d, share in enumerate(shares)]
     short = [f"component {d + 1} ({share})" for d, share in enumerate(shares)]
-    places = np.zeros((len(data), 2)) if pca is None else pca.transform(data)
     return Places(places, (long[0], long[1]), (short[0], short[1]), stacked=False)
 
 

@@ -1,11 +1,10 @@
 """From a recipe to a guide with its certificate: the work behind ``pyroclust train``."""
 
 import os
-import shutil
 import sys
 import tomllib
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -17,15 +16,24 @@ import pandas as pd
 from pyroclust.attempts import Attempts
 from pyroclust.calibration import Certificate, CertificateSettings, certify
 from pyroclust.calibration.checking import store_certificate
-from pyroclust.files import check_outside_the_package, locked_folder, replace_file
+from pyroclust.files import (
+    check_file,
+    check_outside_the_package,
+    check_replaceable,
+    checksum,
+    locked_folder,
+    write_file,
+    written_file,
+)
 from pyroclust.infer import Devices, FitResult, fit
 from pyroclust.infer.own_loss import check_has_data
 from pyroclust.infer.training import CHECKPOINT_FILE, LOG_FILE, VALIDATION_FILE
-from pyroclust.infer.training.checkpoint import failure_of
-from pyroclust.infer.training.logs import EVENTS_FOLDER
+from pyroclust.infer.training.checkpoint import failure_of, read_checkpoint
+from pyroclust.infer.training.logs import EVENTS_FOLDER, check_table
 from pyroclust.interrupts import interrupt_between_steps, raise_if_interrupted
 from pyroclust.recipes.recipe import Recipe, find_recipe, read_recipe
 from pyroclust.saving.cards import CARD_FILE
+from pyroclust.saving.guide_files import check_guide_files
 from pyroclust.saving.guides import save_guide
 
 __all__ = ["PICTURE_FILE", "RECIPE_FILE", "TrainedGuide", "train_recipe"]
@@ -154,7 +162,7 @@ def draw_training(folder: Path) -> None:
     log = _columns(folder / LOG_FILE)
     if len(log.get("step", ())):
         figure = plot_training(log, _columns(folder / VALIDATION_FILE), name=folder.name)
-        replace_file(folder / PICTURE_FILE, png_bytes(figure))
+        write_file(folder / PICTURE_FILE, png_bytes(figure), overwrite=True)
 
 
 def _columns(path: Path) -> dict[str, np.ndarray]:
@@ -172,8 +180,14 @@ def _make_room(
     A recipe binds a folder once there is a guide, or a checkpoint to go on from: a recipe whose training
     failed may be corrected, also where it failed after some steps. It would fail there again.
     """
-    kept = folder / RECIPE_FILE
+    kept, content = folder / RECIPE_FILE, path.read_bytes()
+    if not kept.is_file() or kept.read_bytes() != content:
+        check_file(kept, overwrite=True)
+    check_guide_files(folder)
     has_checkpoint, has_guide = (folder / CHECKPOINT_FILE).exists(), (folder / CARD_FILE).exists()
+    if not has_checkpoint and not has_guide and not written_file(kept):
+        for name in (LOG_FILE, VALIDATION_FILE, PICTURE_FILE, EVENTS_FOLDER):
+            check_replaceable(folder / name, {})
     if overwrite and not resume:
         _clear_training(folder)
     elif has_checkpoint and resume:
@@ -203,15 +217,24 @@ def _make_room(
             f"folder '{folder}' holds a guide and no checkpoint to go on from; choose another folder, or "
             "replace the guide with --overwrite (overwrite=True)"
         )
-    if not kept.is_file() or kept.resolve() != path.resolve():
-        replace_file(kept, path.read_bytes())
+    write_file(kept, content, overwrite=True)
 
 
 def _clear_training(folder: Path) -> None:
-    """Remove checkpoint and logs; a guide stays until there is a new one."""
-    for name in (CHECKPOINT_FILE, LOG_FILE, VALIDATION_FILE, PICTURE_FILE):
+    """Remove checkpoint and logs, if a training wrote them; a guide stays until there is a new one."""
+    checkpoint, picture = folder / CHECKPOINT_FILE, folder / PICTURE_FILE
+    if checkpoint.exists():
+        read_checkpoint(checkpoint)
+    for name in (LOG_FILE, VALIDATION_FILE):
+        check_table(folder / name)
+    for name in (CHECKPOINT_FILE, LOG_FILE, VALIDATION_FILE):
         (folder / name).unlink(missing_ok=True)
-    shutil.rmtree(folder / EVENTS_FOLDER, ignore_errors=True)
+    if checksum(picture) in written_file(picture).values():
+        picture.unlink()
+    for path in (folder / EVENTS_FOLDER).glob("events.out.tfevents.*"):
+        path.unlink()
+    with suppress(OSError):
+        (folder / EVENTS_FOLDER).rmdir()
 
 
 def _same_recipe(first: Path, second: Path) -> bool:

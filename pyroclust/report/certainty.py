@@ -9,7 +9,7 @@ from pyroclust import plots
 from pyroclust.diagnostics import CredibleBall, PartitionModes, RankedPartitions, dendrogram_order
 from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.report.parts import FigureTable, Part, Picture, Section
-from pyroclust.report.words import axis_names, number
+from pyroclust.report.words import axis_names, number, numbers
 from pyroclust.results.analysis import Analysis, Source
 from pyroclust.results.summaries import DrawsSummary, Estimate
 
@@ -35,7 +35,7 @@ def certainty_section(found: Analysis) -> Section:
         parts.append(_ranked(summary.ranked, summary))
     if summary.estimate is not None:
         parts.append(_points(summary.estimate))
-    return Section("How sure is the estimate", (*parts, _table(found)), gist=gist)
+    return Section("How sure is the estimate", (*parts, _table(view)), gist=gist)
 
 
 def _distances(view: Source, ball: CredibleBall) -> Picture:
@@ -51,14 +51,15 @@ def _distances(view: Source, ball: CredibleBall) -> Picture:
 
 
 def _ball(view: Source, ball: CredibleBall) -> Picture:
+    bounds = ball.estimate, ball.horizontal[0], ball.upper[0], ball.lower[0]
+    *some, last = (len(np.unique(partition)) for partition in bounds)
     return Picture(
         lambda figure: plots.plot_credible_ball(
             view.points, ball, axes=figure.subplots(2, 2).ravel(), columns=axis_names(view.columns)
         ),
         size=(9, 3.6 if view.points.shape[1] == 1 else 6.2),
         alternative="The rows coloured by the estimate and by three bounds of its credible ball, with "
-        f"{_clusters(ball.estimate)}, {_clusters(ball.horizontal[0])}, {_clusters(ball.upper[0])} and "
-        f"{_clusters(ball.lower[0])} clusters.",
+        f"{', '.join(map(str, some))} and {last} clusters.",
         caption="The bounds are the partitions at the edge of the ball: the farthest of "
         "all (horizontal), the farthest with the fewest clusters (upper) and with the most (lower). What "
         "is the same in all four panels is sure; clusters keep their colour where they overlap.",
@@ -73,13 +74,11 @@ def _modes(view: Source, modes: PartitionModes) -> Picture:
         weights=modes.weights[:count],
         spread=modes.spread[:count],
     )
-    weights = ", ".join(number(weight, 2) for weight in some.weights)
+    weights = ", ".join(numbers(some.weights, 2))
+    names = axis_names(view.columns)
     return Picture(
         lambda figure: plots.plot_modes(
-            view.points,
-            some,
-            axes=figure.subplots(1, count, squeeze=False)[0],
-            columns=axis_names(view.columns),
+            view.points, some, axes=figure.subplots(1, count, squeeze=False)[0], columns=names
         ),
         size=(9, 2.4 if view.points.shape[1] == 1 else 3.6),
         alternative=f"The rows coloured by {count} modes of the posterior, with weights {weights}.",
@@ -104,36 +103,23 @@ def _ranked(ranked: RankedPartitions, summary: DrawsSummary) -> Picture:
 
 
 def _points(estimate: Estimate) -> Picture:
-    doubtful = estimate.num_doubtful
     return Picture(
         lambda figure: plots.plot_point_uncertainty(
             estimate.uncertainty, estimate.assignments, ax=figure.subplots()
         ),
         size=(9, 2.8),
-        alternative=f"Uncertainty of each row, by cluster and sorted; {doubtful} above one half.",
+        alternative="Uncertainty of each row, by cluster and sorted; "
+        f"{estimate.num_doubtful} above one half.",
         caption="Each mark is a row, its height the probability of being apart from its "
         "companions in the estimate. Marks above one half are more often elsewhere than there.",
     )
 
 
-def _table(found: Analysis) -> FigureTable:
-    shown = [found.reference]
-    columns = [_figures(one.summary) for one in shown]
-    titles = list(dict.fromkeys(title for column in columns for title in column))
-    entropies = [(one.name, one.summary.entropy) for one in shown]
-    vague = [name for name, one in entropies if one is not None and not math.isfinite(one.corrected)]
-    without = f" No partition of {' and '.join(vague)} was drawn twice: no entropy then." if vague else ""
-    return FigureTable(
-        f"The posterior of the partition.{without}",
-        ("", *(one.name for one in shown)),
-        tuple((title, *(column.get(title, "–") for column in columns)) for title in titles),
-        "The partition",
-    )
-
-
-def _figures(summary: DrawsSummary) -> dict[str, str]:
+def _table(view: Source) -> FigureTable:
+    estimate, ball, entropy = view.summary.estimate, view.summary.ball, view.summary.entropy
+    ranked, modes = view.summary.ranked, view.summary.modes
     rows: dict[str, str] = {}
-    estimate, ball, entropy = summary.estimate, summary.ball, summary.entropy
+    without = ""
     if estimate is not None:
         rows["clusters of the point estimate"] = str(estimate.num_clusters)
         rows["mean uncertainty of a row"] = number(estimate.uncertainty.mean(), 2)
@@ -141,19 +127,18 @@ def _figures(summary: DrawsSummary) -> dict[str, str]:
         rows[f"radius of the {100 * ball.level:g} % ball, bits"] = number(ball.radius)
     if entropy is not None:
         rows["different partitions among the draws"] = f"{entropy.num_distinct:,}"
-    if summary.ranked is not None:
-        rows["probability of the likeliest partition"] = number(summary.ranked.probabilities[0])
+    if ranked is not None:
+        rows["probability of the likeliest partition"] = number(ranked.probabilities[0])
     if entropy is not None:
         rows["probability that the next draw was seen before"] = number(entropy.coverage)
         rows["entropy of the posterior, bits"] = number(entropy.corrected)
         rows["entropy of the draws, at most log2 of their number, bits"] = number(entropy.plug_in)
-    if summary.modes is not None:
-        weights = ", ".join(number(weight, 2) for weight in summary.modes.weights)
-        rows["modes and their weights"] = weights
+        if not math.isfinite(entropy.corrected):
+            without = f" No partition of {view.name} was drawn twice: no entropy then."
+    if modes is not None:
+        rows["modes and their weights"] = ", ".join(numbers(modes.weights, 2))
     if estimate is not None and estimate.truth_rand is not None:
         rows["adjusted Rand index to the known labels"] = number(estimate.truth_rand)
-    return rows
-
-
-def _clusters(partition: np.ndarray) -> int:
-    return len(np.unique(partition))
+    return FigureTable(
+        f"The posterior of the partition.{without}", ("", view.name), tuple(rows.items()), "The partition"
+    )

@@ -6,32 +6,29 @@ from pyroclust import plots
 from pyroclust.diagnostics import Convergence
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS
 from pyroclust.report.parts import FigureTable, Paragraph, Part, Picture, Section
-from pyroclust.report.words import functional_title, number
-from pyroclust.results.analysis import Source
+from pyroclust.report.words import functional_title, number, numbers
+from pyroclust.results.analysis import Analysis, Source
 
 __all__ = ["convergence_section"]
 
 _TRACED = ("log_joint", "num_clusters", "entropy", "largest_share", "distance_to_reference")
 
 
-def convergence_section(view: Source, *, is_only: bool) -> Section:
+def convergence_section(found: Analysis, view: Source) -> Section:
     """Show the chains of one source, and every figure of their convergence."""
     summary = view.summary
-    gist = (
-        f"Largest R-hat {number(summary.max_rhat)}, "
-        f"{number(summary.min_ess, 0)} effective draws of the slowest functional"
-    )
+    # Of chains alone the verdict says it already.
+    is_only = sum(not source.is_independent for source in found.sources) == 1
     parts: list[Part] = [] if is_only else [Paragraph(summary.verdict.sentence)]
     if summary.functionals:
         parts += [_traces(view), *([_ranks(view)] if summary.shape[0] > 1 else [])]
     if summary.convergence is not None:
         parts += [_figures(view, summary.convergence), _functionals(view, summary.convergence)]
     pairs = _pairs(view)
-    return Section(
-        f"Convergence of {view.name}",
-        (*parts, *([pairs] if pairs.rows else [])),
-        gist=gist,
-    )
+    parts += [pairs] if pairs.rows else []
+    rhat, ess = number(summary.max_rhat), number(summary.min_ess, 0)
+    gist = f"Largest R-hat {rhat}, {ess} effective draws of the slowest functional"
+    return Section(f"Convergence of {view.name}", tuple(parts), gist=gist)
 
 
 def _shown(view: Source) -> list[str]:
@@ -42,10 +39,8 @@ def _traces(view: Source) -> Picture:
     names = _shown(view)
 
     def draw(figure: Figure) -> None:
-        axes = figure.subplots(2, 2).flat
-        for spare in axes[len(names) :]:
-            spare.remove()
-        for name, ax in zip(names, axes[: len(names)], strict=True):
+        for place, name in enumerate(names, 1):
+            ax = figure.add_subplot(2, 2, place)
             plots.plot_trace(view.summary.functionals[name], ax=ax, name=functional_title(name))
         handles, labels = ax.get_legend_handles_labels()
         legend = figure.legend(handles[:8], labels[:8], loc="outside lower center", ncols=8)
@@ -127,7 +122,7 @@ def _functionals(view: Source, rows: tuple[Convergence, ...]) -> FigureTable:
 
 
 def _convergence(row: Convergence) -> tuple[str, ...]:
-    moments = functional_title(row.name), number(row.mean), number(row.sd)
+    moments = functional_title(row.name), *numbers((row.mean, row.sd))
     if row.constant:
         return (*moments, "constant", "–", "–")
-    return (*moments, number(row.rhat), number(row.ess_bulk, 0), number(row.ess_tail, 0))
+    return (*moments, number(row.rhat), *numbers((row.ess_bulk, row.ess_tail), 0))

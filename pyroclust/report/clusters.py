@@ -1,6 +1,6 @@
-"""What the clusters are: the data by cluster, how many there are, which rows belong together, profiles."""
+"""What the clusters are: how many there are, which rows belong together, profiles, what sets them apart."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -16,14 +16,15 @@ from pyroclust.diagnostics import (
 )
 from pyroclust.plots.names import counted, plain_text
 from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section
-from pyroclust.report.words import axis_names, number
+from pyroclust.report.points import estimate_of
+from pyroclust.report.words import axis_names, interval, number, numbers
 from pyroclust.results.analysis import Analysis, Source
-from pyroclust.results.summaries import Estimate
 
 __all__ = [
     "apart_section",
-    "clustering_picture",
+    "counts_picture",
     "counts_section",
+    "matrices_picture",
     "pairs_section",
     "profile_section",
 ]
@@ -34,70 +35,38 @@ _MOST_COUNTS = 12
 _BARS = {"guide": "guide", "weighted": "weighted draws", "refined": "refined draws", "mcmc": "MCMC"}
 
 
-def _clusters(view: Source) -> str:
-    return counted(_estimate(view).num_clusters, "cluster")
-
-
-def _estimate(view: Source) -> Estimate:
-    if view.summary.estimate is None:
-        raise ValueError(f"{view.name} has no point estimate, expected a source with one")
-    return view.summary.estimate
-
-
-def clustering_picture(view: Source) -> Picture:
-    """Draw the rows, coloured by cluster; uncertain ones are hollow."""
-    data, estimate = view.points, _estimate(view)
-    num_points, dim = data.shape
-    layout = "Each dot is one row, stacked where rows are close." if dim == 1 else "Each mark is one row."
-    doubtful = estimate.num_doubtful
-    return Picture(
-        lambda figure: plots.plot_clustering(
-            data,
-            estimate.assignments,
-            estimate.uncertainty,
-            ax=figure.subplots(),
-            columns=axis_names(view.columns),
-        ),
-        size=(9, 2.7 if dim == 1 else 4.8),
-        alternative=f"The {num_points} rows over {', '.join(axis_names(view.columns))}, coloured by "
-        f"{counted(estimate.num_clusters, 'cluster')}; {doubtful} of them uncertain and hollow.",
-        caption=f"{layout} Colour and shape are clusters of the partition with the least expected "
-        f"variation of information under {view.name}. A full mark is sure to be with its companions; a "
-        "hollow one is apart from them in at least half of the draws.",
-    )
-
-
 def counts_section(found: Analysis) -> Section:
     """Show the posterior of the number of clusters, sources side by side."""
     values, by_key = found.num_clusters()
-    bars = {
-        _BARS.get(key, key if key == "weighted" else found.source(key).name): p for key, p in by_key.items()
-    }
+    bars = {_BARS[key] if key in _BARS else found.source(key).name: p for key, p in by_key.items()}
     likeliest = ", ".join(f"{values[p.argmax()]} by {name}" for name, p in bars.items())
-    picture = Picture(
+    caption = "The height of a bar is the share of the draws with so many clusters."
+    if "weights" in found.results:
+        caption += (
+            " Bars of equal height at each number mean that the sources agree. Weighted are the same "
+            "draws of the guide, each counted by its importance weight."
+        )
+    picture = counts_picture(values, bars, likeliest=likeliest, caption=caption)
+    gist = f"Likeliest: {likeliest}"
+    return Section("How many clusters", (picture, _counts(values, bars)), is_open=True, gist=gist)
+
+
+def counts_picture(
+    values: np.ndarray, bars: Mapping[str, np.ndarray], *, likeliest: str, caption: str
+) -> Picture:
+    """Draw posteriors of the number of clusters side by side."""
+    return Picture(
         lambda figure: plots.plot_num_clusters(values, bars, ax=figure.subplots()),
         size=(9, 3.2),
         alternative=f"Bars of the posterior of the number of clusters. The likeliest number is {likeliest}.",
-        caption=_about_counts(found),
-    )
-    parts = (picture, _counts(values, bars))
-    return Section("How many clusters", parts, is_open=True, gist=f"Likeliest: {likeliest}")
-
-
-def _about_counts(found: Analysis) -> str:
-    about = "The height of a bar is the share of the draws with so many clusters."
-    if "weights" not in found.results:
-        return about
-    return (
-        f"{about} Bars of equal height at each number mean that the sources agree. Weighted are the same "
-        "draws of the guide, each counted by its importance weight."
+        caption=caption,
     )
 
 
-def _counts(values: np.ndarray, bars: dict[str, np.ndarray]) -> FigureTable:
+def _counts(values: np.ndarray, bars: Mapping[str, np.ndarray]) -> FigureTable:
     columns = np.stack(list(bars.values()))
     likeliest = np.sort(np.argsort(-columns.sum(0), kind="stable")[:_MOST_COUNTS])
-    cells = [(str(values[k]), *(number(share) for share in columns[:, k])) for k in likeliest]
+    cells = [(str(values[k]), *numbers(columns[:, k])) for k in likeliest]
     nothing = {number(0.0)}
     return FigureTable(
         "Probabilities of the likeliest numbers of clusters.",
@@ -107,31 +76,25 @@ def _counts(values: np.ndarray, bars: dict[str, np.ndarray]) -> FigureTable:
     )
 
 
-_TITLE = "Which rows belong together"
-
-
 def pairs_section(found: Analysis) -> Section:
     """Show the co-assignment matrix of one source, or those of several with a difference."""
-    last = found.sources[-1]
-    if len(found.sources) == 1:
-        gist = f"The probability of every pair of rows{_among(last)}"
-        return Section(_TITLE, (_matrix(last),), is_open=True, gist=gist)
-    first = found.reference if found.reference.key != last.key else found.sources[-2]
-    gap = float(np.abs(first.summary.co_assignment - last.summary.co_assignment).max())
-    of = "" if len(found.sources) == 2 else f" of {first.name} and {last.name}"
-    gist = f"Probabilities of pairs{of} differ by at most {number(gap, 2)}{_among(first)}"
-    return Section(_TITLE, (_difference(found, first, gap),), is_open=True, gist=gist)
-
-
-def _among(view: Source) -> str:
-    """Say of which rows the pairs are where these are not all."""
-    every, some = view.summary.shape[2], len(view.summary.paired_points)
-    return "" if some == every else f" among {some:,} of {every:,}"
+    sources, last = found.sources, found.sources[-1]
+    if len(sources) == 1:
+        picture, shown = _matrix(last), last
+        gist = "The probability of every pair of rows"
+    else:
+        shown = found.reference if found.reference.key != last.key else sources[-2]
+        picture, gap = _matrices(sources, shown)
+        of = "" if len(sources) == 2 else f" of {shown.name} and {last.name}"
+        gist = f"Probabilities of pairs{of} differ by at most {gap}"
+    every, some = shown.summary.shape[2], len(shown.summary.paired_points)
+    among = "" if some == every else f" among {some:,} of {every:,}"
+    return Section("Which rows belong together", (picture,), is_open=True, gist=gist + among)
 
 
 def _matrix(view: Source) -> Picture:
-    matrix = view.summary.co_assignment
-    clusters = "clusters" if view.summary.estimate is None else _clusters(view)
+    matrix, estimate = view.summary.co_assignment, view.summary.estimate
+    clusters = "clusters" if estimate is None else counted(estimate.num_clusters, "cluster")
     return Picture(
         lambda figure: plots.plot_co_assignment(matrix, dendrogram_order(matrix), ax=figure.subplots()),
         size=(5.4, 4.8),
@@ -142,37 +105,55 @@ def _matrix(view: Source) -> Picture:
     )
 
 
-def _difference(found: Analysis, first: Source, gap: float) -> Picture:
-    every, last = found.sources, found.sources[-1]
-    more = f"Two halves of {last.name} differ by {number(last.summary.noise.largest_difference, 2)}."
+def _matrices(sources: Sequence[Source], first: Source) -> tuple[Picture, str]:
+    last = sources[-1]
+    pair = first.summary.co_assignment, last.summary.co_assignment
+    gap = number(float(np.abs(pair[0] - pair[1]).max()), 2)
     title = f"{first.name} minus {last.name}"
-    names = ", by ".join(one.name for one in every)
-
-    def draw(figure: Figure) -> None:
-        axes, order = figure.subplots(1, len(every) + 1), dendrogram_order(last.summary.co_assignment)
-        for one, ax in zip(every, axes, strict=False):
-            plots.plot_co_assignment(one.summary.co_assignment, order, ax=ax).set_title(plain_text(one.name))
-        pair = first.summary.co_assignment, last.summary.co_assignment
-        plots.plot_co_assignment_difference(*pair, order, ax=axes[-1]).set_title(
-            title if len(every) < 3 and len(title) < 30 else "difference"
-        )
-
-    return Picture(
-        draw,
-        size=(9, 3.9 if len(every) < 3 else 3.2),
-        alternative=f"Matrices of pairs of rows: co-assignment probabilities by {names}, and the difference "
-        f"of {first.name} and {last.name}, at most {number(gap, 2)}.",
+    noise = number(last.summary.noise.largest_difference, 2)
+    picture = matrices_picture(
+        {source.name: source.summary.co_assignment for source in sources},
+        pair,
+        title=title if len(sources) < 3 and len(title) < 30 else "difference",
+        alternative="Matrices of pairs of rows: co-assignment probabilities by "
+        f"{', by '.join(source.name for source in sources)}, and the difference "
+        f"of {first.name} and {last.name}, at most {gap}.",
         caption="Each pixel is a pair of rows, its darkness the probability that the pair shares a "
         "cluster. All panels have the same order of rows, from the dendrogram of the matrix of "
-        f"{last.name}: dark squares on the diagonal are clusters, pale ones are doubtful. In the last panel, "
-        f"{title}, white is agreement. Largest difference: {number(gap, 2)}. {more}".rstrip(),
+        f"{last.name}: dark squares on the diagonal are clusters, pale ones are doubtful. In the last "
+        f"panel, {title}, white is agreement. Largest difference: {gap}. Two halves of {last.name} differ by "
+        f"{noise}.",
+    )
+    return picture, gap
+
+
+def matrices_picture(
+    matrices: Mapping[str, np.ndarray],
+    pair: tuple[np.ndarray, np.ndarray],
+    *,
+    title: str,
+    alternative: str,
+    caption: str,
+) -> Picture:
+    """Draw co-assignment matrices, and the difference of two, rows in the order of the last matrix."""
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots(1, len(matrices) + 1)
+        order = dendrogram_order(list(matrices.values())[-1])
+        for (name, matrix), ax in zip(matrices.items(), axes, strict=False):
+            plots.plot_co_assignment(matrix, order, ax=ax).set_title(plain_text(name))
+        plots.plot_co_assignment_difference(*pair, order, ax=axes[-1]).set_title(title)
+
+    return Picture(
+        draw, size=(9, 3.9 if len(matrices) < 3 else 3.2), alternative=alternative, caption=caption
     )
 
 
-def profile_section(view: Source, profiles: ClusterProfiles) -> Section:
+def profile_section(found: Analysis) -> Section:
     """Show sizes, membership and stability of the clusters, and their centres with intervals."""
-    firm = profiles.num_stable
-    gist = f"{firm} of {len(profiles.sizes)} come back in most draws"
+    view, profiles = found.reference, found.reference.summary.profiles
+    assert profiles is not None
+    gist = f"{profiles.num_stable} of {len(profiles.sizes)} come back in most draws"
     parts = (_sizes(view, profiles), _centres(view, profiles))
     return Section("What the clusters are like", parts, is_open=True, gist=gist)
 
@@ -196,29 +177,9 @@ def _centres(view: Source, profiles: ClusterProfiles) -> Picture:
 
 
 def _sizes(view: Source, profiles: ClusterProfiles) -> FigureTable:
-    points, member = profiles.sizes.sum(), view.summary.membership
-    labels = _estimate(view).assignments
+    member, labels, sizes = view.summary.membership, estimate_of(view).assignments, profiles.sizes
     rows_in = np.full(len(labels), np.nan) if member is None else member[np.arange(len(labels)), labels]
-    means = np.bincount(labels, weights=rows_in) / profiles.sizes
-    rows = tuple(
-        (
-            str(k + 1),
-            str(size),
-            f"{number(size / points, 2)} ({number(low, 2)} to {number(high, 2)})",
-            number(mean, 2),
-            number(stability, 2),
-        )
-        for k, (size, low, high, mean, stability) in enumerate(
-            zip(
-                profiles.sizes,
-                profiles.share_low,
-                profiles.share_high,
-                means,
-                profiles.stability,
-                strict=True,
-            )
-        )
-    )
+    means = np.bincount(labels, weights=rows_in) / sizes
     return FigureTable(
         "Size and share of each cluster of the estimate, the share with the 95 % interval of its "
         "counterparts, the most similar clusters of the draws; membership is the mean probability of its "
@@ -226,17 +187,25 @@ def _sizes(view: Source, profiles: ClusterProfiles) -> FigureTable:
         "comes back unchanged in every draw. clusters.csv has these, and the mean of each column with its "
         "interval.",
         ("cluster", "rows", "share (95 %)", "membership", "stability"),
-        rows,
+        tuple(
+            (
+                str(k + 1),
+                str(sizes[k]),
+                f"{number(sizes[k] / len(labels), 2)} "
+                f"({interval(profiles.share_low[k], profiles.share_high[k], 2)})",
+                *numbers((means[k], profiles.stability[k]), 2),
+            )
+            for k in range(len(sizes))
+        ),
     )
 
 
-def apart_section(found: Analysis, view: Source) -> Section:
+def apart_section(found: Analysis) -> Section:
     """Say which columns tell the clusters apart, and in a sentence a cluster what sets it apart."""
     assert found.data is not None
-    described = found.data.described
+    view, described = found.reference, found.data.described
     names = axis_names(tuple(name for name, _ in described))
     data = np.stack([values for _, values in described], -1)
-    is_answer = [bool(np.isin(column, (0.0, 1.0)).all()) for column in _without_missing(data)]
     shares = column_shares(view.draws.assignments, data=data)
     best = np.argsort(-shares.mean, kind="stable")[:_MOST_SHARES]
     table = FigureTable(
@@ -245,27 +214,18 @@ def apart_section(found: Analysis, view: Source) -> Section:
         "column has nothing to do with them.",
         ("column", "between clusters", "95 %"),
         tuple(
-            (
-                names[d],
-                number(shares.mean[d], 2),
-                f"{number(shares.low[d], 2)} to {number(shares.high[d], 2)}",
-            )
-            for d in best
+            (names[d], number(shares.mean[d], 2), interval(shares.low[d], shares.high[d], 2)) for d in best
         ),
     )
-    contrasts = cluster_contrasts(_estimate(view).assignments, data=data)
-    sentences = [
-        _contrast(contrasts, k, names, is_answer) for k in np.argsort(-contrasts.sizes, kind="stable")
-    ]
-    more = len(sentences) - _MOST_SENTENCES
-    said = [*sentences[:_MOST_SENTENCES], *([f"And {more} smaller clusters."] if more > 0 else [])]
+    is_answer = [bool(np.isin(column[~np.isnan(column)], (0.0, 1.0)).all()) for column in data.T]
+    contrasts = cluster_contrasts(estimate_of(view).assignments, data=data)
+    largest = np.argsort(-contrasts.sizes, kind="stable")
+    said = [_contrast(contrasts, k, names, is_answer) for k in largest[:_MOST_SENTENCES]]
+    more = len(largest) - _MOST_SENTENCES
+    said += [f"And {more} smaller clusters."] if more > 0 else []
     said.append(_alone(likely_outliers(view.draws.assignments), found.row_names, view.name))
     gist = f"Most by {names[best[0]]}"
     return Section("What sets them apart", (table, *map(Paragraph, said)), gist=gist)
-
-
-def _without_missing(data: np.ndarray) -> list[np.ndarray]:
-    return [column[~np.isnan(column)] for column in data.T]
 
 
 def _contrast(contrasts: ClusterContrasts, k: int, names: tuple[str, ...], is_answer: Sequence[bool]) -> str:
@@ -284,10 +244,8 @@ def _contrast(contrasts: ClusterContrasts, k: int, names: tuple[str, ...], is_an
             parts.append(f"{often} often {names[d]} ({inside:.0%} of its rows, {outside:.0%} of the others)")
         else:
             which = "higher" if effect[d] > 0 else "lower"
-            spread = number(contrasts.spread_inside[k, d], 2)
-            parts.append(
-                f"{which} {names[d]} ({number(inside, 3)} ± {spread}, the others {number(outside, 3)})"
-            )
+            around = f"{number(inside)} ± {number(contrasts.spread_inside[k, d], 2)}"
+            parts.append(f"{which} {names[d]} ({around}, the others {number(outside)})")
     return f"{begin} has {', '.join(parts)}."
 
 

@@ -3,15 +3,13 @@
 import math
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from pyroclust import plots
-from pyroclust.diagnostics import dendrogram_order
 from pyroclust.diagnostics.differences.conditioning import Conditioning
 from pyroclust.diagnostics.verdicts.constraints import ConstraintOdds
 from pyroclust.plots.constraints import plot_moved_points
+from pyroclust.report.clusters import counts_picture, matrices_picture
 from pyroclust.report.parts import FigureTable, Paragraph, Part, Picture, Section
-from pyroclust.report.words import axis_names, number
+from pyroclust.report.words import YES_OR_NO, axis_names, number, numbers
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.constraints import ConstraintSummary
 
@@ -41,11 +39,11 @@ def constraints_section(found: Analysis, known: ConstraintSummary) -> Section:
 
 
 def _odds(known: ConstraintSummary, odds: ConstraintOdds) -> FigureTable:
-    free = known.knowledge.free
+    free, error = known.knowledge.free, number(odds.error, 2)
     rows = [
         ("log P(constraints)", number(odds.log_prior, 2), "–"),
-        ("log P(constraints | data)", number(odds.log_posterior, 2), number(odds.error, 2)),
-        ("log Bayes factor", number(odds.log_bayes_factor, 2), number(odds.error, 2)),
+        ("log P(constraints | data)", number(odds.log_posterior, 2), error),
+        ("log Bayes factor", number(odds.log_bayes_factor, 2), error),
     ]
     if free is not None:
         share = f"{number(100 * float(free.kept.mean()), 1)} %"
@@ -74,21 +72,23 @@ def _uncertainty(effect: Conditioning) -> FigureTable:
         "How unsure the posterior is without and with the constraints, over "
         f"{before.num_pairs:,} pair{'s' * (before.num_pairs != 1)} of rows.",
         ("", _WITHOUT, _WITH),
-        tuple((name, number(one, digits), number(two, digits)) for name, one, two, digits in rows),
+        tuple((name, *numbers(pair, digits)) for name, *pair, digits in rows),
         "Uncertainty without and with the constraints",
     )
 
 
 def _map(found: Analysis, known: ConstraintSummary, effect: Conditioning) -> Picture:
     own, rows = found.reference, known.knowledge.rows
+    data, names = own.points[effect.points], axis_names(own.columns)
     place = np.full(len(rows.row_names), -1)
     place[effect.points] = np.arange(len(effect.points))
-    together, apart = (_inside(place, pairs) for pairs in (rows.must_link, rows.cannot_link))
+    # Rows that are not among those that are shown are at -1.
+    together, apart = (
+        pairs[(pairs >= 0).all(-1)] for pairs in (place[rows.must_link], place[rows.cannot_link])
+    )
     bound = place[rows.bound]
-    data, names = own.points[effect.points], axis_names(own.columns)
-
-    def draw(figure: Figure) -> None:
-        plot_moved_points(
+    return Picture(
+        lambda figure: plot_moved_points(
             data,
             effect.change.clip(0, 1),
             ax=figure.subplots(),
@@ -96,10 +96,7 @@ def _map(found: Analysis, known: ConstraintSummary, effect: Conditioning) -> Pic
             apart=apart,
             bound=bound[bound >= 0],
             columns=names,
-        )
-
-    return Picture(
-        draw,
+        ),
         size=(9, 3.2 if data.shape[1] == 1 else 4.8),
         alternative=f"The rows over {', '.join(names)}, darker where the constraints changed more: "
         f"{len(known.moved):,} rows moved, by up to {number(float(effect.change.max()), 2)}.",
@@ -109,30 +106,22 @@ def _map(found: Analysis, known: ConstraintSummary, effect: Conditioning) -> Pic
     )
 
 
-def _inside(place: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    found: np.ndarray = place[pairs]
-    return found[(found >= 0).all(-1)]
-
-
 def _moved(known: ConstraintSummary, effect: Conditioning) -> FigureTable:
-    place = {int(point): at for at, point in enumerate(effect.points.tolist())}
-    names, bound = known.knowledge.rows.row_names, set(known.knowledge.rows.bound.tolist())
-    rows = tuple(
-        (
-            names[point],
-            number(float(effect.change[place[point]]), 2),
-            number(float(effect.noise[place[point]]), 2),
-            "yes" if point in bound else "no",
-        )
-        for point in known.moved[:_MOST_ROWS].tolist()
+    rows, moved = known.knowledge.rows, known.moved[:_MOST_ROWS]
+    # Points are in ascending order.
+    place = np.searchsorted(effect.points, moved)
+    changes = zip(effect.change[place].tolist(), effect.noise[place].tolist(), strict=True)
+    cells = tuple(
+        (rows.row_names[point], *numbers(change, 2), YES_OR_NO[point in rows.bound])
+        for point, change in zip(moved, changes, strict=True)
     )
     what = "The rows whose probabilities of being together with other rows changed most"
-    shown = f"{what}, {len(rows)} of {len(known.moved):,} that moved" if rows else "No row moved"
+    shown = f"{what}, {len(cells)} of {len(known.moved):,} that moved" if cells else "No row moved"
     return FigureTable(
         f"{shown}: the mean change, beside what two halves of the draws without the constraints differ by.",
         ("row", "change", "by chance", "constrained"),
-        rows,
-        "Rows that moved most" if rows else None,
+        cells,
+        "Rows that moved most" if cells else None,
     )
 
 
@@ -140,30 +129,19 @@ def _counts(effect: Conditioning) -> Picture:
     values = effect.clusters_from + np.arange(len(effect.counts_before))
     bars = {_WITHOUT: effect.counts_before, _WITH: effect.counts_after}
     likeliest = ", ".join(f"{values[p.argmax()]} {name}" for name, p in bars.items())
-    return Picture(
-        lambda figure: plots.plot_num_clusters(values, bars, ax=figure.subplots()),
-        size=(9, 2.8),
-        alternative="Bars of the posterior of the number of clusters without and with the constraints. The "
-        f"likeliest number is {likeliest}.",
-        caption="The height of a bar is the probability of so many clusters.",
-    )
+    caption = "The height of a bar is the probability of so many clusters."
+    return counts_picture(values, bars, likeliest=likeliest, caption=caption)
 
 
 def _matrices(effect: Conditioning) -> Picture:
-    pair = effect.together_after, effect.together_before
-    gap = float(np.abs(pair[0].astype(np.float64) - pair[1]).max())
-
-    def draw(figure: Figure) -> None:
-        axes, order = figure.subplots(1, 3), dendrogram_order(effect.together_after)
-        for matrix, title, ax in zip(pair[::-1], (_WITHOUT, _WITH), axes, strict=False):
-            plots.plot_co_assignment(matrix, order, ax=ax).set_title(title)
-        plots.plot_co_assignment_difference(*pair, order, ax=axes[-1]).set_title("difference")
-
-    return Picture(
-        draw,
-        size=(9, 3.9),
+    before, after = effect.together_before, effect.together_after
+    gap = number(float(np.abs(after.astype(np.float64) - before).max()), 2)
+    return matrices_picture(
+        {_WITHOUT: before, _WITH: after},
+        (after, before),
+        title="difference",
         alternative="Matrices of pairs of rows: co-assignment probabilities without and with the "
-        f"constraints, and their difference, at most {number(gap, 2)}.",
+        f"constraints, and their difference, at most {gap}.",
         caption="Each pixel is a pair of rows, its darkness the probability that the pair shares a cluster; "
         "all panels have the order of the second. In the last one, with less without, colour is what the "
         "constraints changed.",

@@ -4,61 +4,140 @@ To add a section, write one function from the analysis and a step's result to a
 :class:`~pyroclust.report.parts.Section`, and register it under the name of the step.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyroclust.attempts import Attempts
-from pyroclust.report.agreement import agreement_section
+from pyroclust.data.shapes import Graph, Images, Waveforms
+from pyroclust.report.agreement import agreement_section, beside_mcmc_section, cost_section
 from pyroclust.report.certainty import certainty_section
 from pyroclust.report.chains import convergence_section
 from pyroclust.report.classical import baseline_section
-from pyroclust.report.clusters import (
-    apart_section,
-    clustering_picture,
-    counts_section,
-    pairs_section,
-    profile_section,
-)
+from pyroclust.report.clusters import apart_section, counts_section, pairs_section, profile_section
 from pyroclust.report.constraints import constraints_section
-from pyroclust.report.costs import cost_section, weights_section
-from pyroclust.report.evidence import evidence_section
-from pyroclust.report.missing_cells import missing_section
-from pyroclust.report.orders import orders_section
+from pyroclust.report.guide import evidence_section, orders_section, refining_section, weights_section
 from pyroclust.report.parts import ChecksTable, FigureTable, Page, Paragraph, Part, Picture, Section
-from pyroclust.report.refining import beside_mcmc_section, refining_section
-from pyroclust.report.rows import rows_section
-from pyroclust.report.shapes import shape_sections
+from pyroclust.report.points import (
+    clustering_picture,
+    graph_section,
+    images_section,
+    unsure_images_section,
+    waveforms_section,
+)
+from pyroclust.report.rows import missing_section, rows_section
 from pyroclust.report.simulations import calibration_section, familiarity_section, witnesses_section
 from pyroclust.report.words import seconds
 from pyroclust.results.analysis import Analysis
 
 __all__ = ["page_of", "register_section"]
 
-_Made = Callable[[Analysis, Any], Section]
 _FOOTER = (
     "Uncertainty of a row: the probability that it is apart from its companions in the estimate. Variation "
     "of information is measured in bits; 0 means equal partitions. Effective draws are those of the slowest "
     "functional, of a guide one over the sum of its squared smoothed importance weights."
 )
-# Sections of results, by the name of their step.
-_SECTIONS: dict[str, _Made] = {
-    "agreement": beside_mcmc_section,
-    "refining": refining_section,
-    "weights": lambda found, result: weights_section(result),
-    "orders": lambda found, result: orders_section(result),
-    "evidence": evidence_section,
-    "witnesses": lambda found, result: witnesses_section(result),
-    "familiarity": lambda found, result: familiarity_section(result),
-    "calibration": lambda found, result: calibration_section(result),
-    "constraints": constraints_section,
-    "missing": lambda found, result: missing_section(result),
-    "baselines": lambda found, result: baseline_section(result, found.reference),
+_Subjects = Callable[[Analysis], Iterable[tuple[Any, ...]]]
+
+
+class _Entry(NamedTuple):
+    """What makes a section of an analysis and a subject, and the subjects that there are: a section each."""
+
+    make: Callable[..., Section]
+    of: _Subjects = lambda found: [()]
+
+
+def _where(holds: Callable[[Analysis], bool]) -> _Subjects:
+    return lambda found: [()] if holds(found) else []
+
+
+def _result(step: str) -> _Subjects:
+    return lambda found: [(found.results[step],)] if step in found.results else []
+
+
+def _shape(kind: type) -> _Subjects:
+    def of(found: Analysis) -> list[tuple[Any]]:
+        shape = None if found.data is None else found.data.shape
+        return [(shape,)] if isinstance(shape, kind) and found.reference.summary.estimate is not None else []
+
+    return of
+
+
+def checks_section(found: Analysis) -> Section:
+    """Show the verdict, and every question behind it."""
+    parts = (Paragraph(found.verdict.sentence), ChecksTable(found.findings))
+    return Section("How far to rely on it", parts, gist=f"{found.verdict.level.value.capitalize()}")
+
+
+def computed_section(found: Analysis) -> Section:
+    """Say what was done, how long each step took, and what repeats it."""
+    parts: list[Part] = [Paragraph(found.introduction)] if found.introduction else []
+    repeat = found.repeat
+    if repeat is not None:
+        if repeat.command:
+            parts.append(Paragraph(f"The command: {repeat.command}"))
+        versions = ", ".join(f"{name} {version}" for name, version in repeat.versions.items())
+        named = {"table": repeat.table, "guide": repeat.guide}
+        sums = ", ".join(f"{name} {value}" for name, value in named.items() if value)
+        parts.append(Paragraph(f"Seed {repeat.seed}; {versions}{f'; checksums: {sums}' if sums else ''}."))
+    if found.not_asked:
+        names = ", ".join(found.not_asked)
+        parts.append(Paragraph(f"Not asked for: {names}. --also NAME asks one, --thorough all."))
+    if found.seconds_of:
+        rows = tuple((name, seconds(value)) for name, value in found.seconds_of.items())
+        parts.append(FigureTable("Wall time of each step.", ("", "time"), rows))
+    return Section("How it was computed", tuple(parts))
+
+
+# By their names in sentences, in the order of the page. Steps that are registered come after these.
+_SECTIONS: dict[str, _Entry] = {
+    "the number of clusters": _Entry(counts_section),
+    "the images by cluster": _Entry(images_section, _shape(Images)),
+    "the least sure images": _Entry(unsure_images_section, _shape(Images)),
+    "the waveforms by cluster": _Entry(waveforms_section, _shape(Waveforms)),
+    "the data": _Entry(graph_section, _shape(Graph)),
+    "profiles": _Entry(profile_section, _where(lambda found: found.reference.summary.profiles is not None)),
+    "which rows belong together": _Entry(pairs_section),
+    "what sets clusters apart": _Entry(
+        apart_section,
+        _where(
+            lambda found: (
+                found.data is not None
+                and bool(found.data.described)
+                and found.reference.summary.estimate is not None
+            )
+        ),
+    ),
+    "constraints": _Entry(constraints_section, _result("constraints")),
+    "missing": _Entry(missing_section, _result("missing")),
+    "rows": _Entry(rows_section),
+    "checks": _Entry(checks_section),
+    "certainty": _Entry(certainty_section),
+    "agreement": _Entry(beside_mcmc_section, _result("agreement")),
+    "refining": _Entry(refining_section, _result("refining")),
+    "weights": _Entry(weights_section, _result("weights")),
+    "orders": _Entry(orders_section, _result("orders")),
+    "evidence": _Entry(evidence_section, _result("evidence")),
+    "witnesses": _Entry(witnesses_section, _result("witnesses")),
+    "familiarity": _Entry(familiarity_section, _result("familiarity")),
+    "calibration": _Entry(calibration_section, _result("calibration")),
+    "baselines": _Entry(baseline_section, _result("baselines")),
 }
-_BEFORE = ("constraints", "missing")
+_LAST: dict[str, _Entry] = {
+    "tests of {0}": _Entry(agreement_section, lambda found: found.results.get("two_samples", {}).items()),
+    "convergence of {0.name}": _Entry(
+        convergence_section,
+        lambda found: [(source,) for source in found.sources if not source.is_independent],
+    ),
+    "cost": _Entry(
+        cost_section, _where(lambda found: all(source.seconds is not None for source in found.sources))
+    ),
+    "how it was computed": _Entry(computed_section),
+}
+_OF_SHAPES = ("the images by cluster", "the waveforms by cluster", "the data")
 
 
-def register_section(name: str, make: _Made) -> None:
+def register_section(name: str, make: Callable[[Analysis, Any], Section]) -> None:
     """Show the result of a step of your own on every page where it is there.
 
     Args:
@@ -74,13 +153,18 @@ def register_section(name: str, make: _Made) -> None:
     """
     if name in _SECTIONS:
         raise ValueError(f"the result '{name}' has a section already: choose another name for the step")
-    _SECTIONS[name] = make
+    _SECTIONS[name] = _Entry(make, _result(name))
 
 
 def page_of(found: Analysis) -> Page:
     """Return the page of an analysis: the answer, then sections."""
     tries = Attempts()
-    sections = [tries.make(f"The section '{title}'", section) for title, section in _sections(found).items()]
+    sections: dict[str, Section] = {}
+    for template, entry in (_SECTIONS | _LAST).items():
+        for subject in entry.of(found):
+            name = template.format(*subject)
+            made = tries.make(f"The section '{name}'", partial(entry.make, found, *subject))
+            sections |= {} if made is None else {name: made}
     return Page(
         title=f"{found.name}: {found.in_words.num_clusters} clusters",
         kicker=f"pyroclust {found.command}",
@@ -88,90 +172,20 @@ def page_of(found: Analysis) -> Page:
         introduction="Interrupted before it was finished: this is what there was."
         if found.interrupted
         else "",
-        verdict=found.verdict,
-        findings=found.findings,
         answer=found.in_words.lines,
         mark=found.in_words.mark,
-        picture=tries.make("The picture of the data", lambda: _picture(found)),
-        sections=tuple(section for section in sections if section is not None),
+        picture=tries.make("The picture of the data", lambda: _picture(found, sections)),
+        sections=tuple(sections.values()),
         notes=(*found.notes, *found.failures),
         footer=_FOOTER,
         missing=tries.failures,
     )
 
 
-def _picture(found: Analysis) -> Picture | None:
+def _picture(found: Analysis, sections: dict[str, Section]) -> Picture | None:
     source = found.reference
     if source.data is None or source.summary.estimate is None:
         return None
-    if found.data is not None and found.data.shape is not None:
-        sections = shape_sections(found.data.shape, found)
-        parts = next(iter(sections.values()))().parts if sections else ()
-        return next((one for one in parts if isinstance(one, Picture)), None)
-    return clustering_picture(source)
-
-
-def _sections(found: Analysis) -> dict[str, Callable[[], Section]]:
-    """Return what makes each section that there is something for, by its name in sentences."""
-    shown, results = found.reference, found.results
-    every: dict[str, Callable[[], Section]] = {}
-
-    def of_step(name: str) -> None:
-        if name in results and name in _SECTIONS:
-            every[name] = lambda: _SECTIONS[name](found, results[name])
-
-    every["the number of clusters"] = lambda: counts_section(found)
-    if found.data is not None and found.data.shape is not None and shown.summary.estimate is not None:
-        every |= shape_sections(found.data.shape, found)
-    profiles = shown.summary.profiles
-    if profiles is not None:
-        every["profiles"] = lambda: profile_section(shown, profiles)
-    every["which rows belong together"] = lambda: pairs_section(found)
-    if found.data is not None and found.data.described and shown.summary.estimate is not None:
-        every["what sets clusters apart"] = lambda: apart_section(found, shown)
-    for name in _BEFORE:
-        of_step(name)
-    every["rows"] = lambda: rows_section(found)
-    every["checks"] = lambda: _checks(found)
-    every["certainty"] = lambda: certainty_section(found)
-    for name in _SECTIONS:
-        if name not in _BEFORE:
-            of_step(name)
-    for name, tests in results.get("two_samples", {}).items():
-        every[f"tests of {name}"] = partial(agreement_section, found, name, tests)
-    chains = [one for one in found.sources if not one.is_independent]
-    for one in chains:
-        every[f"convergence of {one.name}"] = partial(convergence_section, one, is_only=len(chains) == 1)
-    if all(one.seconds is not None for one in found.sources):
-        every["cost"] = lambda: cost_section(found)
-    every["how it was computed"] = lambda: _computed(found)
-    return every
-
-
-def _checks(found: Analysis) -> Section:
-    parts = (Paragraph(found.verdict.sentence), ChecksTable(found.findings))
-    return Section("How far to rely on it", parts, gist=f"{found.verdict.level.value.capitalize()}")
-
-
-def _computed(found: Analysis) -> Section:
-    """Say what was done, how long each step took, and what repeats it."""
-    parts: list[Part] = [Paragraph(found.introduction)] if found.introduction else []
-    repeat = found.repeat
-    if repeat is not None:
-        if repeat.command:
-            parts.append(Paragraph(f"The command: {repeat.command}"))
-        versions = ", ".join(f"{name} {version}" for name, version in repeat.versions.items())
-        sums = [
-            f"table {repeat.table}" if repeat.table else "",
-            f"guide {repeat.guide}" if repeat.guide else "",
-        ]
-        kept = ", ".join(one for one in sums if one)
-        parts.append(Paragraph(f"Seed {repeat.seed}; {versions}{f'; checksums: {kept}' if kept else ''}."))
-    if found.not_asked:
-        parts.append(
-            Paragraph(f"Not asked for: {', '.join(found.not_asked)}. --also NAME asks one, --thorough all.")
-        )
-    if found.seconds_of:
-        rows = tuple((name, seconds(value)) for name, value in found.seconds_of.items())
-        parts.append(FigureTable("Wall time of each step.", ("", "time"), rows))
-    return Section("How it was computed", tuple(parts))
+    if found.data is None or found.data.shape is None:
+        return clustering_picture(source)
+    return next((sections[name].pictures[0] for name in _OF_SHAPES if name in sections), None)

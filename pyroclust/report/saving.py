@@ -38,7 +38,8 @@ def save_analysis(found: Analysis, folder: str | PathLike[str], *, overwrite: bo
         draws = [(name, one.assignments) for name, one in found.draws.items()]
         run = name_of_run(found.command, draws=draws, seed=found.seed)
         found.repeat = Repeat(seed=found.seed, run=run)
-    with results_folder(folder, run=found.repeat.run, overwrite=overwrite) as place:
+    repeat = found.repeat
+    with results_folder(folder, run=repeat.run, command=repeat.command, overwrite=overwrite) as place:
         assert place is not None
         found.folder = place
         write_analysis(found, place)

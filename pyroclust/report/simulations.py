@@ -7,83 +7,74 @@ from pyroclust.calibration.result import LocalCalibration
 from pyroclust.diagnostics import Familiarity
 from pyroclust.diagnostics.simulations.witnesses import Witnesses
 from pyroclust.diagnostics.verdicts.findings import witnesses_finding
-from pyroclust.report.parts import FigureTable, Paragraph, Part, Picture, Section
-from pyroclust.report.words import functional_title, number, p_value
+from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section
+from pyroclust.report.words import functional_title, interval, number, numbers, p_value
+from pyroclust.results.analysis import Analysis
 
 __all__ = ["calibration_section", "familiarity_section", "witnesses_section"]
 
 
-def witnesses_section(found: Witnesses) -> Section:
+def witnesses_section(found: Analysis, witnesses: Witnesses) -> Section:
     """Show each figure of the guide's weights on the data beside those on simulations."""
     rows = tuple(
-        (row.name, number(row.value), number(row.median), number(row.bad), p_value(row.p_value))
-        for row in found.rows
+        (row.name, *numbers((row.value, row.median, row.bad)), p_value(row.p_value)) for row in witnesses.rows
     )
     table = FigureTable(
-        f"The guide drew {found.num_draws:,} partitions of {found.num_points:,} rows of the data, and as "
-        f"many of each of {found.num_simulations:,} data sets of as many points that its model simulates. "
-        "A small p says that its weights are worse here than there. A large one says that they are no "
-        "worse, not that the guide is right: it is wrong on some simulations too.",
+        f"The guide drew {witnesses.num_draws:,} partitions of {witnesses.num_points:,} rows of the data, "
+        f"and as many of each of {witnesses.num_simulations:,} data sets of as many points that its model "
+        "simulates. A small p says that its weights are worse here than there. A large one says that they "
+        "are no worse, not that the guide is right: it is wrong on some simulations too.",
         ("", "here", "median of simulations", "worst 5 % of simulations", "p"),
         rows,
     )
-    return Section(
-        "Does the guide do as well here as on simulations",
-        (table,),
-        gist=witnesses_finding(found).sentence,
-    )
+    gist = witnesses_finding(witnesses).sentence
+    return Section("Does the guide do as well here as on simulations", (table,), gist=gist)
 
 
-def familiarity_section(found: Familiarity) -> Section:
+def familiarity_section(found: Analysis, familiarity: Familiarity) -> Section:
     """Show where each summary of the data lies among simulated ones."""
-    parts: list[Part] = [] if found.warning is None else [Paragraph(found.warning)]
-    parts.append(
-        Picture(
-            lambda figure: plots.plot_familiarity(found, ax=figure.subplots()),
-            size=(9, 1.6 + 0.28 * len(found.rows)),
-            alternative=f"Each of {len(found.rows)} summaries of the data among those of "
-            f"{found.num_simulations} simulations; overall p = {number(found.overall)}.",
-            caption="One line a summary of the data, its mark where it lies among simulations of the "
-            "guide's model, whose middle 90 % are the band. Crosses outside say what is unusual: the "
-            "guide has seen little of that kind. Marks inside do not say that the model or guide is right "
-            "here: that the weights, the orders and the comparison with MCMC tell.",
-        )
+    picture = Picture(
+        lambda figure: plots.plot_familiarity(familiarity, ax=figure.subplots()),
+        size=(9, 1.6 + 0.28 * len(familiarity.rows)),
+        alternative=f"Each of {len(familiarity.rows)} summaries of the data among those of "
+        f"{familiarity.num_simulations} simulations; overall p = {number(familiarity.overall)}.",
+        caption="One line a summary of the data, its mark where it lies among simulations of the "
+        "guide's model, whose middle 90 % are the band. Crosses outside say what is unusual: the "
+        "guide has seen little of that kind. Marks inside do not say that the model or guide is right "
+        "here: that the weights, the orders and the comparison with MCMC tell.",
     )
-    rows = tuple(
-        (row.name, number(row.value), f"{number(row.low)} to {number(row.high)}", p_value(row.p_value))
-        for row in found.rows
+    table = FigureTable(
+        "Summaries of the data as the guide saw them, and 90 % of the simulations.",
+        ("", "data", "simulations", "p"),
+        tuple(
+            (row.name, number(row.value), interval(row.low, row.high), p_value(row.p_value))
+            for row in familiarity.rows
+        ),
     )
-    parts.append(
-        FigureTable(
-            "Summaries of the data as the guide saw them, and 90 % of the simulations.",
-            ("", "data", "simulations", "p"),
-            rows,
-        )
-    )
-    gist = found.warning or f"Nothing unusual: p = {number(found.overall)}"
-    return Section("Summary statistics of the rows, among simulations", tuple(parts), gist=gist)
+    warning = () if familiarity.warning is None else (Paragraph(familiarity.warning),)
+    gist = familiarity.warning or f"Nothing unusual: p = {number(familiarity.overall)}"
+    return Section("Summary statistics of the rows, among simulations", (*warning, picture, table), gist=gist)
 
 
-def calibration_section(found: LocalCalibration) -> Section:
+def calibration_section(found: Analysis, local: LocalCalibration) -> Section:
     """Show ranks, coverage and reliability on the simulations nearest to the data."""
-    calibration = found.calibration
+    calibration = local.calibration
     words = (
-        f"Of {found.num_simulations:,} data sets that the guide's model simulates, these are the "
+        f"Of {local.num_simulations:,} data sets that the guide's model simulates, these are the "
         f"{calibration.num_datasets} most like the data by the distances between rows and the location and "
-        f"spread of the columns: at most {number(found.radius, 2)} away, where half of all simulations are "
-        f"{number(found.median_distance, 2)} or more away. Their true partitions are known. A guide that is "
+        f"spread of the columns: at most {number(local.radius, 2)} away, where half of all simulations are "
+        f"{number(local.median_distance, 2)} or more away. Their true partitions are known. A guide that is "
         "right on average over them may still be wrong on this very table."
     )
-    rows = tuple((functional_title(row.name), p_value(row.p_value)) for row in calibration.sbc.rows)
-    others = tuple((name, p_value(p)) for name, p in calibration.p_values.items() if name != "functionals")
+    others = {name: p for name, p in calibration.p_values.items() if name != "functionals"}
+    every = {functional_title(row.name): row.p_value for row in calibration.sbc.rows} | others
     table = FigureTable(
-        "p-values: small ones say that the truth is not like one more draw.", ("", "p"), rows + others
+        "p-values: small ones say that the truth is not like one more draw.",
+        ("", "p"),
+        tuple((name, p_value(p)) for name, p in every.items()),
     )
-    return Section(
-        "Is the guide calibrated near these data",
-        (Paragraph(words), _picture(found), table),
-        gist=found.verdict.sentence,
-    )
+    parts = (Paragraph(words), _picture(local), table)
+    return Section("Is the guide calibrated near these data", parts, gist=local.verdict.sentence)
 
 
 def _picture(found: LocalCalibration) -> Picture:

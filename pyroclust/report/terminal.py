@@ -5,7 +5,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pyroclust.diagnostics import Finding, Mark
+from pyroclust.diagnostics import Mark
 from pyroclust.report.page import page_of
 from pyroclust.report.parts import ChecksTable, FigureTable, Part
 from pyroclust.results.analysis import Analysis
@@ -60,35 +60,31 @@ def terminal_view(found: Analysis, *, verbose: bool = False) -> RenderableType:
 
 
 def _shown(part: Part) -> list[RenderableType]:
-    match part:
-        case FigureTable(terminal_title=str()):
-            return [_figures(part), Text()]
-        case ChecksTable():
-            return [_findings(part.rows), Text()]
-    return []
-
-
-def _figures(part: FigureTable) -> Table:
-    table = _table(part.terminal_title)
-    for place, title in enumerate(part.header):
-        table.add_column(_text(title), justify="right" if place else "left", overflow="fold")
-    for row in part.rows:
-        table.add_row(*(_text(cell) for cell in row))
-    return table
-
-
-def _findings(findings: tuple[Finding, ...]) -> Table:
-    table = _table("What was asked")
-    for title in ("question", "answer", "measured", "limit"):
-        table.add_column(title, overflow="fold")
-    for one in findings:
-        answer = _text(one.answer, style=_STYLES[one.mark])
-        table.add_row(_text(one.question), answer, _text(one.sentence), _text(one.wanted))
-    return table
-
-
-def _table(title: str | None) -> Table:
-    return Table(title=None if title is None else _text(title), title_justify="left", box=box.SIMPLE_HEAD)
+    header: tuple[str, ...]
+    rows: list[tuple[Text, ...]]
+    if isinstance(part, ChecksTable):
+        title, header = "What was asked", ("question", "answer", "measured", "limit")
+        rows = [
+            (
+                _text(one.question),
+                _text(one.answer, style=_STYLES[one.mark]),
+                _text(one.sentence),
+                _text(one.wanted),
+            )
+            for one in part.rows
+        ]
+    elif isinstance(part, FigureTable) and part.terminal_title is not None:
+        title, header = part.terminal_title, part.header
+        rows = [tuple(map(_text, row)) for row in part.rows]
+    else:
+        return []
+    table = Table(title=_text(title), title_justify="left", box=box.SIMPLE_HEAD)
+    for place, name in enumerate(header):
+        is_figure = place and isinstance(part, FigureTable)
+        table.add_column(_text(name), justify="right" if is_figure else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return [table, Text()]
 
 
 def _text(words: str, *, style: str = "") -> Text:

@@ -1,11 +1,21 @@
 """How figures and names are written for people."""
 
 import math
+from collections.abc import Iterable
 
 from pyroclust.diagnostics.chains.functionals import functional_name
 from pyroclust.text import short
 
-__all__ = ["axis_names", "functional_title", "number", "p_value", "seconds", "times"]
+__all__ = [
+    "YES_OR_NO",
+    "axis_names",
+    "functional_title",
+    "interval",
+    "number",
+    "numbers",
+    "p_value",
+    "seconds",
+]
 
 _UNITS = {
     "log_joint": "nats",
@@ -14,6 +24,8 @@ _UNITS = {
     "distance": "bits",
     "distance_to_reference": "bits",
 }
+
+YES_OR_NO = {True: "yes", False: "no", None: "–"}
 
 
 def functional_title(name: str) -> str:
@@ -29,6 +41,16 @@ def number(value: float, digits: int = 3) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     return f"{value:,.{digits}f}".replace("-", "−")
+
+
+def numbers(values: Iterable[float], digits: int = 3) -> tuple[str, ...]:
+    """Write each of some figures."""
+    return tuple(number(value, digits) for value in values)
+
+
+def interval(low: float, high: float, digits: int = 3) -> str:
+    """Write the ends of an interval."""
+    return f"{number(low, digits)} to {number(high, digits)}"
 
 
 def p_value(value: float) -> str:
@@ -49,11 +71,3 @@ def seconds(value: float) -> str:
 def axis_names(columns: tuple[str, ...]) -> tuple[str, ...]:
     """Cut the names of columns so that they fit beside axes."""
     return tuple(short(column, 35) for column in columns)
-
-
-def times(ratio: float) -> str:
-    """Write how many times faster or slower something is than something else."""
-    if math.isnan(ratio):
-        return "–"
-    factor = max(ratio, 1 / ratio) if ratio > 0 else math.inf
-    return f"{number(factor, 0 if factor >= 10 else 1)} × {'faster' if ratio >= 1 else 'slower'}"

@@ -1,10 +1,10 @@
 """The files of a result: those of one run, in a folder of their own."""
 
 import hashlib
-import json
 import os
+import shlex
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, is_dataclass
 from os import PathLike
@@ -16,14 +16,19 @@ import pandas as pd
 
 from pyroclust.data.tables import Table
 from pyroclust.files import (
+    RESULTS,
     check_outside_the_package,
+    check_replaceable,
+    checksum,
     clear_leftovers,
-    finish_entries,
-    finish_folder,
+    exchange_results,
+    json_text,
     locked_folder,
     new_part,
-    replace_entries,
-    replace_folder,
+    read_record,
+    sealed,
+    settle_results,
+    written_results,
 )
 from pyroclust.interrupts import raise_if_interrupted
 from pyroclust.text import listed, spreadsheet_cell
@@ -38,21 +43,6 @@ __all__ = [
     "write_files",
     "write_json",
 ]
-
-# Files with the name of their run, and those beside them.
-_SUMMARIES = ("summary.json", "certificate.json")
-_RESULTS = frozenset(
-    {
-        *_SUMMARIES,
-        "report.html",
-        "draws.nc",
-        "assignments.csv",
-        "clusters.csv",
-        "certificate.png",
-        # Of version 0.1.
-        "points.csv",
-    }
-)
 
 
 def prepare_folder(out: str | PathLike[str]) -> Path:
@@ -80,25 +70,38 @@ def prepare_folder(out: str | PathLike[str]) -> Path:
 
 @contextmanager
 def results_folder(
-    out: str | PathLike[str] | None, *, run: str, overwrite: bool = False
+    out: str | PathLike[str] | None,
+    *,
+    run: str,
+    command: str = "",
+    overwrite: bool = False,
+    inputs: Iterable[Path] = (),
+    record: str = "summary.json",
 ) -> Iterator[Path | None]:
     """Reserve a folder for the results of a run, before anything is computed, and keep others out.
 
-    A run replaces its own results: those of the same command with the same data and the same options. Any
-    other file there has to be given up expressly. Files whose names begin with a dot do not count.
+    A run replaces its own results: those of the same command with the same data and the same options, as long
+    as nobody changed them. To replace those of another run, or to write beside other files, has to be said.
+    What no run wrote, what was changed since, and what this run reads is never replaced. Files whose names
+    begin with a dot do not count.
+
+    Args:
+        out: the folder; ``None`` for none.
+        run: of :func:`name_of_run`.
+        command: as it can be typed: files that it names are read.
+        overwrite: whether results of another run may be replaced.
+        inputs: more files that are read, or folders of such files.
+        record: the file that lists the others.
     """
     if out is None:
         yield None
         return
-    finish_folder(Path(os.path.realpath(out)))
     is_new = not Path(out).exists()
     folder = prepare_folder(out)
-    clear_leftovers(folder.resolve().parent)
     try:
         with locked_folder(folder):
-            finish_entries(folder, stale=_RESULTS)
-            if not overwrite:
-                _check_own(folder, run)
+            settle_results(folder)
+            _check_own(folder, run, record, inputs=[*inputs, *_files_named(command)], overwrite=overwrite)
             yield folder
     except BaseException:
         if is_new:
@@ -137,27 +140,25 @@ def figures_of(found: Any) -> Any:
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write a file of JSON."""
-    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-    path.write_text(text + "\n", encoding="utf-8")
+    path.write_text(json_text(content), encoding="utf-8")
 
 
 @contextmanager
 def write_files(folder: Path, *, even_interrupted: bool = False) -> Iterator[Path]:
     """Finish all files elsewhere first, then let them replace those of an earlier run, all or none.
 
-    The folder is exchanged for a new one in one step where it holds nothing else; where it does, or is the
-    working folder, or has a parent that cannot be written, the files are exchanged one by one.
+    The record among them, ``summary.json`` or ``certificate.json``, lists all with their checksums.
     """
-    place = folder.resolve()
-    part = _unfinished(place)
+    part = new_part(folder.resolve())
+    part.mkdir()
     try:
         yield part
         if not even_interrupted:
             raise_if_interrupted()
-        if part.parent == place:
-            replace_entries(part, place, stale=_RESULTS)
-        else:
-            replace_folder(part, place)
+        record = next(name for name in RESULTS if (part / name).exists())
+        files = {path.name: checksum(path) for path in sorted(part.iterdir()) if path.name != record}
+        (part / record).write_bytes(sealed(record, read_record(part / record), files).encode())
+        exchange_results(part, folder.resolve(), record=record)
     except OSError as error:
         if error.errno is None or error.filename is not None:
             raise
@@ -167,46 +168,32 @@ def write_files(folder: Path, *, even_interrupted: bool = False) -> Iterator[Pat
         shutil.rmtree(part, ignore_errors=True)
 
 
-def _unfinished(place: Path) -> Path:
-    """Create an empty folder beside a place, or inside of it where it cannot be exchanged as a whole."""
-    keeps = any(path.name not in _RESULTS for path in _entries(place))
-    if not keeps and not os.path.ismount(place) and place != Path.cwd():
-        part = new_part(place.parent)
-        with suppress(OSError):
-            part.mkdir()
-            return part
-    part = new_part(place)
-    part.mkdir()
-    return part
+def _files_named(command: str) -> list[Path]:
+    with suppress(ValueError):
+        return [Path(word) for word in shlex.split(command) if os.path.isfile(word)]
+    return []
 
 
-def _check_own(folder: Path, run: str) -> None:
+def _check_own(folder: Path, run: str, record: str, *, inputs: list[Path], overwrite: bool) -> None:
     """Refuse a folder with anything else than the results of a run."""
-    held = sorted(path.name for path in _entries(folder) if not path.name.startswith("."))
-    foreign = [name for name in held if name not in _RESULTS]
-    if foreign:
+    ours, new = written_results(folder), (*RESULTS[record], record)
+    if not overwrite:
+        held = (path.name for path in folder.iterdir() if not path.name.startswith("."))
+        foreign = sorted(name for name in held if name not in ours and name not in new)
+        if foreign:
+            raise ValueError(
+                f"folder '{folder}' holds other files ({listed(foreign, 3)}); choose another with --out, or "
+                "write beside them with --overwrite (overwrite=True)"
+            )
+    for name in dict.fromkeys((*ours, *new)):
+        # An earlier result that was changed is left where it is, unless a new one has its name.
+        if name in new or ours[name] == checksum(folder / name):
+            check_replaceable(folder / name, ours, inputs)
+    if not overwrite and ours and run not in {read_record(folder / name).get("run") for name in RESULTS}:
         raise ValueError(
-            f"folder '{folder}' holds other files ({listed(foreign, 3)}); choose another with --out, or "
-            "write beside them with --overwrite (overwrite=True)"
+            f"folder '{folder}' holds the results of another run ({listed(sorted(ours), 4)}); choose another "
+            "with --out, or replace them with --overwrite (overwrite=True)"
         )
-    if held and run not in {_run_of(folder / name) for name in _SUMMARIES}:
-        raise ValueError(
-            f"folder '{folder}' holds the results of another run ({listed(held, 4)}); choose another with "
-            "--out, or replace them with --overwrite (overwrite=True)"
-        )
-
-
-def _entries(folder: Path) -> list[Path]:
-    """List a folder without what this process and killed ones put there for a while."""
-    temporary = (".part-", ".pyroclust-")
-    return [path for path in folder.iterdir() if not path.name.startswith(temporary)]
-
-
-def _run_of(path: Path) -> str | None:
-    with suppress(OSError, ValueError, RecursionError):
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return found.get("run") if isinstance(found, dict) else None
-    return None
 
 
 def _feed(update: Callable[[bytes], None], value: Any) -> None:

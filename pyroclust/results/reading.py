@@ -10,6 +10,7 @@ from pyroclust.data.kinds import Kind
 from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import Answer, Finding, Mark, Trust, Verdict
+from pyroclust.files import unfinished
 from pyroclust.partitions import Draws
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
@@ -51,6 +52,8 @@ def read_analysis(folder: Path) -> Analysis:
         verdict, repeat = _verdict(summary), _repeat(summary)
         main = groups["posterior"]
     except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        if why := unfinished(folder):
+            raise ValueError(f"folder '{folder}' holds unfinished results: {why}") from error
         raise ValueError(
             f"folder '{folder}' holds no analysis (draws.nc and summary.json) that can be read; run "
             "pyroclust cluster or compare with --out first"

@@ -72,14 +72,14 @@ class Estimate:
         }
 
 
+def _always(assignments: np.ndarray) -> bool:
+    # A lambda could not be pickled, and estimators of scikit-learn are.
+    return True
+
+
 def _part(what: str, compute: Callable[["DrawsSummary"], Made]) -> "cached_property[Made | None]":
     """Return a part of a summary that is computed when it is first asked for; ``None`` where that fails."""
     return cached_property(lambda summary: summary.make(what, lambda: compute(summary)))
-
-
-def _allows_all(assignments: np.ndarray) -> bool:
-    """A name, as summaries are pickled."""
-    return True
 
 
 class DrawsSummary:
@@ -93,7 +93,7 @@ class DrawsSummary:
         seed: int,
         data: np.ndarray | None = None,
         true_labels: Any = None,
-        allowed: Callable[[np.ndarray], bool] = _allows_all,
+        allowed: Callable[[np.ndarray], bool] = _always,
     ) -> None:
         self.name, self.seed, self.data = name, seed, data
         self.labels, self.log_joint = as_chains(draws.assignments), draws.log_joint

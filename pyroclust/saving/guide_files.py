@@ -8,14 +8,16 @@ from pathlib import Path
 
 from pyroclust.files import (
     check_outside_the_package,
+    check_replaceable,
+    checksum,
     clear_leftovers,
     locked_folder,
     replace_file,
     sync_folder,
 )
-from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE
+from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, parse_card
 
-__all__ = ["read_weights", "write_card", "write_guide_files"]
+__all__ = ["check_guide_files", "read_weights", "write_card", "write_guide_files"]
 
 
 def write_guide_files(folder: Path, card: str, weights: bytes | None) -> None:
@@ -31,7 +33,8 @@ def write_guide_files(folder: Path, card: str, weights: bytes | None) -> None:
         weights: ``None`` for a guide without weights.
 
     Raises:
-        ValueError: if the folder lies inside of the package, or another process is writing into it.
+        ValueError: if the folder lies inside of the package, another process is writing into it, or files
+            there have the names of card and weights and are no guide, or were changed.
         OSError: if it cannot be written; the old guide is then still there.
     """
     check_outside_the_package(folder)
@@ -39,6 +42,7 @@ def write_guide_files(folder: Path, card: str, weights: bytes | None) -> None:
     with locked_folder(folder):
         clear_leftovers(folder)
         _finish_earlier(folder)
+        _check_ours(folder)
         staged = None if weights is None else _staged(folder, hashlib.sha256(weights).hexdigest())
         try:
             if staged is not None and weights is not None:
@@ -59,6 +63,7 @@ def write_card(folder: Path, card: str) -> None:
     """
     check_outside_the_package(folder)
     with locked_folder(folder):
+        _check_ours(folder)
         replace_file(folder / CARD_FILE, card.encode())
 
 
@@ -83,6 +88,27 @@ def read_weights(folder: Path, sha256: str) -> bytes:
         f"'{path}' was cut off or changed (sha256 {hashlib.sha256(content).hexdigest()[:12]}, its card says "
         f"{sha256[:12]}); restore the file or train the guide again"
     )
+
+
+def check_guide_files(folder: Path) -> None:
+    """Refuse a folder with files that have the names of card and weights, and that no guide may replace.
+
+    Raises:
+        ValueError: if they are no guide, or were changed, or another process is writing there.
+    """
+    with locked_folder(folder):
+        _finish_earlier(folder)
+        _check_ours(folder)
+
+
+def _check_ours(folder: Path) -> None:
+    """Refuse to replace files that are no card, or not the weights that belong to it."""
+    path, ours = folder / CARD_FILE, {}
+    with suppress(OSError, ValueError):
+        card = parse_card(path.read_text(encoding="utf-8"), path)
+        ours = {CARD_FILE: checksum(path), WEIGHTS_FILE: card.weights_sha256 or ""}
+    for name in (CARD_FILE, WEIGHTS_FILE):
+        check_replaceable(folder / name, ours)
 
 
 def _staged(folder: Path, sha256: str) -> Path:

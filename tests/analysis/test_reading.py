@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from pyroclust import Analysis, compare, diagnose, forest, predict, update
+from pyroclust.results.records import Repeat
 
 # What `compare` of version 0.1 wrote, without the page: chains alone, and a guide whose draws are the answer.
 OLD = Path(__file__).parent / "folder_of_0_1"
@@ -116,3 +117,28 @@ def test_updates_and_diagnoses_say_what_repeats_them(frame, tmp_path):
     written(frame, "mcmc", old)
     more = update(old, new, num_draws=20, seed=2)
     assert more.repeat.command == f"pyroclust update {old} {new} --draws 20 --seed 2"
+
+
+def test_what_was_typed_survives_the_file_and_commands_follow_from_it():
+    options = {"also": frozenset(("orders", "evidence")), "columns": ("a", "b c"), "within": (6.0, 3)}
+    options |= {"conditions": {"scale": 2.0}, "kinds": {"a": "count"}, "must_link": "my pairs.csv"}
+    options |= {
+        "cannot_link": np.array([[0, 1]]),
+        "header": False,
+        "raw": False,
+        "pca": None,
+        "thorough": True,
+    }
+    made = Repeat.of("compare", [Path("my table.csv"), frozenset()], options, seed=3, run="abc")
+    assert made.command == (
+        "pyroclust compare 'my table.csv' ... --also evidence,orders --cannot-link ... --columns 'a,b c' "
+        "--condition scale=2 --no-header --kinds a=count --must-link 'my pairs.csv' --thorough --within 6 3 "
+        "--seed 3"
+    )
+    kept = json.loads(json.dumps(made.figures()))
+    assert kept.pop("command") == made.command
+    again = Repeat(name="compare", **kept)
+    assert again == made
+    few = again.as_command("cluster", without=set(options) - {"within"}, also=["orders"])
+    assert few == "pyroclust cluster 'my table.csv' ... --also orders --within 6 3 --seed 3"
+    assert Repeat(seed=3, run="abc").command == ""

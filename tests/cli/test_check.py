@@ -82,6 +82,7 @@ def test_prints_every_part_and_stores_it(folder, capsys) -> None:
     assert stored.baseline == "PredictiveFilter"
     assert after["certificate"]["verdict"] == certificate_content(stored)["verdict"]
     assert sorted(path.name for path in folder.iterdir()) == [
+        ".certificate.png.pyroclust",
         "card.json",
         "certificate.png",
         "weights.safetensors",
@@ -156,7 +157,7 @@ def test_a_card_that_cannot_be_written_is_as_it_was(folder, monkeypatch, capsys)
 
 
 def test_nothing_is_written_into_the_package(folder, monkeypatch, capsys) -> None:
-    monkeypatch.setattr("pyroclust.files.folders._LIBRARY", folder.parent)
+    monkeypatch.setattr("pyroclust.files.ours._LIBRARY", folder.parent)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     for option in ("--save", "--out"):
         _, error = run(capsys, str(folder), option, str(folder), code=2)

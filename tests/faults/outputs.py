@@ -1,13 +1,12 @@
-"""Folders of results: what is there is replaced as a whole, and only when asked."""
+"""Folders of results: earlier results are replaced file by file, and only when asked; all else stays."""
 
 import errno
 import json
 import os
-import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -18,14 +17,13 @@ import pytest
 from faults.cases import Case, run_command, snapshot
 from faults.processes import broken, left_over, run_and_signal, without_room
 
-from pyroclust import diagnose
-from pyroclust.files import check_outside_the_package
-from pyroclust.results.files import name_of_run, results_folder
+from pyroclust import Analysis, diagnose
+from pyroclust.files import check_outside_the_package, unfinished
+from pyroclust.results.files import name_of_run, results_folder, write_files, write_json
 
 _FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 _FILES = ["assignments.csv", "clusters.csv", "draws.nc", "report.html", "summary.json"]
-# Of version 0.1: later runs remove it.
-_STALE = "points.csv"
+_THEIRS = ["notes.txt", "points.csv"]
 _SMALL = ["--guide", "filter-nig1d", "--draws", "20", "--mcmc-draws", "20", "--chains", "2", "--quiet"]
 
 
@@ -82,10 +80,15 @@ def _foreign(name: str, words: str) -> Callable[[Path], str]:
     return run
 
 
+def _theirs(out: Path) -> dict[str, str]:
+    for name in _THEIRS:
+        (out / name).write_text("mine")
+    return snapshot(out)
+
+
 def _overwrite(folder: Path) -> str:
     out = folder / "out"
     diagnose(_draws(), out=out)
-    (out / _STALE).write_text("of a diagnosis before")
     before = (out / "summary.json").read_bytes()
     diagnose(_draws(1), out=out, overwrite=True)
     assert sorted(os.listdir(out)) == _FILES
@@ -96,12 +99,76 @@ def _overwrite(folder: Path) -> str:
 def _overwrite_beside(folder: Path) -> str:
     out = folder / "out"
     diagnose(_draws(), out=out)
-    (out / _STALE).write_text("of a diagnosis before")
-    (out / "notes.txt").write_text("mine")
+    before = _theirs(out)
     diagnose(_draws(1), out=out, overwrite=True)
-    assert sorted(os.listdir(out)) == sorted(["notes.txt", *_FILES])
-    assert (out / "notes.txt").read_text() == "mine"
-    return "the notes stay; of the old run nothing"
+    after = snapshot(out)
+    assert after.keys() == before.keys()
+    assert [after[name] for name in _THEIRS] == [before[name] for name in _THEIRS]
+    return "all of the new run; files of the user stay"
+
+
+def _overwrite_a_certificate(folder: Path) -> str:
+    """The results of another command go, but those that somebody changed stay."""
+    out = folder / "out"
+    for changed in (False, True):
+        with (
+            results_folder(out, run="check", record="certificate.json", overwrite=True),
+            write_files(out) as part,
+        ):
+            write_json(part / "certificate.json", {"run": "check"})
+            (part / "certificate.png").write_bytes(b"png")
+        assert sorted(os.listdir(out)) == ["certificate.json", "certificate.png"]
+        if changed:
+            (out / "certificate.png").write_bytes(b"mine")
+        diagnose(_draws(), out=out, overwrite=True)
+        assert sorted(os.listdir(out)) == sorted([*_FILES, *["certificate.png"] * changed])
+    assert (out / "certificate.png").read_bytes() == b"mine"
+    return "removed where they are unchanged"
+
+
+def _of_0_1(folder: Path) -> str:
+    out = folder / "out"
+    diagnose(_draws(), out=out)
+    summary = json.loads((out / "summary.json").read_text())
+    del summary["files"]
+    (out / "summary.json").write_text(json.dumps(summary))
+    _theirs(out)
+    (out / "report.html").unlink()
+    diagnose(_draws(1), out=out, overwrite=True)
+    assert sorted(os.listdir(out)) == sorted([*_FILES, *_THEIRS])
+    for name in _THEIRS:
+        (out / name).unlink()
+    (out / "summary.json").write_text(json.dumps(summary | {"run": None}))
+    return _refused(out, seed=1, words="is no earlier result")
+
+
+def _saved_meanwhile(name: str, words: str) -> Callable[[Path], str]:
+    """Somebody saves a file into the folder while the report is written."""
+
+    def run(folder: Path) -> str:
+        out = folder / "out"
+        diagnose(_draws(), out=out)
+        before = snapshot(out)
+
+        def page(page: Any) -> str:
+            (out / name).write_text("mine")
+            return str(page.title)
+
+        with mock.patch("pyroclust.report.saving.render_page", page):
+            if words:
+                with pytest.raises(ValueError, match=words):
+                    diagnose(_draws(), out=out)
+                assert {one: told for one, told in snapshot(out).items() if one != name} == {
+                    one: told for one, told in before.items() if one != name
+                }
+            else:
+                diagnose(_draws(), out=out)
+                assert snapshot(out).keys() == {*before, name}
+        assert (out / name).read_text() == "mine"
+        assert not left_over(folder)
+        return "it stays; " + ("the old results too" if words else "beside the new results")
+
+    return run
 
 
 def _fails_at(function: str, call: int, *, beside: bool) -> Callable[[Path], str]:
@@ -121,74 +188,144 @@ def _fails_at(function: str, call: int, *, beside: bool) -> Callable[[Path], str
     return run
 
 
-def _no_exchange(folder: Path) -> str:
+def _no_hard_links(folder: Path) -> str:
+    out = folder / "out"
+    diagnose(_draws(), out=out)
+    before = _theirs(out)
+    refused = PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+    with mock.patch("os.link", side_effect=refused):
+        diagnose(_draws(1), out=out, overwrite=True)
+        assert snapshot(out) != before
+        _saved_meanwhile("notes.txt", "")(folder / "other")
+    assert sorted(os.listdir(out)) == sorted([*_FILES, *_THEIRS])
+    return "replaced; files of the user stay"
+
+
+_KILLED = """
+import json, os, shutil, sys
+from pathlib import Path
+from pyroclust.files import checksum, exchange_results, sealed, settle_results, unfinished
+
+CALLS = ("link", "unlink", "rename", "mkdir", "rmdir", "fsync")
+# A disk is not slow here: what counts is where a process ends.
+os.fsync = lambda descriptor: None
+NAMES = ("assignments.csv", "clusters.csv", "draws.nc", "report.html")
+
+
+def results(place, run):
+    place.mkdir(parents=True)
+    for name in NAMES[: 3 if run == "old" else 4]:
+        (place / name).write_text("same" if name == "clusters.csv" else f"{name} of {run}")
+    text = sealed("summary.json", {"run": run}, {one.name: checksum(one) for one in sorted(place.iterdir())})
+    (place / "summary.json").write_text(text)
+    return {one.name: checksum(one) for one in place.iterdir()}
+
+
+def dying(call, what):
+    "Do something in a process that ends with its n-th call of the system; return whether it ended so."
+    child = os.fork()
+    if not child:
+        made = []
+
+        def counted(real):
+            def stopped(*arguments, **named):
+                made.append(real)
+                if len(made) > call:
+                    os._exit(9)
+                return real(*arguments, **named)
+
+            return stopped
+
+        for name in CALLS:
+            setattr(os, name, counted(getattr(os, name)))
+        what()
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+
+
+def held(folder):
+    return {str(one.relative_to(folder)): checksum(one) for one in folder.rglob("*") if one.is_file()}
+
+
+def check(folder, old, new, notes):
+    "See that the folder holds old or new results, or says how to get the old ones back."
+    here = held(folder)
+    assert here["notes.txt"] == notes
+    if any(all(here.get(name) == told for name, told in one.items()) for one in (old, new) if one):
+        return
+    if not old and not here.keys() & new.keys():
+        return
+    said = json.loads((folder / "unfinished-results.json").read_text())
+    assert unfinished(folder) == said["says"] and (said["aside"] in said["says"]) == bool(old)
+    # By hand, as it says.
+    for name in said["new"]:
+        if (name not in old or f"{said['aside']}/{name}" in here) and here.get(name) == said["new"][name]:
+            del here[name]
+    for name in old:
+        here[name] = here.get(f"{said['aside']}/{name}", here.get(name))
+    assert all(here[name] == told for name, told in old.items())
+
+
+def whole(folder, old, new, notes):
+    settle_results(folder)
+    left = {name: told for name, told in held(folder).items() if not name.startswith(".part")}
+    assert left in ({**old, "notes.txt": notes}, {**new, "notes.txt": notes}), left
+
+
+moments = 0
+for had in (False, True):
+    first = 0
+    while True:
+        folder = Path(f"{had}-{first}")
+        old = results(folder, "old") if had else folder.mkdir() or {}
+        (folder / "notes.txt").write_text("mine")
+        notes = checksum(folder / "notes.txt")
+        new = results(folder / ".part-new", "new")
+        ended = dying(first, lambda: exchange_results(folder / ".part-new", folder, record="summary.json"))
+        check(folder, old, new, notes)
+        second = 0
+        while ended:
+            again = Path(f"{folder}-{second}")
+            shutil.copytree(folder, again)
+            ended = dying(second, lambda: settle_results(again))
+            check(again, old, new, notes)
+            whole(again, old, new, notes)
+            shutil.rmtree(again)
+            second += 1
+        whole(folder, old, new, notes)
+        first, moments = first + 1, moments + max(second, 1)
+        if not second:
+            break
+print(moments)
+"""
+
+
+def _killed_in_the_exchange(folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", _KILLED], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 200
+    return f"{int(done.stdout)} moments"
+
+
+def _read_unfinished(folder: Path) -> str:
     out = folder / "out"
     diagnose(_draws(), out=out)
     before = snapshot(out)
-    with mock.patch("pyroclust.files.folders._exchanged", return_value=False):
-        with broken("os.rename", 2, _FULL), pytest.raises(OSError, match="No space left"):
-            diagnose(_draws(1), out=out, overwrite=True)
-        assert snapshot(out) == before
+    with (
+        mock.patch("pyroclust.files.exchange.move_to_new", side_effect=SystemExit),
+        mock.patch("pyroclust.files.exchange.settle_results", side_effect=[None, OSError("dead")]),
+        pytest.raises(SystemExit),
+    ):
         diagnose(_draws(1), out=out, overwrite=True)
-    assert snapshot(out) != before
-    assert sorted(os.listdir(out)) == _FILES
-    assert os.listdir(folder) == ["out"]
-    return "the old folder after an error, else the new one"
-
-
-class _KilledError(BaseException):
-    """Stands for the end of the process: nothing of the library may run after it."""
-
-
-def _dies_after(function: str, calls: int) -> Any:
-    """Let a process do nothing more to its disk once it has called a function so often."""
-    module, _, name = function.rpartition(".")
-    real, made = getattr(sys.modules[module], name), []
-
-    def counted(*arguments: Any, **named: Any) -> Any:
-        made.append(name)
-        if len(made) > calls:
-            raise _KilledError
-        return real(*arguments, **named)
-
-    def dead(*arguments: Any, **named: Any) -> None:
-        if len(made) <= calls:
-            removed(*arguments, **named)
-
-    removed = shutil.rmtree
-    stack = ExitStack()
-    stack.enter_context(mock.patch(function, counted))
-    stack.enter_context(mock.patch("shutil.rmtree", dead))
-    return stack
-
-
-def _stopped_after(renames: int, *, whole: bool) -> Callable[[Path], str]:
-    """Leave the folder as a process killed after the n-th rename would; ``whole``: as Windows renames."""
-
-    def run(folder: Path) -> str:
-        out = folder / "out"
-        diagnose(_draws(), out=out)
-        if not whole:
-            (out / "notes.txt").write_text("mine")
-            (out / _STALE).write_text("of a diagnosis before")
-        old = json.loads((out / "summary.json").read_text())["run"]
-        exchanged = mock.patch("pyroclust.files.folders._exchanged", return_value=False)
-        with exchanged, _dies_after("os.rename", renames), pytest.raises(_KilledError):
-            diagnose(_draws(1), out=out, overwrite=True)
-        with results_folder(out, run="", overwrite=True):
-            pass
-        held = [name for name in sorted(os.listdir(out)) if not name.startswith(".part-")]
-        found = json.loads((out / "summary.json").read_text())["run"]
-        theirs = [] if whole else ["notes.txt"]
-        stale = [] if whole or found != old else [_STALE]
-        assert held == sorted([*theirs, *_FILES, *stale]), held
-        points = pd.read_csv(out / "assignments.csv").to_csv()
-        (folder / "check").mkdir()
-        diagnose(_draws(0 if found == old else 1), out=folder / "check")
-        assert pd.read_csv(folder / "check" / "assignments.csv").to_csv() == points
-        return f"all files of the {'old' if found == old else 'new'} run after the next start"
-
-    return run
+    aside = next(out.glob("earlier-results-*")).name
+    with pytest.raises(ValueError, match=f"unfinished results.*lie in '{aside}'") as caught:
+        Analysis.read(out)
+    with pytest.raises(ValueError, match="results of another run"):
+        diagnose(_draws(1), out=out)
+    assert snapshot(out) == before
+    return str(caught.value).replace(str(out), "out")
 
 
 def _small_disk(folder: Path) -> str:
@@ -227,10 +364,12 @@ def _planted_link(folder: Path) -> str:
     out.mkdir()
     for name in _FILES:
         (out / name).symlink_to(precious)
-    said = _refused(out, words="holds the results of another run")
-    diagnose(_draws(), out=out, overwrite=True)
-    assert precious.read_text() == "precious"
-    return said
+    before = snapshot(folder)
+    for overwrite in (False, True):
+        with pytest.raises(ValueError, match="is a link, and is never replaced") as caught:
+            diagnose(_draws(), out=out, overwrite=overwrite)
+        assert snapshot(folder) == before
+    return str(caught.value).replace(str(out), "out")
 
 
 def _permissions(folder: Path) -> str:
@@ -275,7 +414,7 @@ def _fails_before(folder: Path) -> str:
 def _damaged_summary(folder: Path) -> str:
     diagnose(_draws(), out=folder / "out")
     (folder / "out" / "summary.json").write_bytes(b"\xff[" * 1000)
-    return _refused(folder / "out", words="holds the results of another run")
+    return _refused(folder / "out", words="is no earlier result")
 
 
 def _in_the_package(folder: Path) -> str:
@@ -348,10 +487,12 @@ def _killed(seed: int) -> Callable[[Path], str]:
         old = json.loads((folder / "out" / "summary.json").read_text())
         arguments = ["diagnose", "e.npy", "--out", "out", "--overwrite"]
         code, _, _ = run_and_signal(arguments, folder, signal.SIGKILL, seed=seed)
-        found = json.loads((folder / "out" / "summary.json").read_text())
-        assert found["source"] == ("d" if found == old else "e")
-        assert sorted(one for one in os.listdir(folder / "out") if not one.startswith(".")) == _FILES
+        if not unfinished(folder / "out"):
+            found = json.loads((folder / "out" / "summary.json").read_text())
+            assert found["source"] == ("d" if found == old else "e")
+            assert sorted(one for one in os.listdir(folder / "out") if not one.startswith(".")) == _FILES
         _command([*arguments, "--quiet"], 0)
+        assert sorted(os.listdir(folder / "out")) == _FILES
         assert not left_over(folder)
         return f"code {code}; all files of one run; nothing is left after the next start"
 
@@ -365,11 +506,21 @@ CASES = [
     _case(
         "a folder with notes of the user", "refused", _foreign("notes.txt", "holds other files .notes.txt.")
     ),
-    _case("a folder with a report of another tool", "refused", _foreign("report.html", "another run")),
-    _case("a folder with a summary of another tool", "refused", _foreign("summary.json", "another run")),
+    *(
+        _case(f"a folder with a {name} of another tool", "refused", _foreign(name, "is no earlier result"))
+        for name in ("report.html", "summary.json")
+    ),
     _case("a damaged summary", "refused", _damaged_summary),
     _case("--overwrite on another run", "all files of the new one", _overwrite),
     _case("--overwrite beside files of the user", "they stay as they are", _overwrite_beside),
+    _case("--overwrite on results of check", "they go where they are unchanged", _overwrite_a_certificate),
+    _case("--overwrite on results of version 0.1", "those of its run are replaced", _of_0_1),
+    _case("notes saved while the report is written", "they stay", _saved_meanwhile("notes.txt", "")),
+    _case(
+        "a report saved while the report is written",
+        "refused; it stays, and the old results",
+        _saved_meanwhile("report.html", "was changed since"),
+    ),
     *(
         _case(
             f"the disk fails at call {call} of {function}{' beside other files' if beside else ''}",
@@ -382,20 +533,24 @@ CASES = [
             ("os.rename", 1, True),
             ("os.rename", 3, True),
             ("os.rename", 4, True),
-            ("os.rename", 6, True),
+            ("os.link", 1, True),
+            ("os.link", 2, True),
+            ("os.link", 6, True),
+            ("os.mkdir", 4, True),
         )
     ),
-    *(
-        _case(
-            f"stopped for ever after rename {call} {'of a folder' if whole else 'beside other files'}",
-            "old or new, after the next start",
-            _stopped_after(call, whole=whole),
-        )
-        for whole, calls in ((False, range(12)), (True, range(2)))
-        for call in calls
+    _case(
+        "kill -9 at every moment of an exchange, and of putting it in order",
+        "old or new, or says how to get the old ones back",
+        _killed_in_the_exchange,
+    ),
+    _case(
+        "results whose exchange was stopped are read",
+        "refused: where the earlier ones are; the next start puts them back",
+        _read_unfinished,
     ),
     _case("the disk is full half-way through the report", "the old run as a whole", _small_disk),
-    _case("a system that cannot exchange folders", "old or new", _no_exchange),
+    _case("a disk without hard links", "replaced; files of the user stay", _no_hard_links),
     _case("the working folder as the place of results", "written twice", _working_folder),
     _case("a link to a folder as the place of results", "the link stays", _link_to_a_folder),
     _case("links planted under the names of results", "refused", _planted_link),

@@ -225,7 +225,7 @@ def _no_picture(arguments: list[str]) -> Callable[[Path], str]:
 
 
 def _no_section(folder: Path) -> str:
-    with mock.patch("pyroclust.report.page.counts_section", side_effect=_BROKEN):
+    with mock.patch("pyroclust.report.clusters.counts_picture", side_effect=_BROKEN):
         page, seen = page_of(found := _diagnosed()), StringIO()
         Console(file=seen, width=2000).print(terminal_view(found, verbose=True))
     (said,) = page.failures

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pyroclust import cluster, diagnose
-from pyroclust.report import showing
+from pyroclust.report import html as written
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +43,8 @@ def test_names_are_text_in_a_cell(tmp_path):
 
 def test_outside_of_notebooks_the_browser_opens(result, monkeypatch, tmp_path):
     opened = []
-    monkeypatch.setattr(showing.webbrowser, "open", opened.append)
-    monkeypatch.setattr(showing.tempfile, "mkdtemp", lambda prefix: str(tmp_path))
+    monkeypatch.setattr(written.webbrowser, "open", opened.append)
+    monkeypatch.setattr(written.tempfile, "mkdtemp", lambda prefix: str(tmp_path))
     assert result.show() is None
     assert opened == [(tmp_path / "report.html").resolve().as_uri()]
     assert "<h1>" in (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -52,7 +52,7 @@ def test_outside_of_notebooks_the_browser_opens(result, monkeypatch, tmp_path):
 
 def test_a_page_that_is_written_is_not_made_again(result, monkeypatch, tmp_path):
     opened = []
-    monkeypatch.setattr(showing.webbrowser, "open", opened.append)
+    monkeypatch.setattr(written.webbrowser, "open", opened.append)
     (tmp_path / "report.html").write_text("a page", encoding="utf-8")
     replace(result, folder=tmp_path).show()
     assert opened == [(tmp_path / "report.html").resolve().as_uri()]

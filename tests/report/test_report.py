@@ -21,15 +21,8 @@ from pyroclust import plots
 from pyroclust.diagnostics import Finding, Mark, Trust, Verdict, limits
 from pyroclust.plots.names import counted
 from pyroclust.report import Page, page_of, render_page, terminal_view
-from pyroclust.report.parts import (
-    ChecksTable,
-    FigureTable,
-    Paragraph,
-    Picture,
-    RowColumn,
-    Section,
-    rows_table,
-)
+from pyroclust.report.parts import ChecksTable, FigureTable, Paragraph, Picture, Section
+from pyroclust.report.rows import RowColumn, rows_table
 from pyroclust.report.words import functional_title, number, seconds
 
 VOID = {"meta", "link", "img", "br", "path", "circle", "rect"}
@@ -87,9 +80,13 @@ def small_page(*parts, **changes):
         "kicker": "k",
         "heading": "h",
         "introduction": "i",
-        "verdict": Verdict(Trust.TRUST, "It agrees."),
-        "findings": (Finding("Is it?", 0.1, 0.2, True, "0.1", "0.2"),),
+        "answer": (),
+        "mark": Mark.PLAIN,
+        "picture": None,
         "sections": (Section("Parts", tuple(parts)),),
+        "notes": (),
+        "footer": "",
+        "missing": (),
     }
     return Page(**fields | changes)
 
@@ -234,9 +231,9 @@ def test_page_prints_the_findings_and_nothing_of_its_own(kind):
     rows = [words(row) for row in re.findall(r"<tr role=\"row\" class.*?</tr>", written(kind), re.DOTALL)]
     expected = [f"{one.question} {one.answer} {one.sentence} {one.wanted}".split() for one in found.findings]
     assert [row.split() for row in rows] == expected
-    assert (page.verdict, page.findings, page.answer) == (found.verdict, found.findings, found.in_words.lines)
+    assert page.answer == found.in_words.lines
     assert page.notes == (*found.notes, *found.failures)
-    assert {one.question for one in page.verdict.findings} <= {one.question for one in page.findings}
+    assert {one.question for one in found.verdict.findings} <= {one.question for one in found.findings}
 
 
 @pytest.mark.parametrize("kind", ["many columns", "two sources"])
@@ -314,7 +311,7 @@ def test_every_kind_of_page_has_its_sections():
 def test_everything_in_the_page_is_in_the_html(kind):
     page, text = report_pages.page(kind), words(written(kind))
     said = [page.kicker, page.heading, page.introduction, page.footer]
-    said += [*page.notes, page.verdict.sentence]
+    said += [*page.notes, report_pages.result(kind).verdict.sentence]
     said += [text for pair in page.answer for text in pair]
     said += [text for section in page.sections for text in (section.title, section.gist)]
     said += [one.text for section in page.sections for one in section.parts if isinstance(one, Paragraph)]
@@ -331,7 +328,7 @@ def test_terminal_shows_every_finding_every_row_and_every_note_where_it_is_asked
     page = report_pages.page(kind)
     lines = [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
     said = [page.heading, found.introduction, *(f"Note: {note}" for note in page.notes)]
-    said += [f"{one.question} {one.answer} {one.sentence} {one.wanted}" for one in page.findings]
+    said += [f"{one.question} {one.answer} {one.sentence} {one.wanted}" for one in found.findings]
     for part in (part for section in page.sections for part in section.parts):
         if isinstance(part, FigureTable) and part.terminal_title is not None:
             said += [" ".join(row) for row in part.rows]
@@ -432,7 +429,7 @@ def test_large_tables_are_cut_and_say_so():
     wide = [RowColumn(f"{column} " + "x" * 200, rows) for column in range(40)]
     for columns, shown in ((wide[:2], 2000), (wide, 600)):
         table = rows_table("All.", columns)
-        assert (len(table.rows), table.num_rows) == (shown, 100_000)
+        assert (len(table.rows), table.of_rows) == (shown, 100_000)
         html = render_page(small_page(table))
         assert f"first {shown:,} of 100,000 rows; assignments.csv has them all" in words(html)
         assert len(html) < 1_200_000

@@ -30,15 +30,25 @@ def judge_sources(
       same.
     """
     first, second = names
-    converged = [_converged(name, found) for name, found in zip(names, mixings, strict=True)]
-    findings = (*converged[0], *converged[1], *(_finding(one, len(effects)) for one in effects))
-    unfit = [text for name, found in zip(names, converged, strict=True) if (text := _unfit(name, found))]
+    converged = [
+        convergence_findings(name, max_rhat=one.max_rhat, min_ess=one.effective)
+        for name, one in zip(names, mixings, strict=True)
+    ]
+    # All differences together, by Bonferroni.
+    chance = MAX_CHANCE / max(len(effects), 1)
+    findings = (*converged[0], *converged[1], *(_finding(one, chance) for one in effects))
+    unfit = [
+        f"{one.sentence} in {name}, wanted {one.wanted}"
+        for name, found in zip(names, converged, strict=True)
+        for one in found
+        if one.passed is not True
+    ]
     if unfit:
         return Verdict(
             Trust.UNKNOWN, f"Cannot tell whether {first} and {second} agree: {'; '.join(unfit)}.", findings
         )
     caveat = "".join(_caveats(names, mixings, converged))
-    certain = [one for one in effects if _certain(one, len(effects))]
+    certain = [one for one in effects if one.p_value < chance]
     if decisive := [one for one in certain if _beyond_noise(one)]:
         return Verdict(
             Trust.DIFFER,
@@ -72,26 +82,14 @@ def no_verdict(names: tuple[str, str]) -> Verdict:
     )
 
 
-def _converged(name: str, found: Mixing) -> tuple[Finding, Finding]:
-    return convergence_findings(name, max_rhat=found.max_rhat, min_ess=found.effective)
-
-
-def _certain(effect: Effect, number: int) -> bool:
-    return effect.p_value < _chance(number)
-
-
-def _chance(number: int) -> float:
-    return MAX_CHANCE / number
-
-
 def _beyond_noise(effect: Effect) -> bool:
     return effect.large and effect.value > effect.noise
 
 
-def _finding(effect: Effect, number: int) -> Finding:
+def _finding(effect: Effect, chance: float) -> Finding:
     """Ask whether a difference is small; a large one is sure where it is beyond noise and chance."""
-    differs = _beyond_noise(effect) and _certain(effect, number)
-    chance, (value, noise) = _chance(number), _written(effect)
+    differs = _beyond_noise(effect) and effect.p_value < chance
+    value, noise = _written(effect)
     return Finding(
         f"Is the {effect.name} small?",
         effect.value,
@@ -100,11 +98,6 @@ def _finding(effect: Effect, number: int) -> Finding:
         f"{value}, noise {noise}, {written_p(effect.p_value, chance)}",
         f"at most {effect.limit:g}, or within noise and chance (p at least {chance:g})",
     )
-
-
-def _unfit(name: str, found: tuple[Finding, Finding]) -> str:
-    failed = [f"{one.sentence} in {name}, wanted {one.wanted}" for one in found if one.passed is not True]
-    return "; ".join(failed)
 
 
 def _caveats(

@@ -12,7 +12,7 @@ from typing import Any, Self, TextIO
 
 from pyroclust.files import replace_file
 
-__all__ = ["EVENTS_FOLDER", "LOG_FILE", "VALIDATION_FILE", "TrainingLog"]
+__all__ = ["EVENTS_FOLDER", "LOG_FILE", "VALIDATION_FILE", "TrainingLog", "check_table"]
 
 
 LOG_FILE = "log.csv"
@@ -107,7 +107,7 @@ class _Table:
     def __init__(self, path: Path, step: int) -> None:
         self._path = path
         self._before = path.read_bytes() if path.is_file() else None
-        self._kept = b"" if self._before is None or step == 0 else _rows_before(self._before, path, step)
+        self._kept = b"" if self._before is None else _rows_before(self._before, path, step)
         self._started = bool(self._kept)
 
     def open(self) -> None:
@@ -128,6 +128,16 @@ class _Table:
 
     def close(self) -> None:
         self._stream.close()
+
+
+def check_table(path: Path) -> None:
+    """Refuse a file that is no table of a training.
+
+    Raises:
+        ValueError: if there is one; nothing at all is right.
+    """
+    if path.is_file():
+        _rows_before(path.read_bytes(), path, 0)
 
 
 def _rows_before(content: bytes, path: Path, step: int) -> bytes:

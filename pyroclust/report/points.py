@@ -1,7 +1,5 @@
-"""What points look like that are no rows of columns: sections for images, waveforms and graphs."""
+"""The points themselves, by the point estimate: rows on axes, images, waveforms, graphs."""
 
-from collections.abc import Callable
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -11,58 +9,62 @@ from pyroclust.data.shapes import Graph, Images, Waveforms
 from pyroclust.plots.graphs import MOST_EDGES
 from pyroclust.plots.names import counted
 from pyroclust.report.parts import Picture, Section
-from pyroclust.results.analysis import Analysis
+from pyroclust.report.words import axis_names
+from pyroclust.results.analysis import Analysis, Source
 from pyroclust.results.summaries import Estimate
 
-__all__ = ["shape_sections"]
+__all__ = [
+    "clustering_picture",
+    "estimate_of",
+    "graph_section",
+    "images_section",
+    "unsure_images_section",
+    "waveforms_section",
+]
 
 _MOST_CLUSTERS, _MOST_IMAGES, _UNSURE, _COLUMNS = 12, 16, 36, 18
 # Of pictures, in inches, however many channels or however high images are.
 _HIGHEST = 24.0
 
 
-@singledispatch
-def shape_sections(shape: Any, found: Analysis) -> dict[str, Callable[[], Section]]:
-    """Return the sections that show the points themselves, by their names in sentences: none for rows.
-
-    A new kind of point registers its own.
-    """
-    return {}
+def estimate_of(view: Source) -> Estimate:
+    """Return the point estimate of a source that has one."""
+    if view.summary.estimate is None:
+        raise ValueError(f"{view.name} has no point estimate, expected a source with one")
+    return view.summary.estimate
 
 
-@shape_sections.register
-def _(shape: Images, found: Analysis) -> dict[str, Callable[[], Section]]:
-    return {
-        "the images by cluster": lambda: _contact_sheet(shape, found),
-        "the least sure images": lambda: _uncertain(shape, found),
-    }
+def clustering_picture(view: Source) -> Picture:
+    """Draw the rows, coloured by cluster; uncertain ones are hollow."""
+    data, estimate, names = view.points, estimate_of(view), axis_names(view.columns)
+    is_stacked = data.shape[1] == 1
+    layout = "Each dot is one row, stacked where rows are close." if is_stacked else "Each mark is one row."
+    return Picture(
+        lambda figure: plots.plot_clustering(
+            data, estimate.assignments, estimate.uncertainty, ax=figure.subplots(), columns=names
+        ),
+        size=(9, 2.7 if is_stacked else 4.8),
+        alternative=f"The {len(data)} rows over {', '.join(names)}, coloured by "
+        f"{counted(estimate.num_clusters, 'cluster')}; {estimate.num_doubtful} of them uncertain and hollow.",
+        caption=f"{layout} Colour and shape are clusters of the partition with the least expected "
+        f"variation of information under {view.name}. A full mark is sure to be with its companions; a "
+        "hollow one is apart from them in at least half of the draws.",
+    )
 
 
-@shape_sections.register
-def _(shape: Waveforms, found: Analysis) -> dict[str, Callable[[], Section]]:
-    return {"the waveforms by cluster": lambda: _waveforms(shape, found)}
+def _seen(found: Analysis, shape: Any) -> tuple[np.ndarray, Estimate, str]:
+    view = found.reference
+    estimate = estimate_of(view)
+    return view.points.reshape(-1, *shape.event_shape), estimate, counted(estimate.num_clusters, "cluster")
 
 
-@shape_sections.register
-def _(shape: Graph, found: Analysis) -> dict[str, Callable[[], Section]]:
-    # In place of the points in a plane.
-    return {"the data": lambda: _graph(shape, found)}
-
-
-def _seen(found: Analysis) -> tuple[np.ndarray, Estimate]:
-    estimate = found.reference.summary.estimate
-    if estimate is None:
-        raise ValueError(f"{found.reference.name} has no point estimate, expected a source with one")
-    return found.reference.points, estimate
-
-
-def _contact_sheet(shape: Images, found: Analysis) -> Section:
-    data, estimate = _seen(found)
+def images_section(found: Analysis, shape: Images) -> Section:
+    """Show the images of each cluster, from sure to unsure."""
+    images, estimate, clusters = _seen(found, shape)
     rows = min(_MOST_CLUSTERS, estimate.num_clusters)
-    clusters = counted(estimate.num_clusters, "cluster")
     picture = Picture(
         lambda figure: plots.plot_contact_sheet(
-            data.reshape(-1, *shape.event_shape).clip(0, 1),
+            images.clip(0, 1),
             estimate.assignments,
             estimate.uncertainty,
             ax=figure.subplots(),
@@ -79,13 +81,13 @@ def _contact_sheet(shape: Images, found: Analysis) -> Section:
     return Section("The images, by the point estimate", (picture,), is_open=True, gist=clusters)
 
 
-def _uncertain(shape: Images, found: Analysis) -> Section:
-    data, estimate = _seen(found)
-    number = min(_UNSURE, len(data))
-    worst = float(estimate.uncertainty.max())
+def unsure_images_section(found: Analysis, shape: Images) -> Section:
+    """Show the images whose place is least sure."""
+    images, estimate, _ = _seen(found, shape)
+    number = min(_UNSURE, len(images))
     picture = Picture(
         lambda figure: plots.plot_uncertain_images(
-            data.reshape(-1, *shape.event_shape).clip(0, 1),
+            images.clip(0, 1),
             estimate.uncertainty,
             ax=figure.subplots(),
             most_images=_UNSURE,
@@ -94,19 +96,17 @@ def _uncertain(shape: Images, found: Analysis) -> Section:
         size=(9, min(0.5 + 0.5 * -(-number // _COLUMNS) * shape.height / shape.width, _HIGHEST)),
         alternative=f"The {number} images whose place is least sure, the worst first.",
         caption="Uncertainty of an image is the probability that it is apart from its companions in the "
-        f"estimate. It is above a half for {estimate.num_doubtful:,} of {counted(len(data), 'image')}.",
+        f"estimate. It is above a half for {estimate.num_doubtful:,} of {counted(len(images), 'image')}.",
     )
-    gist = f"The least sure image has uncertainty {worst:.2f}"
+    gist = f"The least sure image has uncertainty {float(estimate.uncertainty.max()):.2f}"
     return Section("Which images are unsure", (picture,), is_open=True, gist=gist)
 
 
-def _waveforms(shape: Waveforms, found: Analysis) -> Section:
-    data, estimate = _seen(found)
-    clusters = counted(estimate.num_clusters, "cluster")
+def waveforms_section(found: Analysis, shape: Waveforms) -> Section:
+    """Show the mean waveform of each cluster."""
+    waveforms, estimate, clusters = _seen(found, shape)
     picture = Picture(
-        lambda figure: plots.plot_waveforms(
-            data.reshape(-1, *shape.event_shape), estimate.assignments, ax=figure.subplots()
-        ),
+        lambda figure: plots.plot_waveforms(waveforms, estimate.assignments, ax=figure.subplots()),
         size=(9, min(1 + 0.6 * shape.num_channels, _HIGHEST)),
         alternative=f"Mean waveforms of {clusters} on {shape.num_channels} channels.",
         caption="Lines are the mean waveforms of the largest clusters of the point estimate, bands one "
@@ -115,31 +115,32 @@ def _waveforms(shape: Waveforms, found: Analysis) -> Section:
     return Section("The waveforms, by the point estimate", (picture,), is_open=True, gist=clusters)
 
 
-def _graph(shape: Graph, found: Analysis) -> Section:
-    places, estimate = _seen(found)
+def graph_section(found: Analysis, shape: Graph) -> Section:
+    """Show the graph, and the matrix of its edges with rows sorted by cluster."""
+    view = found.reference
+    estimate = estimate_of(view)
+    clusters = counted(estimate.num_clusters, "cluster")
     nodes, edges = len(shape.adjacency), int(shape.adjacency.sum() / 2)
     some = f", {MOST_EDGES:,} of which are drawn" if edges > MOST_EDGES else ""
-    clusters = counted(estimate.num_clusters, "cluster")
     drawing = Picture(
         lambda figure: plots.plot_graph(
             shape.adjacency,
             estimate.assignments,
             estimate.uncertainty,
             ax=figure.subplots(),
-            positions=places,
+            positions=view.points,
             names=found.row_names,
         ),
         size=(9, 6.4),
         alternative=f"A graph of {nodes:,} nodes and {edges:,} edges, nodes coloured by {clusters}.",
         caption=f"{nodes:,} nodes and {edges:,} edges{some}. Colour and shape are clusters of the partition "
-        f"with the least expected variation of information under {found.reference.name}. A full mark is sure "
+        f"with the least expected variation of information under {view.name}. A full mark is sure "
         "to be with its companions; a hollow one is apart from them in at least half of the draws. Edges "
         "within a cluster are darker.",
     )
-    side = 5.2
     matrix = Picture(
         lambda figure: plots.plot_block_matrix(shape.adjacency, estimate.assignments, ax=figure.subplots()),
-        size=(side + 2.4, side),
+        size=(7.6, 5.2),
         alternative=f"The matrix of edges with its rows sorted by {clusters}, which are framed.",
         caption="Rows and columns are nodes, sorted by cluster, the largest first; a dark point is an edge. "
         "The model expects one rate of edges within each frame, and one between each two.",
