@@ -6,7 +6,7 @@ Arguments and table are checked here, before torch and Pyro are loaded.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from inspect import signature
+from inspect import signature, unwrap
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -351,7 +351,7 @@ cluster.__signature__ = signature(cluster).replace(  # type: ignore[attr-defined
 
 def options_given(function: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a call that are not the default, to be repeated; refuse unknown ones."""
-    usual = function.__kwdefaults__
+    usual = unwrap(function).__kwdefaults__
     for name in values["reading"].keys() - _OF_TEXT_FILES:
         raise TypeError(unknown_name("option", name, {*usual, *_OF_TEXT_FILES}))
 
