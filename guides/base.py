@@ -48,6 +48,9 @@ class AmortizedGuide(PyroModule):
             ``"assignments"`` and ``"data"``, see :class:`~pyroclust.models.Program`.
         conditions: names of random hyperparameters of the model that :meth:`condition` sets.
 
+    Raises:
+        ValueError: if rows of the model have weights.
+
     Attributes:
         network_argument: which argument of the constructor takes what a recipe's table of a network makes;
             ``None`` for guides that no recipe makes from such a table.
