@@ -146,7 +146,7 @@ def test_a_guide_that_cannot_be_held_is_refused_and_a_default_one_replaced():
 def test_graphs_take_no_constraints():
     with pytest.raises(ValueError, match="karate has nodes of a graph, expected rows of columns"):
         compare("karate", must_link=[(0, 1)])
-    with pytest.raises(ValueError, match="partial_labels is 'club', but source has nodes of a graph"):
+    with pytest.raises(ValueError, match="partial_labels is given, but source has nodes of a graph"):
         compare("karate", partial_labels="club")
 
 
