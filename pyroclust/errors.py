@@ -57,7 +57,7 @@ def lacks_memory(error: BaseException) -> bool:
 def readable(path: Path, read: Callable[[], Found]) -> Found:
     """Return what a reader finds in a file, and turn whatever a damaged file makes of it into one sentence.
 
-    Want of memory or of permission stays what it is.
+    Want of memory or of permission stays what it is, and so does a sentence on the file.
 
     Args:
         path: of the file.
@@ -76,6 +76,8 @@ def readable(path: Path, read: Callable[[], Found]) -> Found:
     except (PermissionError, MemoryError):
         raise
     except Exception as error:
+        if isinstance(error, ValueError) and str(error).startswith(f"'{path}' "):
+            raise
         raise ValueError(
             f"'{path}' is not a readable {path.suffix} file ({first_line(error)}); write it again"
         ) from None

@@ -21,6 +21,9 @@ __all__ = ["SUFFIXES", "ImageFolder", "image_sizes", "read_image_folder"]
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".pgm", ".webp")
 """Of files that are read as images; all others are passed over."""
 
+# Pillow would open what it is by its content, and call other programs for some of it.
+_FORMATS = ("PNG", "JPEG", "GIF", "BMP", "TIFF", "PPM", "WEBP")
+_MOST_PIXELS = 100_000_000
 _LARGEST_SIDE = 1024
 # Of a pixel while its image is read: in colours, in grey, and as a number.
 _BYTES_A_PIXEL = 12
@@ -58,16 +61,6 @@ def image_sizes(folder: str | PathLike[str]) -> set[tuple[int, int]]:
     """Return the sizes of the images of a folder, heights first; only the beginnings of files are read.
 
     Photographs count as they are stored, before they are turned upright. Cost O(number of files).
-
-    Raises:
-        ValueError: as :func:`read_image_folder`.
-
-    Example:
-        >>> import tempfile
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> Image.new("L", (20, 30)).save(folder / "1.png")
-        >>> image_sizes(folder)
-        {(30, 20)}
     """
     return {_size(path)[::-1] for path in _listed(_checked_folder(folder))[0]}
 
@@ -79,28 +72,6 @@ def read_image_folder(
 
     Colours become grey, and what is transparent white; photographs are turned upright. Files come in natural
     order, ``2.png`` before ``10.png``; of a file with several pictures the first is read, and a note says so.
-    Cost O(pixels of the files) time; memory for one file at a time, and for what is returned.
-
-    Args:
-        folder: holds images, or one folder of images a class.
-        size: scale to so many pixels, the longer side filling them, on the ground of the image; None for
-            images that have one size already.
-        dark_ink: whether the writing is dark on a light ground, and has to be turned round; found from the
-            borders of all images by default, with a note if some images differ from most.
-
-    Raises:
-        ValueError: if there are no images, one cannot be read, their sizes differ without ``size``, images
-            lie both in the folder and in its sub-folders, or they do not fit into memory.
-
-    Example:
-        >>> import tempfile
-        >>> from PIL import Image
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> for name in ("a", "b"):
-        ...     (folder / name).mkdir()
-        ...     Image.new("L", (20, 30), 255).save(folder / name / "1.png")
-        >>> read_image_folder(folder, size=8)
-        ImageFolder(2 images of 8 x 8 pixels, 2 classes)
     """
     folder = _checked_folder(folder)
     if size is not None:
@@ -177,11 +148,7 @@ def _listed(folder: Path) -> tuple[list[Path], tuple[str, ...] | None]:
 def _read_all(
     folder: Path, files: list[Path], size: int | None
 ) -> tuple[NDArray[np.float32], set[tuple[int, int]], int]:
-    """Read one file after the other, so that one at a time is in memory before it is scaled.
-
-    Returns:
-        pixels ``(n, H, W)``, the sizes of the files, and how many of these hold several pictures.
-    """
+    """Read one file after the other, so that one at a time is in memory before it is scaled."""
     sizes: set[tuple[int, int]] = set()
     grey, several = [], 0
     for path in files:
@@ -207,11 +174,14 @@ def _size(path: Path) -> tuple[int, int]:
     def look() -> tuple[int, int]:
         with warnings.catch_warnings(action="ignore"):
             try:
-                with Image.open(path) as picture:
-                    return picture.size
+                with Image.open(path, formats=_FORMATS) as picture:
+                    size = picture.size
             except UnidentifiedImageError:
                 # Pillow's own sentence names the path again.
-                raise ValueError("it is no image") from None
+                raise ValueError(f"it is no image of the formats {', '.join(_FORMATS)}") from None
+        if math.prod(size) > _MOST_PIXELS:
+            raise ValueError(f"it has {size[0]:,} x {size[1]:,} pixels, expected at most {_MOST_PIXELS:,}")
+        return size
 
     return readable(path, look)
 
@@ -223,7 +193,7 @@ def _opened(path: Path) -> tuple[Image.Image, int]:
 
     def read() -> tuple[Image.Image, int]:
         # What Pillow warns of in damaged files are tags that it does without.
-        with warnings.catch_warnings(action="ignore"), Image.open(path) as picture:
+        with warnings.catch_warnings(action="ignore"), Image.open(path, formats=_FORMATS) as picture:
             number = getattr(picture, "n_frames", 1) if picture.format in _SEVERAL_PICTURES else 1
             picture.load()
             return ImageOps.exif_transpose(picture), number

@@ -1,31 +1,25 @@
 """What an array of NumPy says of itself in a file, before any of its entries is read."""
 
-import ast
 import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
+from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 
-__all__ = ["NUMPY_MAGIC", "NumpyHeader", "read_numpy_header"]
+__all__ = ["NUMPY_MAGIC", "NumpyHeader", "archived_headers", "numpy_header_of", "read_numpy_header"]
 
 NUMPY_MAGIC = b"\x93NUMPY"
 """The first bytes of an array of NumPy."""
 
-# Characters; numpy itself reads no longer header without being asked to.
-_LONGEST_HEADER = 10_000
+# Members of one archive: more are no arrays that somebody named.
+_MOST_MEMBERS = 10_000
 
 
 @dataclass(frozen=True)
 class NumpyHeader:
-    """What an array says of itself.
-
-    Attributes:
-        shape: of the array.
-        kind: of its entries.
-        length: bytes before its first entry.
-    """
+    """The shape of an array, the kind of its entries, and the bytes before the first one."""
 
     shape: tuple[int, ...]
     kind: np.dtype[Any]
@@ -42,16 +36,7 @@ class NumpyHeader:
         return self.size * self.kind.itemsize
 
     def check(self, path: Path, what: str, *, held: int) -> None:
-        """Refuse Python objects, and arrays whose header asks for other entries than there are.
-
-        Args:
-            path: of the file.
-            what: the array in a sentence, such as "it".
-            held: bytes that there are, with the header.
-
-        Raises:
-            ValueError: if the array holds objects, or more or fewer bytes than it says.
-        """
+        """Refuse Python objects, and arrays that say of themselves to have other bytes than are held."""
         if self.kind.hasobject:
             raise ValueError(
                 f"'{path}' is not a readable {path.suffix} file ({what} holds Python objects, which could "
@@ -65,52 +50,39 @@ class NumpyHeader:
 
 
 def read_numpy_header(file: IO[bytes]) -> NumpyHeader:
-    """Read the header of an array in any version of the format, without its entries.
-
-    Args:
-        file: at the first byte of the array.
-
-    Raises:
-        ValueError: if it is no such header, or damaged.
-
-    Source: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
-
-    Example:
-        >>> import io
-        >>> file = io.BytesIO()
-        >>> np.save(file, np.zeros((2, 3)))
-        >>> _ = file.seek(0)
-        >>> read_numpy_header(file).shape
-        (2, 3)
-    """
+    """Read the header of an array, without its entries."""
     start = file.read(8)
-    if len(start) < 8 or start[:6] != NUMPY_MAGIC:
+    if start[:6] != NUMPY_MAGIC:
         raise ValueError("it does not begin as an array of NumPy does")
-    if start[6] not in (1, 2, 3):
-        raise ValueError(f"its format is version {start[6]}, expected 1 to 3")
-    width, encoding = 2 if start[6] == 1 else 4, "utf-8" if start[6] == 3 else "latin1"
-    length = int.from_bytes(file.read(width), "little")
-    if length > _LONGEST_HEADER:
-        raise ValueError(f"its header has {length:,} characters, expected at most {_LONGEST_HEADER:,}")
+    # Versions 2 and 3 differ in letters of names alone, which no array without fields has.
+    read = (
+        np.lib.format.read_array_header_1_0 if start[6:7] == b"\x01" else np.lib.format.read_array_header_2_0
+    )
     try:
-        said = ast.literal_eval(file.read(length).decode(encoding))
-        shape, kind = said["shape"], np.lib.format.descr_to_dtype(said["descr"])
+        shape, _, kind = read(file)
     # What Python's parser and numpy make of nonsense is many things, MemoryError for brackets among them.
     except Exception:
         raise ValueError("its header is damaged") from None
-    if not isinstance(shape, tuple) or not all(type(one) is int and one >= 0 for one in shape):
-        raise ValueError("its shape is no tuple of whole numbers")
-    return NumpyHeader(shape, kind, len(start) + width + length)
+    if min(shape, default=0) < 0:
+        raise ValueError(f"its shape is {shape}, expected whole numbers from 0 up")
+    return NumpyHeader(shape, kind, file.tell())
 
 
 def numpy_header_of(path: Path) -> NumpyHeader:
-    """Read the header of the array in a ``.npy`` file.
-
-    Args:
-        path: of the file.
-
-    Raises:
-        ValueError: as :func:`read_numpy_header`.
-    """
+    """Read the header of the array in a ``.npy`` file."""
     with path.open("rb") as file:
         return read_numpy_header(file)
+
+
+def archived_headers(archive: ZipFile) -> dict[str, tuple[ZipInfo, NumpyHeader]]:
+    """Read the headers of the arrays in a ``.npz`` file, by their names; nothing is unpacked into a file."""
+    members = [one for one in archive.infolist() if one.filename.endswith(".npy")]
+    if len(members) > _MOST_MEMBERS:
+        raise ValueError(f"it has {len(members):,} arrays, expected at most {_MOST_MEMBERS:,}")
+    found: dict[str, tuple[ZipInfo, NumpyHeader]] = {}
+    for member in members:
+        if (name := member.filename.removesuffix(".npy")) in found:
+            raise ValueError(f"it holds two arrays '{member.filename}', expected one of each name")
+        with archive.open(member) as file:
+            found[name] = member, read_numpy_header(file)
+    return found

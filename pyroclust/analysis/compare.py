@@ -6,7 +6,7 @@ Arguments and table are checked here, before torch and Pyro are loaded.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from inspect import signature, unwrap
+from inspect import signature
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -59,12 +59,13 @@ def cluster(
         guide: name on the shelf, folder, or a guide, whose draws are set beside the chains; none by default.
         num_clusters: refused, as a mixture finds the number, and :func:`pyroclust.forest` takes it.
         **options: those of :func:`compare`, which says more of each. The table is read by ``columns``,
-            ``kinds``, ``label``, ``pca``, ``raw``, ``image_size``, ``edges``, ``delimiter``, ``decimal`` and
-            ``header``; constraints on its rows are ``must_link``, ``cannot_link`` and ``partial_labels``, and
-            ``weight`` says how often each counts; the model is chosen by ``family``, ``prior``,
-            ``concentration`` and ``expected_clusters``. How much is drawn and asked say ``num_chains``,
-            ``mcmc_draws``, ``warmup``, ``num_draws`` (of a guide), ``also``, ``thorough`` and ``seed``; the
-            files of the result go to the folder ``out``, with ``overwrite`` also over those of another run;
+            ``leave_out``, ``kinds``, ``missing``, ``aggregate``, ``transpose``, ``label``, ``pca``,
+            ``raw``, ``image_size``, ``edges``, ``delimiter``, ``decimal`` and ``header``; constraints on
+            its rows are ``must_link``, ``cannot_link`` and ``partial_labels``, and ``weight`` says how
+            often each counts; the model is chosen by ``family``, ``prior``, ``concentration`` and
+            ``expected_clusters``. How much is drawn and asked say ``num_chains``, ``mcmc_draws``,
+            ``warmup``, ``num_draws`` (of a guide), ``also``, ``thorough`` and ``seed``; the files of the
+            result go to the folder ``out``, with ``overwrite`` also over those of another run;
             ``progress`` is called with each stage.
 
     Raises:
@@ -96,7 +97,11 @@ def compare(
     concentration: float | None = None,
     expected_clusters: float | None = None,
     columns: Sequence[str] | None = None,
+    leave_out: Sequence[str] = (),
     kinds: Mapping[str, str] | None = None,
+    missing: Sequence[str] = (),
+    aggregate: str | None = None,
+    transpose: bool = False,
     label: str | None = None,
     pca: int | None = None,
     raw: bool = False,
@@ -188,8 +193,14 @@ def compare(
         concentration: of that prior.
         expected_clusters: prior mean of the number of clusters in the rows.
         columns: columns to cluster.
+        leave_out: columns that are not clustered, of all others; instead of ``columns``.
         kinds: kinds of columns by name, ``"number"``, ``"count"``, ``"yes/no"`` or ``"category"``, instead of
             those that are found out.
+        missing: values that stand for missing cells: ``"99"`` in all columns, ``"income=-1"`` in one,
+            ``"q1..q15=0"`` in those from one to another.
+        aggregate: column that says what each row is of, such as a patient, whose rows become one; rows that
+            look like several of one unit are refused unless this is a column, or ``"none"``.
+        transpose: cluster the columns, by what the rows say of them.
         label: column of reference labels, never used for clustering.
         pca: cluster this many principal components of the standardised columns.
         raw: leave the columns as they are, for guides whose model fixes the scale of the data.
@@ -217,9 +228,9 @@ def compare(
         tolerance: largest difference of two co-assignment probabilities at which draws agree with MCMC; by
             default 0.1 for refined draws, and 0.15 for those of the guide, as drawn or weighted.
         out: folder for ``report.html``, ``draws.nc``, ``summary.json``, ``assignments.csv`` and
-            ``clusters.csv``; by default nothing is written. Files that are there already are replaced all
-            together, and only if they are the results of the same analysis: same data, guide, options and
-            seed.
+            ``clusters.csv``; by default nothing is written. Files that are there already are replaced
+            only if they are the results of the same analysis, same data, guide, options and seed, and nobody
+            has changed them.
         overwrite: replace the results of another run, and write beside files that are no results.
         seed: same seed, same draws, where ``num_draws`` is given; the caller's random state is left alone.
         progress: called with the name of each stage.
@@ -257,6 +268,10 @@ def compare(
         source,
         columns=columns,
         kinds={} if kinds is None and of_any_table else kinds,
+        leave_out=leave_out,
+        missing=missing,
+        aggregate=aggregate,
+        transpose=transpose,
         label=label,
         image_size=image_size,
         edges=edges,
@@ -351,7 +366,8 @@ cluster.__signature__ = signature(cluster).replace(  # type: ignore[attr-defined
 
 def options_given(function: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a call that are not the default, to be repeated; refuse unknown ones."""
-    usual = unwrap(function).__kwdefaults__
+    parameters = signature(function).parameters.values()
+    usual = {one.name: one.default for one in parameters if one.kind is one.KEYWORD_ONLY}
     for name in values["reading"].keys() - _OF_TEXT_FILES:
         raise TypeError(unknown_name("option", name, {*usual, *_OF_TEXT_FILES}))
 

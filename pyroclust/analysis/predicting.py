@@ -113,6 +113,7 @@ def predict(
     new: Source,
     *,
     num_draws: int = 400,
+    refuse_unseen: bool = False,
     seed: int = 0,
     **reading: Any,
 ) -> Prediction:
@@ -130,6 +131,8 @@ def predict(
             out.
         num_draws: most draws S that are averaged over; 100 where the family is not conjugate, for which the
             parameters of clusters are drawn by slice moves.
+        refuse_unseen: refuse a category that no row had that was clustered; by default its cell is taken as
+            missing, and a note says so.
         seed: of which draws and old rows these are.
         **reading: how a text file is read, as :func:`pyroclust.read_table` says: ``delimiter``, ``decimal``,
             ``header``.
@@ -151,7 +154,7 @@ def predict(
     rng, clusters = np.random.default_rng(seed), found.reference.summary.estimate
     assert clusters is not None
     law = _new_points_law(found, data, num_draws, rng)
-    table = rows_like(data, new, law.model, **reading)
+    table = rows_like(data, new, law.model, refuses_unseen=refuse_unseen, **reading)
     points = torch.from_numpy((table.data - data.points.location) / data.points.scale)
     estimate = torch.tensor(clusters.assignments)
     old = torch.from_numpy(rng.permutation(len(data.values))[:_OLD_ROWS])
@@ -224,7 +227,7 @@ def missing_cells(
     found, data = analysis_of(source)
     values, points = data.values, data.points
     gaps = np.isnan(values)
-    lost = gaps & ~apart(values, points.columns, data.kinds)
+    lost = gaps & ~apart(values, data.parts)
     if not lost.any():
         raise ValueError("source has no missing cell, expected a table with some")
     law = predictive_law(found, data, num_draws)
@@ -264,9 +267,11 @@ def analysis_of(source: "Analysis | str | PathLike[str]") -> tuple[Analysis, Ana
     return found, found.data
 
 
-def rows_like(data: AnalysedData, new: Source, model: Any, **reading: Any) -> Table:
+def rows_like(data: AnalysedData, new: Source, model: Any, *, refuses_unseen: bool, **reading: Any) -> Table:
     """Read new rows with the columns of others, and refuse missing cells that a model cannot take."""
-    table = read_new_rows(new, data.points.columns, kinds=data.kinds, levels=data.levels, **reading)
+    like: dict[str, Any] = {"kinds": data.kinds, "levels": data.levels, "parts": data.parts}
+    like |= {"units": data.units, "refuses_unseen": refuses_unseen}
+    table = read_new_rows(new, data.points.columns, **like, **reading)
     if table.has_missing and not takes_missing(model):
         raise ValueError(
             f"new has missing cells, which model {model.name} cannot take: leave these rows out, or "

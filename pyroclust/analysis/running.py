@@ -188,7 +188,8 @@ def judged(work: Work) -> None:
             log_prob=None,
         )
     found.complete_verdict(verdict)
-    found.about["rely"] = reliance(verdict, chains, has_guide="agreement" in found.results)
+    doubts = () if found.data is None else found.data.table.doubts
+    found.about["rely"] = reliance(verdict, chains, has_guide="agreement" in found.results, doubts=doubts)
     found.introduction = _introduction(work)
     found.next = _next(work, chains)
 

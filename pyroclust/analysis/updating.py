@@ -42,6 +42,7 @@ def update(
     new: Source,
     *,
     num_draws: int | None = None,
+    refuse_unseen: bool = False,
     out: str | PathLike[str] | None = None,
     overwrite: bool = False,
     seed: int = 0,
@@ -65,6 +66,7 @@ def update(
         source: what :func:`pyroclust.compare` or this returned, or the folder that it wrote.
         new: rows with the same columns, as :func:`pyroclust.read_table` takes them.
         num_draws: draws to return, at least 10; as :func:`pyroclust.compare` by default.
+        refuse_unseen: refuse a category that no row had; by default its cell is taken as missing.
         out: folder for the same files as :func:`pyroclust.compare` writes; by default nothing is written.
         overwrite: replace the results of another run, and write beside files that are no results.
         seed: same seed, same draws; the caller's random state is left alone.
@@ -99,7 +101,7 @@ def update(
             "source has constraints on its rows, expected none: compare all rows, under their constraints"
         )
     points, model = old.points, predictive_law(found, old, 1).model
-    added = rows_like(old, new, model, **reading)
+    added = rows_like(old, new, model, refuses_unseen=refuse_unseen, **reading)
     table = _all_rows(old, added)
     num_draws = draws_of(len(table.data)) if num_draws is None else num_draws
     draws = some_draws(found, found.reference.draws.num_draws)
@@ -176,9 +178,9 @@ def _judge(work: Work) -> None:
 def _all_rows(old: AnalysedData, added: Table) -> Table:
     """Return old and new rows, in the units of the columns."""
     before = old.table
-    names = set(before.row_names)
-    again = any(name in names for name in added.row_names)
-    more = tuple(f"new {name}" if again else name for name in added.row_names)
+    names, more = set(before.row_names), added.row_names
+    while names.intersection(more):
+        more = tuple(f"new {name}" for name in more)
     labels = None
     if before.labels is not None:
         labels = np.concatenate([before.labels, np.full(len(added.data), None, dtype=object)])
@@ -190,4 +192,6 @@ def _all_rows(old: AnalysedData, added: Table) -> Table:
         (*before.row_names, *more),
         kinds=old.kinds,
         levels=old.levels,
+        units=old.units,
+        parts=old.parts,
     )

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from pyroclust.class_labels import as_class_labels
 from pyroclust.diagnostics import variation_of_information
 
-__all__ = ["PartitionScores", "partition_scores", "scores_where_known"]
+__all__ = ["LabelFound", "PartitionScores", "labels_found", "partition_scores", "scores_where_known"]
 
 
 @dataclass(frozen=True)
@@ -108,3 +108,34 @@ def _codes(name: str, labels: ArrayLike) -> np.ndarray:
     if values.ndim != 1 or values.size == 0:
         raise ValueError(f"{name} has shape {values.shape}, expected (N,) with at least one point")
     return pd.factorize(values)[0].astype(np.int64)
+
+
+@dataclass(frozen=True)
+class LabelFound:
+    """Where the points of a known label are: in the cluster that holds most of them."""
+
+    label: str
+    points: int
+    cluster: int
+    share_found: float  # of the label's points that are in the cluster
+    share_of_cluster: float  # of the cluster's labelled points that have the label
+
+
+def labels_found(labels: np.ndarray, assignments: np.ndarray) -> list[LabelFound]:
+    """Say of each known label which cluster finds it, the label with most points first."""
+    known = ~np.asarray(pd.isna(labels))
+    codes, names = pd.factorize(np.asarray(labels)[known])
+    table = np.zeros((len(names), int(assignments.max()) + 1))
+    np.add.at(table, (codes, assignments[known]), 1)
+    sizes, best = table.sum(1), table.argmax(1)
+    rows = [
+        LabelFound(
+            str(names[at]),
+            int(sizes[at]),
+            int(best[at]),
+            float(table[at, best[at]] / sizes[at]),
+            float(table[at, best[at]] / table[:, best[at]].sum()),
+        )
+        for at in range(len(names))
+    ]
+    return sorted(rows, key=lambda one: -one.points)

@@ -14,6 +14,7 @@ from pyroclust.calibration.judgement import judge_certificate
 from pyroclust.calibration.settings import CertificateSettings
 from pyroclust.diagnostics import Verdict
 from pyroclust.diagnostics.verdicts.verdict import all_passed
+from pyroclust.files import parse_json, read_text
 from pyroclust.saving.cards import CARD_FILE, GuideCard, find_guide, read_card
 from pyroclust.saving.guide_files import read_weights, write_card, write_guide_files
 from pyroclust.saving.guides import load_guide
@@ -167,5 +168,5 @@ def same_but_for_the_certificate(folder: Path, other: Path) -> bool:
 
 
 def _card_content(folder: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((folder / CARD_FILE).read_text(encoding="utf-8"))
+    content: dict[str, Any] = parse_json(read_text(folder / CARD_FILE))
     return content

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,8 @@ __all__ = ["cluster", "compare", "diagnose", "forest", "predict", "recipe", "upd
 _READING = "delimiter decimal header "
 _KNOWN = "must_link cannot_link partial_labels "
 _MODEL = "family prior concentration expected_clusters "
-_TABLE = f"columns kinds label pca raw image_size edges {_READING}{_KNOWN}weight {_MODEL}"
+_COLUMNS = "columns leave_out kinds missing aggregate transpose "
+_TABLE = f"{_COLUMNS}label pca raw image_size edges {_READING}{_KNOWN}weight {_MODEL}"
 _ENDS = " seed out overwrite strict as_json quiet verbose"
 _WRITES = """
     Writes report.html, draws.nc, summary.json, assignments.csv, clusters.csv.
@@ -111,6 +112,9 @@ def _diagnosis(
     draws: str,
     *,
     other: str | None = None,
+    chains: Sequence[str] = (),
+    burn_in: int = 0,
+    transpose: bool | None = None,
     variable: str | None = None,
     group: str | None = None,
     other_group: str | None = None,
@@ -134,15 +138,20 @@ def _diagnosis(
         )
     if reading and not any(reading_of(path, reading) for path in (draws, other, data)):
         raise ValueError(f"--{next(iter(reading))} is given, but no file here is .csv or .tsv: leave it out")
+    if chains and other is not None:
+        raise ValueError("--chains and a second source are both given, expected one of them")
     files = [(draws, group)] if other is None else [(draws, group), (other, other_group)]
+    how = {"variable": variable, "transpose": transpose, "burn_in": burn_in}
     sources = [
-        read_draws(path, variable=variable, group=of, **reading_of(path, reading)) for path, of in files
+        read_draws([path, *chains] if chains else path, group=of, **how, **reading_of(path, reading))
+        for path, of in files
     ]
     check_table_options(data, columns, label)
     table = None
     if data is not None:
         table = read_table(data, columns=columns, label=label, **reading_of(data, reading))
-    asked = {"variable": variable, "group": group, "other_group": other_group, "data": data}
+    asked = {**how, "chains": chains or None, "burn_in": burn_in or None}
+    asked |= {"group": group, "other_group": other_group, "data": data}
     return diagnose_draws(
         sources,
         table=table,
@@ -166,7 +175,13 @@ diagnose = _analysis(
         "other": argument("OTHER", "A second source, to compare the first with.", default=None),
     }
     | options(
-        f"variable group other_group data columns label {_READING}{_ENDS}",
+        f"chains burn_in transpose variable group other_group data columns label {_READING}{_ENDS}",
+        transpose=Option(
+            "",
+            "Points are in rows, and draws in columns; found by default.",
+            bool,
+            flag="--transpose/--no-transpose",
+        ),
         columns="Columns of the table.",
         label="Column of known labels in the table.",
     ),
@@ -181,7 +196,7 @@ update = _analysis(
     they are many or unlike the old ones, compare all rows anew.""",
     {"folder": _FOLDER, "new": argument("NEW", f"More {_ROWS}")}
     | options(
-        f"{_READING}num_draws{_ENDS}",
+        f"{_READING}refuse_unseen num_draws{_ENDS}",
         num_draws="Draws; 1,000 by default, fewer above 5,000 rows.",
         out="Folder for the results; FOLDER-updated by default.",
     ),
@@ -193,7 +208,7 @@ update = _analysis(
 @takes(
     {"folder": _FOLDER, "new": argument("NEW", f"New {_ROWS}")}
     | options(
-        f"{_READING}num_draws seed out overwrite as_json quiet",
+        f"{_READING}refuse_unseen num_draws seed out overwrite as_json quiet",
         num_draws=Option(
             "N", "Most draws that are averaged over.", int, default=400, flag="--draws", least=1
         ),

@@ -89,11 +89,20 @@ def _flag(says: str, flag: str = "") -> Option:
 _PANELS: Mapping[str | None, Mapping[str, Option]] = {
     "The table": {
         "columns": Option("A,B", "Columns to cluster; all by default."),
+        "leave_out": Option("A,B", "Columns that are not clustered, of all others.", flag="--except"),
         "kinds": Option(
             "A=KIND",
             "Kinds of columns: number, count, yes/no or category, as in stage=category,visits=count; found "
             "out by default.",
         ),
+        "missing": Option(
+            "VALUE", "What stands for a missing cell, as in 99, income=-1 or q1..q15=0.", list[str]
+        ),
+        "aggregate": Option(
+            "COLUMN",
+            "What each row is of, such as a patient: its rows become one; none takes rows as they are.",
+        ),
+        "transpose": _flag("Cluster the columns, by what the rows say of them."),
         "label": Option("COLUMN", "Column of known labels, never clustered."),
         "pca": Option("N", "Cluster N principal components.", int),
         "raw": _flag("Do not standardise the columns."),
@@ -207,6 +216,9 @@ _PANELS: Mapping[str | None, Mapping[str, Option]] = {
             "witnesses.",
         ),
         "thorough": _flag("Every question, and as long as it takes."),
+        "refuse_unseen": _flag("Refuse a category that no row had, instead of taking its cell as missing."),
+        "chains": Option("FILE", "One more file of draws, the next chain.", list[str]),
+        "burn_in": Option("N", "Draws of each chain that are left out, the first.", int, default=0, least=0),
         "variable": Option("NAME", "Name of the labels in the files."),
         "group": Option("NAME", "Group of the first .nc file, such as guide."),
         "other_group": Option("NAME", "Group of the second .nc file."),
@@ -254,7 +266,10 @@ def takes(taken: Mapping[str, Option]) -> Callable[[Callable[..., None]], Callab
 
 def reading_of(path: str | None, reading: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what is said of text files for a file, nothing where it is no text."""
-    return reading if path is not None and Path(path).suffix.lower() in PLAIN else {}
+    kind = "" if path is None else Path(path).suffix.lower()
+    if kind == ".xlsx":
+        return {name: one for name, one in reading.items() if name == "header"}
+    return reading if kind in PLAIN else {}
 
 
 def python_arguments(typed: Mapping[str, Any]) -> dict[str, Any]:
@@ -268,8 +283,8 @@ def _names_of_columns(text: str) -> list[str]:
     names = _between_commas(text)
     if not names:
         raise ValueError(
-            f"--columns is '{visible(text)}', expected names between commas, as in width,height; quotes "
-            "stand around a name with a comma"
+            f"names of columns are '{visible(text)}', expected names between commas, as in width,height; "
+            "quotes stand around a name with a comma"
         )
     return names
 
@@ -310,6 +325,7 @@ def _number(text: str) -> float | None:
 
 _CONVERTED: Mapping[str, Callable[[Any], Any]] = {
     "columns": _names_of_columns,
+    "leave_out": _names_of_columns,
     "kinds": _kinds_of_columns,
     "conditions": _conditions,
     "also": lambda text: tuple(one.strip() for one in text.split(",")),

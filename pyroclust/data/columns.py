@@ -5,7 +5,7 @@ import numbers
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pyroclust.delimited import MISSING, Cells, Marks
 from pyroclust.text import short, visible
 
-__all__ = ["Column", "RawTable", "SeriesColumn", "TextColumn"]
+__all__ = ["Column", "RawTable", "SeriesColumn", "TextColumn", "as_text"]
 
 _CODES = re.compile(r"\n0\d")
 _LOGICAL = {"true": 1.0, "false": 0.0}
@@ -25,15 +25,17 @@ _EXACT = 2**53
 
 
 class Column(ABC):
-    """One column, as numbers to cluster or as labels."""
+    """One column, as numbers to cluster or as labels.
+
+    Attributes:
+        unit: that every number is written with, as in 12 kg; empty where there is none.
+    """
+
+    unit: str
 
     @abstractmethod
     def numbers(self) -> NDArray[np.float64]:
-        """Return the values, nan where there are none, ``(N,)``.
-
-        Raises:
-            ValueError: if some are no real numbers; the text is what the column holds, as in "'red'".
-        """
+        """Return the values, nan where there are none, ``(N,)``."""
 
     @abstractmethod
     def labels(self) -> NDArray[np.object_]:
@@ -42,6 +44,10 @@ class Column(ABC):
     @abstractmethod
     def last(self) -> str | None:
         """Return the last value where it is text."""
+
+    @abstractmethod
+    def without(self, cells: NDArray[np.bool_]) -> "Column":
+        """Return the column with some of its cells empty."""
 
     @property
     def are_codes(self) -> bool:
@@ -66,17 +72,22 @@ class Column(ABC):
 
 @dataclass(frozen=True)
 class TextColumn(Column):
-    """Cells of a delimited file, as they are written there."""
+    """Cells of a delimited file.
+
+    Attributes:
+        cells: as they are written there, but without their unit.
+        marks: how numbers are written.
+        unit: of the numbers.
+        written: the cells with their unit, where they have one.
+    """
 
     cells: Sequence[str]
     marks: Marks
+    unit: str = ""
+    written: Sequence[str] | None = None
 
     def numbers(self) -> NDArray[np.float64]:
-        """Return the numbers; true and false are 1 and 0.
-
-        Raises:
-            ValueError: if a cell is text, or an integer too long to be exact.
-        """
+        """Return the numbers; true and false are 1 and 0."""
         values, is_text = self.marks.numbers(self.cells)
         if is_text.any():
             logical = [_LOGICAL.get(cell.strip().lower(), np.nan) for cell in self.cells]
@@ -92,15 +103,26 @@ class TextColumn(Column):
 
     def labels(self) -> NDArray[np.object_]:
         """Return the cells as they are; an empty cell is no label."""
-        return _objects([cell if cell.strip() else None for cell in self.cells])
+        return _objects([cell if cell.strip() else None for cell in self.written or self.cells])
 
     def last(self) -> str | None:
         """Return the last cell."""
-        return self.cells[-1] if self.cells else None
+        cells = self.written or self.cells
+        return cells[-1] if cells else None
+
+    def without(self, cells: NDArray[np.bool_]) -> "TextColumn":
+        """Return the column with some of its cells empty."""
+        kept = ["" if gone else cell for cell, gone in zip(self.cells, cells, strict=True)]
+        written = self.written and [
+            "" if gone else cell for cell, gone in zip(self.written, cells, strict=True)
+        ]
+        return replace(self, cells=Cells(kept), written=written)
 
     @property
     def is_logical(self) -> bool:
         """Whether there are cells, and all say true or false."""
+        if Cells.of(self.cells).plain is not None:
+            return False
         there = {cell.strip().lower() for cell in self.cells} - {one.lower() for one in MISSING}
         return bool(there) and there <= _LOGICAL.keys()
 
@@ -118,14 +140,10 @@ class SeriesColumn(Column):
     """A column of a data frame."""
 
     series: "pd.Series[Any]"
+    unit: str = ""
 
     def numbers(self) -> NDArray[np.float64]:
-        """Return the numbers; true and false are 1 and 0.
-
-        Raises:
-            ValueError: if the column holds text, dates, categories, complex numbers, lists or other objects,
-                or integers too long to be exact.
-        """
+        """Return the numbers; true and false are 1 and 0."""
         kind = self.series.dtype
         if not pd.api.types.is_numeric_dtype(kind):
             return np.array([_number(one, kind) for one in self.series], dtype=np.float64)
@@ -138,14 +156,16 @@ class SeriesColumn(Column):
 
     def labels(self) -> NDArray[np.object_]:
         """Return the values as text; what pandas counts as missing is no label."""
-        # Of a cell that holds a list pandas would ask each element.
-        lost = [pd.api.types.is_scalar(one) and bool(pd.isna(one)) for one in self.series]
-        return _objects([None if no else str(one) for one, no in zip(self.series, lost, strict=True)])
+        return _objects([as_text(one) for one in self.series])
 
     def last(self) -> str | None:
         """Return the last value if it is text."""
         value = self.series.iloc[-1] if len(self.series) else None
         return value if isinstance(value, str) else None
+
+    def without(self, cells: NDArray[np.bool_]) -> "SeriesColumn":
+        """Return the column with some of its cells empty."""
+        return replace(self, series=self.series.mask(cells))
 
     @property
     def is_text(self) -> bool:
@@ -164,7 +184,25 @@ class SeriesColumn(Column):
     def order(self) -> Sequence[str] | None:
         """The order of pandas' categories."""
         kind = self.series.dtype
-        return list(map(str, kind.categories)) if isinstance(kind, pd.CategoricalDtype) else None
+        return (
+            [as_text(one) or "" for one in kind.categories] if isinstance(kind, pd.CategoricalDtype) else None
+        )
+
+
+def as_text(value: Any) -> str | None:
+    """Return a value as a text file would have it; ``None`` where there is none."""
+    # Of a cell that holds a list pandas would ask each element.
+    if isinstance(value, str) or not pd.api.types.is_scalar(value):
+        return str(value)
+    if pd.isna(value):
+        return None
+    if (
+        isinstance(value, float | np.floating)
+        and (number := float(value)).is_integer()
+        and abs(number) < _EXACT
+    ):
+        return str(int(number))
+    return str(value).removesuffix(" 00:00:00")
 
 
 def _beyond(series: "pd.Series[Any]") -> "pd.Series[bool]":

@@ -1,7 +1,7 @@
 """Data sets by name: built-in tables, files and arrays, all read into a :class:`Table`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.data.frames import raw_array, raw_frame
+from pyroclust.data.frames import raw_array, raw_frame, transposed
 from pyroclust.data.graph_tables import (
     BUILT_IN_GRAPHS,
     GRAPH_SUFFIXES,
+    built_in_graph,
     edges_table,
     graph_table,
     is_graph,
@@ -22,7 +23,7 @@ from pyroclust.data.graph_tables import (
     read_graph,
 )
 from pyroclust.data.kinds import Kind
-from pyroclust.data.point_masses import parts_of
+from pyroclust.data.point_masses import Parts
 from pyroclust.data.reading import SUFFIXES, read_raw, read_shaped
 from pyroclust.data.shaped_tables import BUILT_IN_IMAGES, images_table, shaped_table
 from pyroclust.data.tables import Table, chosen_table, table_of_kinds
@@ -30,27 +31,10 @@ from pyroclust.delimited import ReadingOptions
 from pyroclust.errors import first_line, unknown_name
 from pyroclust.text import listed, visible
 
-__all__ = ["BUILT_IN", "BuiltIn", "Source", "read_new_rows", "read_table"]
+__all__ = ["BUILT_IN", "Source", "read_new_rows", "read_table"]
 
 Source: TypeAlias = str | PathLike[str] | pd.DataFrame | NDArray[np.generic] | Table
 """A name, a path, or numbers: tensors and whatever else numpy can read are arrays."""
-
-
-@dataclass(frozen=True)
-class BuiltIn:
-    """A table that comes with the package.
-
-    Attributes:
-        read: reads all of it.
-        columns: columns that are clustered unless others are named.
-        label: column of reference labels, if any.
-        about: what it is, in one line.
-    """
-
-    read: Callable[[], pd.DataFrame]
-    columns: tuple[str, ...]
-    label: str | None
-    about: str
 
 
 def _galaxies() -> pd.DataFrame:
@@ -67,19 +51,12 @@ def _iris() -> pd.DataFrame:
     return frame.assign(species=bunch.target_names[bunch.target])
 
 
-BUILT_IN = {
-    "galaxies": BuiltIn(
-        _galaxies,
-        ("velocity_km_s",),
-        None,
-        "82 galaxy velocities of the Corona Borealis region (Roeder 1990, point 78 corrected), km/s",
-    ),
-    "iris": BuiltIn(
-        _iris,
-        ("petal_length_cm", "petal_width_cm"),
-        "species",
-        "petals of 150 irises (Anderson 1935), cm; sepal_length_cm and sepal_width_cm by --columns",
-    ),
+# What reads a table, the columns that are clustered unless others are named, and that of known labels.
+BUILT_IN: dict[str, tuple[Callable[[], pd.DataFrame], tuple[str, ...], str | None]] = {
+    # 82 galaxy velocities of the Corona Borealis region (Roeder 1990, point 78 corrected), km/s.
+    "galaxies": (_galaxies, ("velocity_km_s",), None),
+    # 150 irises (Anderson 1935), cm.
+    "iris": (_iris, ("petal_length_cm", "petal_width_cm"), "species"),
 }
 
 
@@ -96,6 +73,10 @@ def read_table(
     partial_labels: str | None = None,
     weight: str | None = None,
     kinds: Mapping[str, str] | None = None,
+    leave_out: Sequence[str] = (),
+    aggregate: str | None = None,
+    missing: Sequence[str] = (),
+    transpose: bool = False,
     masses_apart: bool = False,
 ) -> Table:
     """Read a built-in data set, a file of a table or a graph, a folder of images, a frame or an array.
@@ -113,7 +94,8 @@ def read_table(
             is none.
         delimiter: what divides the cells of a CSV or TSV file; found out by default.
         decimal: its decimal mark, a point or a comma; found out by default.
-        header: whether its first line names the columns; found out by default.
+        header: whether its first line, or the first row of a workbook, names the columns; found out by
+            default.
         image_size: pixels of a side that images of a folder are scaled to; by default those of 28 x 28 or
             8 x 8 pixels stay as they are, and others are scaled to 28 x 28.
         edges: whether a CSV or TSV file holds the edges of a graph, a line each.
@@ -124,6 +106,13 @@ def read_table(
         kinds: kinds of columns by name: ``"number"``, ``"count"``, ``"yes/no"`` or ``"category"``; those of
             other columns of a file or a data frame are found out, identifiers are left out, and cells may be
             missing. By default all columns have to be numbers, and all cells there.
+        leave_out: columns that are not clustered, of all others; instead of ``columns``.
+        aggregate: column that says what a row is of, such as a patient: the rows of each become one, with
+            means of numbers and most frequent values of text. Where ``kinds`` are found out and rows look
+            like several of one unit, they are refused unless this is a column, or ``"none"``.
+        missing: values that stand for missing cells: ``"99"`` in all columns, ``"income=-1"`` in one,
+            ``"q1..q15=0"`` in those from one to another.
+        transpose: whether columns are the rows to cluster, and rows their measurements.
         masses_apart: divide columns whose kind is found out to be numbers, and more than half of whose cells
             hold one value, in two: whether a cell holds it, and the number where it does not.
 
@@ -150,44 +139,39 @@ def read_table(
                 "partial_labels": partial_labels,
                 "weight": weight,
                 "kinds": kinds or None,
+                "leave_out": leave_out or None,
+                "aggregate": aggregate,
+                "missing": missing or None,
+                "transpose": transpose or None,
             },
         )
     if told.told and not _is_file(source):
         raise ValueError(f"{told.told[0]} is told, but source is no file: leave it out")
     if image_size is not None and not (isinstance(source, str | PathLike) and Path(source).is_dir()):
         raise ValueError(f"image_size is {image_size}, but source is no folder of images: leave it out")
+    of_columns: dict[str, object] = {"kinds": kinds or None, "leave_out": leave_out or None}
+    of_columns |= {"aggregate": aggregate, "missing": missing or None, "transpose": transpose or None}
     if (graph := _graph(source, columns, label=label, told=told, edges=edges)) is not None:
-        beside_nodes = {"partial_labels": partial_labels, "weight": weight, "kinds": kinds or None}
-        for what, told_one in beside_nodes.items():
-            if told_one is not None:
-                raise ValueError(
-                    f"{what} is '{visible(str(told_one))}', but source has {graph.shape}, expected rows of "
-                    "columns: leave it out"
-                )
-        return graph
+        return _without({"partial_labels": partial_labels, "weight": weight, **of_columns}, graph)
     if (shaped := _shaped(source, image_size)) is not None:
         named: dict[str, object] = {"columns": columns, "label": label, "partial_labels": partial_labels}
-        named |= {"weight": weight, "kinds": kinds or None} | {one: one for one in told.told}
-        for what, given in named.items():
-            if given is not None:
-                raise ValueError(
-                    f"{what} is given, but source has {shaped.shape}, not columns of a table: leave it out"
-                )
-        return shaped
+        return _without({**named, "weight": weight, **of_columns, **dict.fromkeys(told.told, True)}, shaped)
     beside: dict[str, Any] = {"columns": columns, "label": label, "partial_labels": partial_labels}
-    beside |= {"weight": weight, "kinds": kinds, "masses_apart": masses_apart}
+    beside |= {"weight": weight, "kinds": kinds, "masses_apart": masses_apart, "leave_out": leave_out}
+    beside |= {"aggregate": aggregate, "missing": missing}
+    turned = transposed if transpose else lambda raw: raw
     if isinstance(source, pd.DataFrame):
-        return chosen_table(raw_frame(source), "table", **beside)
+        return chosen_table(turned(raw_frame(source)), "table", **beside)
     if not isinstance(source, str | PathLike):
         # Arrays hold numbers unless somebody says otherwise.
-        table = chosen_table(raw_array(_array(source)), "array", **beside, usual=Kind.NUMBER)
+        table = chosen_table(turned(raw_array(_array(source))), "array", **beside, usual=Kind.NUMBER)
         return replace(table, notes=(*like_a_graph(table.data), *table.notes))
     name = str(source)
     if name in BUILT_IN:
-        chosen = BUILT_IN[name]
-        if label is None and chosen.label != partial_labels:
-            beside["label"] = chosen.label
-        return chosen_table(raw_frame(chosen.read()), name, **beside, preferred=chosen.columns)
+        read, preferred, own = BUILT_IN[name]
+        if label is None and own != partial_labels:
+            beside["label"] = own
+        return chosen_table(raw_frame(read()), name, **beside, preferred=preferred)
     path = Path(name)
     if not path.suffix and not path.exists():
         known = [*BUILT_IN, *BUILT_IN_GRAPHS, *BUILT_IN_IMAGES]
@@ -195,7 +179,7 @@ def read_table(
             f"{unknown_name('data set', name, known)}; or give a file "
             f"({', '.join((*SUFFIXES, *GRAPH_SUFFIXES))})"
         )
-    table = chosen_table(read_raw(path, told), path.stem, **beside)
+    table = chosen_table(turned(read_raw(path, told)), path.stem, **beside)
     return replace(table, notes=(*like_a_graph(table.data), *table.notes))
 
 
@@ -208,26 +192,13 @@ def read_new_rows(
     header: bool | None = None,
     kinds: Sequence[Kind] = (),
     levels: Sequence[tuple[str, ...]] = (),
+    units: Sequence[str] = (),
+    refuses_unseen: bool = False,
+    parts: Parts = (),
 ) -> Table:
     """Read rows that have the columns of a table that was clustered; one is enough.
 
     Files and data frames are asked for the columns by their names, and may have others; arrays have as many.
-
-    Args:
-        source: as :func:`read_table` takes it, but for built-in data sets, graphs and images.
-        columns: of the table.
-        delimiter: what divides the cells of a text file; found out by default.
-        decimal: its decimal mark; found out by default.
-        header: whether its first line names the columns; found out by default.
-        kinds: of the columns of the table; numbers by default.
-        levels: their categories.
-
-    Raises:
-        ValueError: if a column is missing, or a cell holds something else than its column.
-
-    Example:
-        >>> read_new_rows([[1.0, 2.0]], ["width", "height"]).data
-        array([[1., 2.]])
     """
     told, source = ReadingOptions(delimiter, decimal, header), _in_pandas(source)
     kinds = kinds or (Kind.NUMBER,) * len(columns)
@@ -242,13 +213,14 @@ def read_new_rows(
     else:
         raw, name, is_named = raw_array(_array(source)), "array", False
     if not is_named:
-        parts = {place for _, place, _ in parts_of(columns, kinds)}
-        whole = tuple(one for place, one in enumerate(columns) if place not in parts)
+        answers = {place for _, place, _ in parts}
+        whole = tuple(one for place, one in enumerate(columns) if place not in answers)
         names = tuple(columns) if len(raw.names) == len(columns) else whole
         if len(raw.names) != len(names):
             raise ValueError(f"new has {len(raw.names)} column(s), expected {len(names)}: {listed(names)}")
         raw = replace(raw, names=names)
-    return table_of_kinds(raw, name, columns=columns, kinds=kinds, levels=levels or ((),) * len(columns))
+    beside: dict[str, Any] = {"kinds": kinds, "levels": levels or ((),) * len(columns), "units": units}
+    return table_of_kinds(raw, name, columns=columns, **beside, parts=parts, refuses_unseen=refuses_unseen)
 
 
 def _in_pandas(source: Any) -> Any:
@@ -279,14 +251,22 @@ def _graph(
     if not is_name:
         found = graph_table(source, "graph", label=label) if is_graph(source) else None
     elif str(source) in BUILT_IN_GRAPHS:
-        make, own, _ = BUILT_IN_GRAPHS[str(source)]
-        found = graph_table(make(), str(source), label=own if label is None else label)
+        found = built_in_graph(str(source), label=label)
     elif Path(source).suffix.lower() in GRAPH_SUFFIXES:
         found = read_graph(Path(source), label=label)
-    if found is not None and (columns is not None or told.told):
-        what = "columns" if columns is not None else told.told[0]
-        raise ValueError(f"{what} is given, but source has {found.shape}, not columns: leave it out")
+    if found is not None:
+        _without({"columns": columns, **dict.fromkeys(told.told, True)}, found)
     return found
+
+
+def _without(told: Mapping[str, object], table: Table) -> Table:
+    """Return a table that has no columns, unless something is told that only columns have."""
+    for name, value in told.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} is given, but source has {table.shape}, not columns of a table: leave it out"
+            )
+    return table
 
 
 def _shaped(source: Source, image_size: int | None) -> Table | None:

@@ -1,56 +1,38 @@
 """Data frames and arrays as tables."""
 
+import datetime
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.data.columns import RawTable, SeriesColumn
+from pyroclust.data.columns import Column, RawTable, SeriesColumn, TextColumn
+from pyroclust.delimited import Cells, Marks, find_marks, quantities
 from pyroclust.memory import check_memory
-from pyroclust.text import visible
+from pyroclust.text import short, visible
 
-__all__ = ["raw_array", "raw_frame"]
+__all__ = ["raw_array", "raw_frame", "transposed"]
 
 _BYTES_A_NUMBER = 16
+# Characters of a date such as 2020-12-31.
+_DAY = 10
 
 
 def raw_frame(frame: pd.DataFrame) -> RawTable:
-    """Take a data frame apart; names of several levels are joined, and an index that only counts is dropped.
-
-    Args:
-        frame: any.
-
-    Example:
-        >>> raw_frame(pd.DataFrame({"a": [1, 2]}, index=["p", "q"])).row_names
-        ('p', 'q')
-    """
+    """Take a data frame apart; names of several levels are joined, an index that only counts is dropped."""
     notes: tuple[str, ...] = ()
     if frame.columns.nlevels > 1:
         notes = ("Names of columns with several levels were joined by an underscore.",)
     names = tuple(visible(_joined(name, "_").strip()) for name in frame.columns)
-    columns = tuple(SeriesColumn(series) for _, series in frame.items())
+    columns = tuple(_column(series) for _, series in frame.items())
     counts = isinstance(frame.index, pd.RangeIndex) and frame.index.start == 0 and frame.index.step == 1
     rows = None if counts else tuple(visible(_joined(row, ", ")) for row in frame.index)
     return RawTable(names, columns, len(frame), rows, notes)
 
 
 def raw_array(array: NDArray[Any]) -> RawTable:
-    """Take an array apart: columns ``x1, x2, ...``, or the fields of records; what a mask hides is missing.
-
-    Args:
-        array: of numbers, or of records.
-
-    Shape:
-        array: ``(N,)`` or ``(N, D)``.
-
-    Raises:
-        ValueError: if it has another shape.
-
-    Example:
-        >>> raw_array(np.zeros((3, 2))).names
-        ('x1', 'x2')
-    """
+    """Take an array apart: columns ``x1, x2, ...``, or fields of records; what a mask hides is missing."""
     # Arrays that repeat one number take no memory before they are copied.
     check_memory(
         _BYTES_A_NUMBER * array.size, f"the array has {array.size:,} values, which", remedy="take fewer rows"
@@ -69,6 +51,64 @@ def raw_array(array: NDArray[Any]) -> RawTable:
             array[hidden] = None
     frame = pd.DataFrame(array)
     return raw_frame(frame.set_axis([f"x{i}" for i in range(1, frame.shape[1] + 1)], axis=1))
+
+
+def transposed(raw: RawTable) -> RawTable:
+    """Return a table whose rows are the columns of another, and whose columns are its rows.
+
+    Names of rows, or else a first column of text that are all different, become those of the columns.
+
+    Args:
+        raw: of numbers.
+
+    Raises:
+        ValueError: if another column holds text.
+
+    Example:
+        >>> frame = pd.DataFrame({"gene": ["a", "b"], "s1": [1.0, 2.0], "s2": [3.0, 4.0]})
+        >>> table = transposed(raw_frame(frame))
+        >>> table.names, table.row_names, table.columns[1].numbers()
+        (('a', 'b'), ('s1', 's2'), array([2., 4.]))
+    """
+    names, columns, rows = raw.names, raw.columns, raw.row_names
+    if rows is None and columns:
+        labels = columns[0].labels()
+        try:
+            columns[0].numbers()
+        except ValueError:
+            if len(set(labels)) == len(labels) and None not in set(labels):
+                rows, names, columns = tuple(map(str, labels)), names[1:], columns[1:]
+    values = []
+    for name, column in zip(names, columns, strict=True):
+        try:
+            values.append(column.numbers())
+        except ValueError as error:
+            raise ValueError(
+                f"transpose is true, but column '{short(name, 60)}' holds {error}, expected numbers: leave "
+                "the column out of the file"
+            ) from None
+    rows = rows or tuple(f"x{place}" for place in range(1, raw.num_rows + 1))
+    turned = tuple(SeriesColumn(pd.Series(row)) for row in np.array(values).T)
+    return RawTable(rows, turned, len(names), names, (*raw.notes, "Rows and columns were exchanged."))
+
+
+def _column(series: "pd.Series[Any]") -> Column:
+    """Return a column; one of dates or of numbers with a unit as numbers."""
+    kind = series.dtype
+    if pd.api.types.is_numeric_dtype(kind) or isinstance(kind, pd.CategoricalDtype):
+        return SeriesColumn(series)
+    there = series.notna()
+    if not all(isinstance(one, str | datetime.date) for one in series[there]):
+        return SeriesColumn(series)
+    written = [
+        "" if lost else str(one)[:_DAY] if isinstance(one, datetime.date) else one
+        for one, lost in zip(series, ~there, strict=True)
+    ]
+    found = quantities(written)
+    if found is None:
+        return SeriesColumn(series)
+    marks = Marks() if found.are_converted else find_marks([found.cells], delimiter=",")
+    return TextColumn(Cells(found.cells), marks, found.unit, written)
 
 
 def _joined(name: Any, mark: str) -> str:

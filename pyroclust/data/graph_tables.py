@@ -2,7 +2,7 @@
 
 import re
 import zipfile
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,10 @@ from pyroclust.data.reading import read_raw
 from pyroclust.data.shapes import Graph
 from pyroclust.data.tables import Table
 from pyroclust.delimited import ReadingOptions, check_file
-from pyroclust.errors import readable
+from pyroclust.errors import first_line, readable
 from pyroclust.memory import check_memory
-from pyroclust.numpy_headers import NumpyHeader, read_numpy_header
-from pyroclust.text import listed, short, visible
+from pyroclust.numpy_headers import archived_headers
+from pyroclust.text import listed, visible
 
 if TYPE_CHECKING:
     import networkx
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BUILT_IN_GRAPHS",
     "GRAPH_SUFFIXES",
+    "built_in_graph",
     "edges_table",
     "graph_table",
     "is_graph",
@@ -34,41 +35,31 @@ __all__ = [
 GRAPH_SUFFIXES = (".graphml", ".npz")
 
 _BYTES_AN_ENTRY = 24
+# Of nodes, edges and attributes, for each byte of a GraphML file.
+_BYTES_A_BYTE = 50
 # Names that are numbers; Python reads no integer of thousands of digits.
 _WHOLE_NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
 
 
-def _karate() -> Any:
-    import networkx
-
-    return networkx.karate_club_graph()
-
-
-def _les_miserables() -> Any:
-    import networkx
-
-    return networkx.les_miserables_graph()
-
-
-BUILT_IN_GRAPHS: dict[str, tuple[Callable[[], Any], str | None, str]] = {
-    "karate": (_karate, "club", "34 members of a karate club and their friendships (Zachary 1977)"),
-    "les-miserables": (
-        _les_miserables,
-        None,
-        "77 characters of Les Misérables, joined where they share a chapter (Knuth 1993)",
-    ),
+# Of networkx: what makes a graph, and the attribute of its known labels.
+BUILT_IN_GRAPHS: dict[str, tuple[str, str | None]] = {
+    # 34 members of a karate club and their friendships (Zachary 1977).
+    "karate": ("karate_club_graph", "club"),
+    # 77 characters of Les Misérables, joined where they share a chapter (Knuth 1993).
+    "les-miserables": ("les_miserables_graph", None),
 }
-"""Graphs by name, which come with networkx: what makes one, the attribute of known labels, one line."""
+
+
+def built_in_graph(name: str, *, label: str | None = None) -> Table:
+    """Return the table of a graph that comes with networkx, with its known labels or others."""
+    import networkx
+
+    make, own = BUILT_IN_GRAPHS[name]
+    return graph_table(getattr(networkx, make)(), name, label=own if label is None else label)
 
 
 def is_graph(source: Any) -> bool:
-    """Say whether something is a graph of networkx or a sparse matrix.
-
-    Example:
-        >>> import networkx
-        >>> is_graph(networkx.path_graph(3)), is_graph(np.zeros((3, 3)))
-        (True, False)
-    """
+    """Say whether something is a graph of networkx or a sparse matrix."""
     networked = hasattr(source, "adjacency") and hasattr(source, "nodes")
     return networked or (hasattr(source, "toarray") and hasattr(source, "nnz"))
 
@@ -78,19 +69,6 @@ def graph_table(graph: Any, name: str, *, label: str | None = None) -> Table:
 
     Directions, weights and repeated edges are left out, and a note says so. Matrices of numbers below zero,
     or of weights for every two nodes, as correlations and distances are, hold no graph and are refused.
-
-    Args:
-        graph: the graph.
-        name: what reports call it.
-        label: attribute of the nodes of networkx that is their known label.
-
-    Raises:
-        ValueError: if there are fewer than two nodes, no node has the attribute, or a matrix holds no graph.
-
-    Example:
-        >>> import networkx
-        >>> graph_table(networkx.path_graph(3), "path").data[1]
-        array([1., 0., 1.])
     """
     if hasattr(graph, "toarray"):
         if label is not None:
@@ -109,12 +87,7 @@ def graph_table(graph: Any, name: str, *, label: str | None = None) -> Table:
 
 
 def like_a_graph(data: NDArray[np.float64]) -> tuple[str, ...]:
-    """Return what to say of rows of columns that are the matrix of a graph: nothing of others.
-
-    Example:
-        >>> like_a_graph(np.ones((4, 4)) - np.eye(4))[0][:44], like_a_graph(np.eye(4))
-        ('The columns are the matrix of a graph, whose', ())
-    """
+    """Return what to say of rows of columns that are the matrix of a graph: nothing of others."""
     rows, columns = data.shape
     if rows != columns or rows < 3 or not ((data == 0) | (data == 1)).all():
         return ()
@@ -127,27 +100,12 @@ def like_a_graph(data: NDArray[np.float64]) -> tuple[str, ...]:
 
 
 def edges_table(path: Path, *, columns: Sequence[str] | None = None, options: ReadingOptions) -> Table:
-    r"""Read a CSV or TSV file of edges, one a line, whose two columns name the nodes at its ends.
+    """Read a CSV or TSV file of edges, one a line, whose two columns name the nodes at its ends.
 
     Loops and edges that come twice are left out, and a note says how many. Nodes come in the order of their
     numbers, or of their first edge where they have names.
-
-    Args:
-        path: the file.
-        columns: the two columns; needed where there are more.
-        options: what is told of the file.
-
-    Raises:
-        ValueError: if it cannot be read, there are not two columns, or an end is missing.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "friends.csv"
-        >>> _ = path.write_text("one,other\nAnn,Bob\nBob,Cid\n")
-        >>> edges_table(path, options=ReadingOptions(header=True)).row_names
-        ('Ann', 'Bob', 'Cid')
     """
-    raw = read_raw(path, options)
+    raw = read_raw(path, options, of_edges=True)
     for name in columns or ():
         if name not in raw.names:
             raise ValueError(f"columns names '{name}', expected two of {listed(raw.names)}")
@@ -173,23 +131,7 @@ def edges_table(path: Path, *, columns: Sequence[str] | None = None, options: Re
 
 
 def read_graph(path: Path, *, label: str | None = None) -> Table:
-    """Read a GraphML file, or a matrix in a .npz file: one of SciPy, or one dense array of NumPy.
-
-    Args:
-        path: the file.
-        label: attribute of the nodes of a GraphML file that is their known label.
-
-    Raises:
-        ValueError: if it cannot be read, or holds something else.
-
-    Example:
-        >>> import tempfile
-        >>> from scipy.sparse import csr_array, save_npz
-        >>> path = Path(tempfile.mkdtemp()) / "path.npz"
-        >>> save_npz(path, csr_array([[0, 1, 0], [1, 0, 1], [0, 1, 0]]))
-        >>> read_graph(path).row_names
-        ('0', '1', '2')
-    """
+    """Read a GraphML file, or a matrix in a .npz file: one of SciPy, or one dense array of NumPy."""
     check_file(path)
     name = visible(path.stem)
     try:
@@ -198,6 +140,9 @@ def read_graph(path: Path, *, label: str | None = None) -> Table:
             return graph_table(readable(path, lambda: _matrix_of(path)), name, label=label)
         import networkx
 
+        check_memory(
+            path.stat().st_size * _BYTES_A_BYTE, f"the graph of '{path}'", remedy="take a part of it"
+        )
         return graph_table(readable(path, lambda: networkx.read_graphml(path)), name, label=label)
     except PermissionError:
         raise ValueError(f"'{path}' cannot be read: permission denied") from None
@@ -205,21 +150,12 @@ def read_graph(path: Path, *, label: str | None = None) -> Table:
 
 def _check_arrays(path: Path) -> None:
     """Refuse an archive whose arrays are Python objects, are damaged, or do not fit into memory."""
-    headers = readable(path, lambda: _headers_in(path))
-    for name, (header, held) in headers.items():
-        header.check(path, f"'{visible(name)}'", held=held)
-    total = sum(header.num_bytes for header, _ in headers.values())
+    with readable(path, lambda: zipfile.ZipFile(path)) as archive:
+        headers = readable(path, lambda: archived_headers(archive))
+    for name, (member, header) in headers.items():
+        header.check(path, f"'{visible(name)}'", held=member.file_size)
+    total = sum(header.num_bytes for _, header in headers.values())
     check_memory(2 * total, f"the arrays of '{path}'", remedy="take a part of the graph")
-
-
-def _headers_in(path: Path) -> dict[str, tuple[NumpyHeader, int]]:
-    """Return what the arrays of an archive say of themselves, and how many bytes there are of each."""
-    found = {}
-    with zipfile.ZipFile(path) as archive:
-        for member in archive.infolist():
-            with archive.open(member) as file:
-                found[member.filename] = read_numpy_header(file), member.file_size
-    return found
 
 
 def _matrix_of(path: Path) -> Any:
@@ -244,6 +180,14 @@ def _of_matrix(matrix: Any, name: str) -> Table:
         raise ValueError(f"{name} has shape {shape}, expected a row and a column a node, (N, N)")
     size = shape[0]
     _check_size(size)
+    if hasattr(matrix, "check_format"):
+        # Pointers beyond the arrays would make scipy write outside of them.
+        try:
+            matrix.check_format(full_check=True)
+        except ValueError as error:
+            raise ValueError(
+                f"{name} is no sparse matrix that can be read ({first_line(error)}); save it again"
+            ) from None
     found = matrix.tocoo()
     values = np.asarray(found.data)
     if values.dtype.kind not in "biuf" or not np.isfinite(values.astype(float)).all():
@@ -301,7 +245,7 @@ def _table(
     repeated = int((~loops).sum() - matrix.sum() / 2)
     if repeated:
         said.append(f"{repeated:,} edge(s) that come again were left out.")
-    names = tuple(visible(short(one, 60)) for one in nodes)
+    names = tuple(map(visible, nodes))
     return Table(name, matrix, names, labels, names, tuple(said), Graph(matrix))
 
 

@@ -1,14 +1,15 @@
-"""Whether the first line of a table of measurements names its columns."""
+"""Whether the first line of a table names its columns."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeAlias
 
-from pyroclust.delimited import MISSING, are_plain, is_numeral
+from pyroclust.delimited import MISSING, Cells, is_numeral
 from pyroclust.text import listed
 
-__all__ = ["TableHeader", "find_header"]
+__all__ = ["FindHeader", "TableHeader", "find_header", "find_header_of_edges"]
 
 _WHOLE = re.compile(r"\d+", re.ASCII)
 _FIRST_YEAR, _LAST_YEAR = 1800, 2100
@@ -29,6 +30,8 @@ class TableHeader:
     notes: tuple[str, ...] = ()
 
 
+FindHeader: TypeAlias = Callable[[Sequence[str], Sequence[Sequence[str]]], TableHeader]
+
 _ROW = TableHeader(False, ("The first line was read as a row: there are no names of columns.",))
 
 
@@ -37,29 +40,34 @@ def find_header(first: Sequence[str], columns: Sequence[Sequence[str]]) -> Table
 
     Text above numbers is a name, and a number with decimals above numbers is none. Whole numbers are names
     where they count the columns or are years, and the numbers below are of another kind.
-
-    Args:
-        first: cells of the first line.
-        columns: cells below, of each column.
-
-    Raises:
-        ValueError: if the line could be either.
-
-    Example:
-        >>> find_header(["width", "height"], [["1", "2"], ["3", "4"]])
-        TableHeader(is_header=True, notes=())
-        >>> find_header(["NA", "2.5"], [["1", "2"], ["3.5", "4.5"]]).is_header
-        False
     """
     cells = [cell.strip() for cell in first]
     is_number = [is_numeral(cell) for cell in cells]
     found = _numbers(cells, columns) if all(is_number) else _mixed(cells, columns, is_number)
     if found is None:
-        raise ValueError(
-            f"its first line ({listed(cells, 5)}) could be names of columns or a row: "
-            "say which with --header or --no-header"
-        )
+        raise ValueError(_either(cells))
     return found
+
+
+def find_header_of_edges(first: Sequence[str], columns: Sequence[Sequence[str]]) -> TableHeader:
+    """Tell names of columns from an edge: a node has an edge more often than a column a node of its name."""
+    cells = [cell.strip() for cell in first]
+    texts = {cell for cell in cells if not is_numeral(cell)}
+    named = any(cell in texts and _are_numbers(column) for cell, column in zip(cells, columns, strict=True))
+    again = bool(texts & {cell.strip() for column in columns for cell in column})
+    # Frames without names are written with 0 and 1 above them.
+    if (named and again) or cells == [str(place) for place in range(len(cells))]:
+        raise ValueError(_either(cells))
+    if again or not texts:
+        return TableHeader(False, ("The first line was read as an edge: there are no names of columns.",))
+    return _names(cells) if len(texts) == len(cells) else find_header(first, columns)
+
+
+def _either(cells: Sequence[str]) -> str:
+    return (
+        f"its first line ({listed(cells, 5)}) could be names of columns or a row: "
+        "say which with --header or --no-header"
+    )
 
 
 def _numbers(cells: list[str], columns: Sequence[Sequence[str]]) -> TableHeader | None:
@@ -121,7 +129,7 @@ def _names(cells: list[str]) -> TableHeader:
 
 
 def _are_numbers(column: Sequence[str]) -> bool:
-    if are_plain(column):
+    if Cells.of(column).plain is not None:
         return True
     cells = {cell.strip() for cell in column} - MISSING
     return bool(cells) and all(map(is_numeral, cells))

@@ -10,14 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyroclust.data.columns import Column
-from pyroclust.data.looks import are_codes_of_classes, are_days, is_identifier, repeat
-from pyroclust.delimited import MISSING, is_numeral
+from pyroclust.data.looks import are_codes_of_classes, are_days, repeat
+from pyroclust.data.roles import is_survey_weight, names_things
+from pyroclust.delimited import MISSING, days_between, is_numeral
 from pyroclust.errors import unknown_name
 from pyroclust.text import listed, short, visible
 
-__all__ = ["Kind", "KindOfColumn", "kind_of_column", "kinds_note", "told_kinds", "values_of_kind"]
+__all__ = [
+    "Kind",
+    "KindOfColumn",
+    "kind_of_column",
+    "kinds_note",
+    "looks_note",
+    "told_kinds",
+    "values_of_kind",
+]
 
-_MOST_LEVELS = 50
+_MOST_LEVELS, _MOST_SHOWN = 50, 8
 # Counts of more on average are nearly normal, and a Poisson law would cut them into slices.
 _MOST_MEAN_COUNT = 10.0
 _ANSWERS = (
@@ -29,6 +38,8 @@ _ANSWERS = (
     ("negative", "positive"),
     ("off", "on"),
 )
+# Numbers without zeros before them.
+_UNCODED = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?", re.ASCII)
 _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]\d.*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{2}|\d{4})([ T]\d.*)?"
     r"|\d{1,2}[ .-]+[A-Za-z]{3,9}[ .,-]+\d{2,4}|[A-Za-z]{3,9} \d{1,2}, \d{4}"
@@ -70,15 +81,7 @@ class KindOfColumn:
 
 
 def told_kinds(kinds: Mapping[str, str]) -> dict[str, Kind]:
-    """Return kinds by names of columns, checked.
-
-    Raises:
-        ValueError: if one is unknown.
-
-    Example:
-        >>> told_kinds({"stage": "category"})
-        {'stage': <Kind.CATEGORY: 'category'>}
-    """
+    """Return kinds by names of columns, checked."""
     if not isinstance(kinds, Mapping):
         raise ValueError(
             f"kinds is of type {type(kinds).__name__}, expected kinds by names of columns, such as "
@@ -102,22 +105,6 @@ def kind_of_column(
     one that counts or names the rows is an identifier, which is left out. Numbers with zeros before them are
     categories where they repeat, and are left out elsewhere. Text is yes or no, or a category
     where at most 50 texts repeat; where every row has its own it is an identifier.
-
-    Args:
-        name: of the column.
-        column: its cells.
-        told: what it is.
-        may_go: whether it may be left out, which only a column that nobody named is.
-
-    Raises:
-        ValueError: if it holds dates, text among numbers, infinite values, or not what was told.
-
-    Example:
-        >>> import pandas as pd
-        >>> from pyroclust.data.columns import SeriesColumn
-        >>> found = kind_of_column("stage", SeriesColumn(pd.Series(["early", "late", None] * 4)))
-        >>> found.kind.value, found.levels, found.values[:3]
-        ('category', ('early', 'late'), array([ 0.,  1., nan]))
     """
     said = short(visible(name), 60)
     if told in (Kind.YES_NO, Kind.CATEGORY):
@@ -134,6 +121,8 @@ def kind_of_column(
             f"column '{said}' holds {int(np.isinf(there).sum())} infinite values, expected finite numbers, "
             "or empty cells where there are none"
         )
+    if told is None and not may_go and not len(there):
+        raise ValueError(f"column '{said}' holds no value, expected some numbers or texts; leave it out")
     if told is not None:
         if told is Kind.COUNT and _no_count(there).any():
             raise ValueError(
@@ -146,50 +135,36 @@ def kind_of_column(
     return _of_numbers(name, said, column, values, may_go=may_go)
 
 
-def values_of_kind(name: str, column: Column, kind: Kind, *, levels: Sequence[str]) -> NDArray[np.float64]:
-    """Read new cells of a column whose kind and levels are known.
-
-    Args:
-        name: of the column.
-        column: its cells.
-        kind: what it holds.
-        levels: its categories, or what stands for no and for yes.
-
-    Raises:
-        ValueError: if a cell is none of these.
-
-    Example:
-        >>> import pandas as pd
-        >>> from pyroclust.data.columns import SeriesColumn
-        >>> cells = SeriesColumn(pd.Series(["late", None]))
-        >>> values_of_kind("stage", cells, Kind.CATEGORY, levels=("early", "late"))
-        array([ 1., nan])
-    """
+def values_of_kind(
+    name: str, column: Column, kind: Kind, *, levels: Sequence[str], unit: str = ""
+) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """Read new cells of a column whose kind and levels are known, and say which levels are new."""
     if not levels:
-        return kind_of_column(name, column, kind).values
-    places = {_plain(one): float(place) for place, one in enumerate(levels)}
+        return kind_of_column(name, column, kind).values + _shift(name, column.unit, unit), ()
+    places: dict[object, float] = {one: float(place) for place, one in enumerate(levels)}
+    meant = {_meaning(one): float(place) for place, one in enumerate(levels)}
+    if len(meant) == len(levels):
+        places = meant | places
     cells, _ = _levels_of(column)
-    strange = next((one for one in cells if one is not None and _plain(one) not in places), None)
-    if strange is not None:
+    found = [np.nan if one is None else places.get(visible(one), places.get(_meaning(one))) for one in cells]
+    strange = dict.fromkeys(cell for cell, place in zip(cells, found, strict=True) if place is None and cell)
+    return np.array([np.nan if one is None else one for one in found]), tuple(strange)
+
+
+def _shift(name: str, unit: str, wanted: str) -> float:
+    """Return what dates are to be moved by; other units have to be the same."""
+    days = days_between(unit, wanted)
+    if days is None and unit != wanted:
+        said = [f"in {one}" if one else "without a unit" for one in (unit, wanted)]
         raise ValueError(
-            f"column '{short(visible(name), 60)}' holds '{short(visible(strange), 40)}', which no row had "
-            f"that was clustered, expected one of {listed(levels)}, or an empty cell"
+            f"column '{short(visible(name), 60)}' has numbers {said[0]}, and the rows that were clustered "
+            f"have them {said[1]}: write them alike"
         )
-    return np.array([np.nan if one is None else places[_plain(one)] for one in cells])
+    return float(days or 0)
 
 
 def kinds_note(names: Sequence[str], kinds: Sequence[Kind], levels: Sequence[tuple[str, ...]]) -> str | None:
-    """Say as what columns were read, and how to say otherwise; ``None`` where all are numbers.
-
-    Args:
-        names: of the columns.
-        kinds: of the columns.
-        levels: their categories.
-
-    Example:
-        >>> kinds_note(["x", "s"], [Kind.NUMBER, Kind.CATEGORY], [(), ("a", "b", "c")])
-        "Columns are read as numbers: 'x'; categories: 's' (3). To read one otherwise, give --kinds ..."
-    """
+    """Say as what columns were read, and how to say otherwise; ``None`` where all are numbers."""
     if all(kind is Kind.NUMBER for kind in kinds):
         return None
     parts = []
@@ -206,6 +181,29 @@ def kinds_note(names: Sequence[str], kinds: Sequence[Kind], levels: Sequence[tup
     )
 
 
+def looks_note(names: Sequence[str], columns: Sequence[Column]) -> str | None:
+    """Say which columns were clustered as numbers that do not look like these, and how to leave them out."""
+    looks = {}
+    for name, column in zip(names, columns, strict=True):
+        try:
+            found = kind_of_column(name, column)
+        except ValueError:
+            looks[name] = "its numbers are dates such as 20201231"
+            continue
+        if found.kind in (Kind.YES_NO, Kind.CATEGORY):
+            looks[name] = f"it has {len(found.levels)} values only, as answers and codes of classes have"
+        elif found.kind is None:
+            looks[name] = found.why
+    if not looks:
+        return None
+    said = "; ".join(f"'{name}': {look}" for name, look in list(looks.items())[:_MOST_SHOWN])
+    more = f"; and {len(looks) - _MOST_SHOWN:,} more" if len(looks) > _MOST_SHOWN else ""
+    rest = [f'"{name}"' if "," in name else name for name in names if name not in looks]
+    kept = ",".join(rest[:_MOST_SHOWN]) + (",..." if len(rest) > _MOST_SHOWN else "")
+    how = f"To leave such columns out, give --columns {kept}." if rest else "Clusters of it may say little."
+    return f"Clustered as numbers, whatever they look like: {said}{more}. {how}"
+
+
 def _of_numbers(
     name: str, said: str, column: Column, values: NDArray[np.float64], *, may_go: bool
 ) -> KindOfColumn:
@@ -217,9 +215,19 @@ def _of_numbers(
     if column.is_logical:
         return KindOfColumn(Kind.YES_NO, values, ("false", "true"))
     if is_whole and len(distinct) > 2 and are_days(distinct):
-        raise ValueError(_dates(said, f"{distinct[0]:.0f}"))
-    if may_go and is_whole and len(distinct) == len(values) > 2 and is_identifier(name, there):
-        return KindOfColumn(None, values, why="it names or counts the rows")
+        raise ValueError(
+            f"column '{said}' holds dates such as {distinct[0]:.0f}: write them as 2020-12-31, or leave them "
+            "out with --except"
+        )
+    if column.unit:
+        return KindOfColumn(Kind.NUMBER, values)
+    if may_go and names_things(name, there):
+        why = "it names or counts the rows"
+        if len(distinct) < len(there):
+            why = f"its numbers name {len(distinct):,} things"
+        return KindOfColumn(None, values, why=why)
+    if may_go and is_survey_weight(name, there):
+        return KindOfColumn(None, values, why="it says how much a row counts, and is no measurement")
     repeats = repeat(len(distinct), len(there))
     if is_whole and repeats and set(distinct.tolist()) == {0.0, 1.0}:
         return KindOfColumn(Kind.YES_NO, values, ("0", "1"))
@@ -251,6 +259,7 @@ def _of_text(said: str, column: Column, *, may_go: bool) -> KindOfColumn:
     none = np.full(len(cells), np.nan)
     if may_go and len(distinct) < 2:
         return KindOfColumn(None, none, why=_few_values(len(distinct)))
+    may_go = may_go and _answers(distinct) is None
     if may_go and len(distinct) == len(there) > 2:
         return KindOfColumn(None, none, why="every row has a text of its own")
     if may_go and (len(distinct) > _MOST_LEVELS or 2 * len(distinct) > max(len(there), 4)):
@@ -273,23 +282,32 @@ def _of_levels(said: str, cells: list[str | None], levels: list[str], *, kind: K
     """Return a column of categories; of answers where two mean no and yes, or that is told."""
     if len(levels) < 2:
         raise ValueError(f"column '{said}' has {len(levels)} category, expected at least 2; leave it out")
-    if kind is Kind.YES_NO and len(levels) != 2:
+    if kind is Kind.YES_NO and len(levels) != 2 and _answers(levels) is None:
         raise ValueError(
             f"column '{said}' is told to be yes/no, but holds {len(levels)} values ({listed(levels, 4)})"
         )
-    folded = {one.casefold(): one for one in levels}
-    answers = next((one for one in _ANSWERS if set(one) == set(folded)), None)
-    if answers is not None and kind is not Kind.CATEGORY:
-        levels, kind = [folded[one] for one in answers], Kind.YES_NO
     places = {one: place for place, one in enumerate(levels)}
+    answers = None if kind is Kind.CATEGORY else _answers(levels)
+    if answers is not None:
+        places = {one: answers.index(one.casefold()) for one in levels}
+        # An answer that is written in several ways is one, and is called as most often.
+        written = {places[one]: one for one in sorted(levels, key=cells.count)}
+        levels, kind = [written[0], written[1]], Kind.YES_NO
     values = np.array([np.nan if cell is None else places[cell] for cell in cells], dtype=np.float64)
     return KindOfColumn(Kind.CATEGORY if kind is None else kind, values, tuple(map(visible, levels)))
+
+
+def _answers(levels: Sequence[str]) -> tuple[str, str] | None:
+    """Return the words for no and yes that these are; single letters in two forms are levels of their own."""
+    folded = {one.casefold() for one in levels}
+    found = next((one for one in _ANSWERS if folded == set(one)), None)
+    return None if found is None or (len(levels) > 2 and len(found[0]) == 1) else found
 
 
 def _coded(values: NDArray[np.float64], distinct: NDArray[np.float64]) -> KindOfColumn:
     places = np.searchsorted(distinct, values).astype(np.float64)
     places[np.isnan(values)] = np.nan
-    return KindOfColumn(Kind.CATEGORY, places, tuple(f"{one:g}" for one in distinct))
+    return KindOfColumn(Kind.CATEGORY, places, tuple(f"{one:.0f}" for one in distinct))
 
 
 def _few_values(number: int) -> str:
@@ -300,12 +318,14 @@ def _no_count(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     return (values < 0) | (values != np.round(values))
 
 
-def _plain(text: str) -> object:
-    """Return what a level means: 1, 1.0 and true are one number however they are written."""
-    folded = visible(text).strip().casefold()
+def _meaning(text: str) -> object:
+    """Return what a level means: 1, 1.0 and true are one number, Yes and yes one answer."""
+    folded = visible(text).casefold()
     if folded in ("true", "false"):
         return float(folded == "true")
-    return float(folded) if is_numeral(folded) and np.isfinite(_number(folded)) else folded
+    if any(folded in words for words in _ANSWERS):
+        return folded
+    return _number(folded) if _UNCODED.fullmatch(folded) else visible(text)
 
 
 def _number(text: str) -> float:
@@ -317,8 +337,9 @@ def _number(text: str) -> float:
 
 def _dates(said: str, example: str) -> str:
     return (
-        f"column '{said}' holds dates such as {short(visible(example), 30)}, expected no dates: leave it out "
-        "with --columns, or turn it into a number, such as days"
+        f"column '{said}' holds dates such as {short(visible(example), 30)}, of which day and month could be "
+        "either, or which are written in several ways: write them as 2020-12-31, or leave them out with "
+        "--except"
     )
 
 

@@ -1,6 +1,7 @@
 """What is said of columns of labels: those that are missing, and what somebody may have meant otherwise."""
 
 import unicodedata
+from collections.abc import Iterable
 from contextlib import suppress
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from pyroclust.delimited import MISSING
 from pyroclust.text import listed, short, visible
 
-__all__ = ["about_labels", "about_partial"]
+__all__ = ["about_alike", "about_labels", "about_partial"]
 
 # Words that stand for no label in many files, and are labels here.
 _NO_LABEL = frozenset(
@@ -18,20 +19,7 @@ _NO_LABEL = frozenset(
 
 
 def about_labels(labels: NDArray[np.object_], column: str, name: str) -> list[str]:
-    """Return notes on labels that are missing, or that somebody may have meant otherwise.
-
-    Args:
-        labels: N texts, ``None`` where there is none.
-        column: that holds them, as notes call it.
-        name: of the table.
-
-    Raises:
-        ValueError: if there is no label.
-
-    Example:
-        >>> about_labels(np.array(["a", "a", None], dtype=object), "kind", "boxes")[1]
-        "In 'kind' all labels are the same one, “a”."
-    """
+    """Return notes on labels that are missing, or that somebody may have meant otherwise."""
     known = [label for label in labels if label is not None]
     lost = len(labels) - len(known)
     if not known:
@@ -48,7 +36,7 @@ def about_labels(labels: NDArray[np.object_], column: str, name: str) -> list[st
             f"In '{column}' {listed(f'“{one}”' for one in named)} is the name of a class like any other; "
             "a row without a label has an empty cell."
         )
-    notes += _about_alike(classes, column)
+    notes += about_alike(classes, column)
     if len(classes) == 1:
         notes.append(f"In '{column}' all labels are the same one, “{short(visible(known[0]), 30)}”.")
     if len(classes) == len(labels) > 2:
@@ -57,20 +45,7 @@ def about_labels(labels: NDArray[np.object_], column: str, name: str) -> list[st
 
 
 def about_partial(labels: NDArray[np.object_], column: str, name: str) -> list[str]:
-    """Return notes on partial labels that somebody may have meant otherwise.
-
-    Args:
-        labels: N texts, ``None`` where nothing is known.
-        column: that holds them, as notes call it.
-        name: of the table.
-
-    Raises:
-        ValueError: if there is no label, every row has its own, or one is a word for none.
-
-    Example:
-        >>> about_partial(np.array(["a", "A ", None], dtype=object), "kind", "boxes")
-        ["In 'kind' the labels “a” and “A ” are two classes, as written."]
-    """
+    """Return notes on partial labels that somebody may have meant otherwise."""
     known = [label for label in labels if label is not None]
     if not known:
         raise ValueError(
@@ -88,14 +63,15 @@ def about_partial(labels: NDArray[np.object_], column: str, name: str) -> list[s
             f"{name}: column '{column}' holds {listed(f'“{one}”' for one in named)}, which would be a class "
             "like any other, expected empty cells where nothing is known: empty these cells"
         )
-    return _about_alike(classes, column)
+    return about_alike(classes, column)
 
 
-def _about_alike(classes: dict[str, None], column: str) -> list[str]:
+def about_alike(classes: Iterable[str], column: str) -> list[str]:
+    """Return a note on labels or categories that differ in no more than spaces, capitals or zeros."""
     alike = _alike(classes)
     if alike is None:
         return []
-    return [f"In '{column}' the labels “{alike[0]}” and “{alike[1]}” are two classes, as written."]
+    return [f"In '{column}' “{alike[0]}” and “{alike[1]}” are two classes, as written."]
 
 
 def _stands_for_none(label: str) -> bool:
@@ -108,7 +84,7 @@ def _plain(label: str) -> str:
     return " ".join("".join(one for one in seen if unicodedata.category(one) != "Cf").split())
 
 
-def _alike(classes: dict[str, None]) -> tuple[str, str] | None:
+def _alike(classes: Iterable[str]) -> tuple[str, str] | None:
     """Return two labels that differ in spaces, capitals, or the way in which a number is written."""
     seen: dict[object, str] = {}
     for label in classes:

@@ -10,25 +10,9 @@ __all__ = ["read_labelled_folder"]
 
 
 def read_labelled_folder(folder: str | Path, *, label: str, min_points: int = 5) -> list[Table]:
-    r"""Read every table of a folder, all but the label column as points, in the order of file names.
+    """Read every table of a folder, all but the label column as points, in the order of file names.
 
     Files of other kinds are passed over, folders inside are not searched.
-
-    Args:
-        folder: holds CSV, TSV, Parquet or .npy files; columns of a .npy file are called ``x1, x2, ...``.
-        label: column of classes, the same in every table.
-        min_points: smallest number of rows that is accepted.
-
-    Raises:
-        ValueError: if there is no folder or no table, the label column is missing or gives every row a class
-            of its own, the tables have different columns, too few rows, or values that are not finite.
-
-    Example:
-        >>> import tempfile
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> _ = (folder / "boxes.csv").write_text("width,kind\n1,a\n2,a\n5,b\n6,b\n7,b\n")
-        >>> [table.name for table in read_labelled_folder(folder, label="kind")]
-        ['boxes']
     """
     folder = Path(folder)
     if not folder.is_dir():

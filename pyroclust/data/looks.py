@@ -1,30 +1,19 @@
 """Columns of numbers that look like something else than measurements."""
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.data.columns import Column
 from pyroclust.text import short, visible
 
 __all__ = [
     "are_codes_of_classes",
     "are_days",
     "footer_note",
-    "is_identifier",
-    "look_of",
-    "looks_note",
     "repeat",
-    "stand_ins_note",
 ]
 
-_IDENTIFIERS = re.compile(
-    r"(.*[\W_])?(id|ids|index|idx|row|rows|no|nr|key|code|zip|zipcode|postcode|seed|uuid|unnamed: 0)",
-    re.IGNORECASE,
-)
-_CAMEL = re.compile(r".*[a-z](Id|ID|Nr|No|Key|Code|Index)")
 _MOST_CODES, _LEAST_REPEATS = 10, 3
 _MOST_SHOWN = 8
 _FOOTERS = frozenset(
@@ -33,182 +22,30 @@ _FOOTERS = frozenset(
         *("gesamt", "insgesamt", "summe", "mittelwert", "somme", "moyenne", "totale", "media", "promedio"),
     )
 )
-# Numbers that programs write where there is none.
-_STAND_INS = (
-    -9.0,
-    -99.0,
-    -999.0,
-    -9999.0,
-    -99999.0,
-    99.0,
-    999.0,
-    9999.0,
-    99999.0,
-    -32768.0,
-    -1e30,
-    1e30,
-    1e20,
-)
-_FILLS = (9.969209968386869e36, -1.7976931348623157e308, -3.4028234663852886e38)
-
-
-def look_of(name: str, values: NDArray[np.float64], *, are_codes: bool = False) -> str | None:
-    """Say what a column looks like where it does not look like a measurement; ``None`` otherwise.
-
-    Args:
-        name: of the column.
-        values: finite, ``(N,)``.
-        are_codes: whether its numbers are written with zeros before them.
-
-    Example:
-        >>> look_of("patient", np.arange(1.0, 9.0))
-        'it counts the rows'
-        >>> look_of("smoker", np.array([0.0, 1.0, 1.0, 0.0]))
-        'it has two values only, 0 and 1'
-    """
-    if are_codes:
-        return "its numbers begin with zeros, as codes do"
-    distinct = np.unique(values)
-    is_whole = bool((values == np.round(values)).all())
-    if len(distinct) == 1:
-        return "it has one value only"
-    if is_whole and len(distinct) > 2 and are_days(distinct):
-        return "its numbers are dates such as 20201231"
-    if is_whole and len(distinct) == len(values) > 2 and is_identifier(name, values):
-        return "it counts the rows" if _counts(values) else "it looks like an identifier"
-    if len(distinct) == 2 < len(values):
-        return f"it has two values only, {distinct[0]:g} and {distinct[1]:g}"
-    if is_whole and are_codes_of_classes(len(distinct), len(values)):
-        return f"it has {len(distinct)} whole values only, as codes of classes have"
-    return None
 
 
 def repeat(distinct: int, number: int) -> bool:
-    """Say whether values repeat so often that each comes three times on average.
-
-    Args:
-        distinct: how many different ones there are.
-        number: how many there are.
-
-    Example:
-        >>> repeat(4, 12), repeat(5, 12)
-        (True, False)
-    """
+    """Say whether values repeat so often that each comes three times on average."""
     return number >= _LEAST_REPEATS * distinct
 
 
 def are_codes_of_classes(distinct: int, number: int) -> bool:
-    """Say whether whole values are so few, and repeat so often, that they look like codes of classes.
-
-    Args:
-        distinct: how many different ones there are.
-        number: how many there are.
-
-    Example:
-        >>> are_codes_of_classes(4, 12), are_codes_of_classes(11, 1200)
-        (True, False)
-    """
+    """Say whether whole values are so few, and repeat so often, that they look like codes of classes."""
     return distinct <= _MOST_CODES and repeat(distinct, number)
 
 
-def is_identifier(name: str, values: NDArray[np.float64]) -> bool:
-    """Say whether whole numbers, all of them different, name the rows rather than measure them.
-
-    Args:
-        name: of the column.
-        values: ``(N,)``.
-
-    Example:
-        >>> is_identifier("patient_id", np.array([17.0, 3.0])), is_identifier("age", np.array([17.0, 3.0]))
-        (True, False)
-    """
-    named = bool(_IDENTIFIERS.fullmatch(name) or _CAMEL.fullmatch(name))
-    digits = {len(f"{abs(value):.0f}") for value in values.tolist()}
-    # All whole numbers of a range, each once; or long numbers of one length.
-    return named or np.ptp(values) == len(values) - 1 or (len(digits) == 1 and digits.pop() >= 6)
-
-
 def are_days(values: NDArray[np.float64]) -> bool:
-    """Say whether whole numbers are dates such as 20201231.
-
-    Args:
-        values: ``(N,)``.
-
-    Example:
-        >>> are_days(np.array([20201231.0])), are_days(np.array([20209931.0]))
-        (True, False)
-    """
+    """Say whether whole numbers are dates such as 20201231."""
     years, months, days = values // 10_000, values // 100 % 100, values % 100
     ranges = ((years, 1800, 2100), (months, 1, 12), (days, 1, 31))
     return all(bool((part >= low).all() and (part <= high).all()) for part, low, high in ranges)
 
 
-def stand_ins_note(names: Sequence[str], data: NDArray[np.float64]) -> str | None:
-    """Say which columns hold a number such as -999, far from all others, that may mean a missing one.
-
-    Args:
-        names: of the columns.
-        data: their numbers, ``(N, D)``.
-
-    Example:
-        >>> stand_ins_note(["x"], np.array([[0.5], [1.5], [-999.0], [2.5]]))
-        "May stand for missing values, and were read as numbers: -999 (1 in 'x')."
-    """
-    found = []
-    for name, values in zip(names, data.T, strict=True):
-        # One that is far from all others is the smallest or the largest.
-        for one in sorted({float(values.min()), float(values.max())} & {*_STAND_INS, *_FILLS}):
-            others = values[values != one]
-            if 2 <= len(others) < len(values):
-                low, high = float(others.min()), float(others.max())
-                if one < low - (high - low) or one > high + (high - low):
-                    found.append(f"{one:g} ({len(values) - len(others):,} in '{name}')")
-    more = f" and {len(found) - _MOST_SHOWN:,} more" if len(found) > _MOST_SHOWN else ""
-    said = ", ".join(found[:_MOST_SHOWN])
-    return f"May stand for missing values, and were read as numbers: {said}{more}." if found else None
-
-
 def footer_note(last: Sequence[str | None]) -> str | None:
-    """Say where the last row looks like a total of the others.
-
-    Args:
-        last: its texts.
-
-    Example:
-        >>> footer_note(["Total:", None])
-        'The last row, with “Total:”, was read as a point: if it is no point, remove it.'
-    """
+    """Say where the last row looks like a total of the others."""
     for text in last:
         words = (text or "").strip(" :.").casefold().split()
         if words and len(words) <= 3 and _FOOTERS & {words[0], words[-1]}:
             said = short(visible((text or "").strip()), 30)
             return f"The last row, with “{said}”, was read as a point: if it is no point, remove it."
     return None
-
-
-def _counts(values: NDArray[np.float64]) -> bool:
-    return bool(values[0] in (0, 1) and (np.diff(values) == 1).all())
-
-
-def looks_note(names: Sequence[str], columns: Sequence[Column], data: NDArray[np.float64]) -> str | None:
-    """Say which columns were clustered that do not look like measurements, and how to leave them out.
-
-    Args:
-        names: of the columns.
-        columns: as they were read.
-        data: their numbers, ``(N, D)``.
-    """
-    looks = {
-        name: look
-        for name, column, values in zip(names, columns, data.T, strict=True)
-        if (look := look_of(name, values, are_codes=column.are_codes)) is not None
-    }
-    if not looks:
-        return None
-    some = list(looks)[:_MOST_SHOWN]
-    said = "; ".join(f"'{name}': {looks[name]}" for name in some)
-    more = f"; and {len(looks) - len(some):,} more" if len(looks) > len(some) else ""
-    rest = [f'"{name}"' if "," in name else name for name in names if name not in looks]
-    kept = ",".join(rest[:_MOST_SHOWN]) + (",..." if len(rest) > _MOST_SHOWN else "")
-    how = f"To leave such columns out, give --columns {kept}." if rest else "Clusters of it may say little."
-    return f"Clustered as numbers, whatever they look like: {said}{more}. {how}"

@@ -20,27 +20,11 @@ _COLUMNS = 2
 
 
 def read_pairs(pairs: PairsLike, *, name: str, row_names: Sequence[str]) -> NDArray[np.int64]:
-    r"""Return pairs of points, counted from 0, ``(P, 2)``.
+    """Return pairs of points, counted from 0, ``(P, 2)``.
 
     A file has a pair of rows a line, by their names in the column ``row`` of ``assignments.csv``: rows of
     tables without names are called 1 to N. Its first line may name the two columns. Pairs in Python are
     points that count from 0, as everywhere in the library.
-
-    Args:
-        pairs: path of a CSV or TSV file, or pairs of integers.
-        name: of the argument, for errors.
-        row_names: N names of the rows.
-
-    Raises:
-        ValueError: if the file cannot be read, has no pairs or another number of columns, or names a row that
-            is unknown or not the only one of its name.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "pairs.csv"
-        >>> _ = path.write_text("first,second\n1,3\n2,3\n")
-        >>> read_pairs(path, name="must_link", row_names=("1", "2", "3")).tolist()
-        [[0, 2], [1, 2]]
     """
     if not isinstance(pairs, str | PathLike):
         return _of_points(pairs, name, len(row_names))
@@ -84,17 +68,16 @@ def _of_points(pairs: Any, name: str, num_points: int) -> NDArray[np.int64]:
 def _cells(path: Path, name: str) -> list[tuple[str, str]]:
     # Names of rows are no decimal numbers: "1,200" is a pair. Whether the first line is one is seen later.
     usual = "\t" if path.suffix.lower() == ".tsv" else ","
-    first, columns = read_delimited(path, options=ReadingOptions(usual, header=False)).columns()
-    if len(first) != _COLUMNS:
-        first, columns = read_delimited(path, options=ReadingOptions(header=False)).columns()
+    rows = read_delimited(path, options=ReadingOptions(usual)).cells
+    if not rows or len(rows[0]) != _COLUMNS:
+        rows = read_delimited(path).cells
     where = f"{name}: '{visible(str(path))}'"
-    if not first:
+    if not rows:
         raise ValueError(f"{where} is empty, expected a pair of rows a line")
-    if len(first) != _COLUMNS:
+    if len(rows[0]) != _COLUMNS:
         raise ValueError(
-            f"{where} has {len(first)} column{'s' * (len(first) != 1)}, expected two, the rows of a pair"
+            f"{where} has {len(rows[0])} column{'s' * (len(rows[0]) != 1)}, expected two, the rows of a pair"
         )
-    rows = zip([first[0], *columns[0]], [first[1], *columns[1]], strict=True)
     return [(one.strip(), other.strip()) for one, other in rows]
 
 

@@ -1,7 +1,8 @@
 """Columns of numbers that are mostly one value, and their two parts: whether a cell is it, and the others."""
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,10 @@ from pyroclust.data.columns import RawTable
 from pyroclust.data.kinds import Kind, KindOfColumn
 from pyroclust.text import listed, short
 
-__all__ = ["apart", "divide", "in_two", "masses_note", "parts_in", "parts_of", "put_back"]
+__all__ = ["Parts", "apart", "divide", "in_two", "masses_note", "parts_by_name", "parts_in", "put_back"]
+
+Parts: TypeAlias = tuple[tuple[int, int, float], ...]
+"""Of each column that was divided the places of its numbers and of its answers, and the value kept apart."""
 
 _FEWEST = 10
 _IS = " is "
@@ -20,24 +24,9 @@ _MOST_SHOWN = 8
 
 def divide(
     raw: RawTable, found: dict[int, KindOfColumn], told: Container[int]
-) -> tuple[RawTable, str | None]:
-    """Divide columns of numbers that are mostly one value in two, and say which.
-
-    Args:
-        raw: the table.
-        found: columns by their places; columns that are divided get their numbers there, and their answers
-            after the last column.
-        told: places of columns whose kind was told, which stay whole.
-
-    Example:
-        >>> import pandas as pd
-        >>> from pyroclust.data.frames import raw_frame
-        >>> rain = np.array([0.0] * 12 + [1.5, 2.5])
-        >>> raw = raw_frame(pd.DataFrame({"rain": rain}))
-        >>> divide(raw, {0: KindOfColumn(Kind.NUMBER, rain)}, told=())[0].names
-        ('rain', 'rain is 0')
-    """
-    said = []
+) -> tuple[RawTable, Parts, str | None]:
+    """Divide columns of numbers that are mostly one value in two, and say which."""
+    said, parts = [], []
     for place, one in list(found.items()):
         value = _mass_of(one.values) if one.kind is Kind.NUMBER and place not in told else None
         # The name has to say the value exactly.
@@ -48,13 +37,15 @@ def divide(
             continue
         said.append(_said(raw.names[place], one.values, value))
         found[place], found[len(raw.names)] = in_two(one.values, value)
+        parts.append((place, len(raw.names), value))
         raw = replace(raw, names=(*raw.names, name), columns=(*raw.columns, raw.columns[place]))
     if not said:
-        return raw, None
-    return raw, (
+        return raw, (), None
+    note = (
         f"{_mostly(said)} Such a column is divided in two: whether a cell holds it, and the number where it "
         "does not. To keep one whole, give --kinds NAME=number."
     )
+    return raw, tuple(parts), note
 
 
 def in_two(values: NDArray[np.float64], value: float) -> tuple[KindOfColumn, KindOfColumn]:
@@ -62,15 +53,6 @@ def in_two(values: NDArray[np.float64], value: float) -> tuple[KindOfColumn, Kin
 
     Given its cluster, a cell is the value with a probability of its own, or else a number with a density:
     where the second column has no cell its factor is 1, and so the two have the density of the one.
-
-    Args:
-        values: of the column, ``(N,)``; missing cells are nan, and are in both.
-        value: that is kept apart.
-
-    Example:
-        >>> numbers, is_zero = in_two(np.array([0.0, 2.5, np.nan]), 0.0)
-        >>> numbers.values, is_zero.values
-        (array([nan, 2.5, nan]), array([ 1.,  0., nan]))
     """
     is_value = values == value
     numbers = np.where(is_value, np.nan, values)
@@ -78,92 +60,44 @@ def in_two(values: NDArray[np.float64], value: float) -> tuple[KindOfColumn, Kin
     return KindOfColumn(Kind.NUMBER, numbers), KindOfColumn(Kind.YES_NO, said, _LEVELS)
 
 
-def apart(data: NDArray[np.float64], columns: Sequence[str], kinds: Sequence[Kind]) -> NDArray[np.bool_]:
-    """Say which cells hold no number because they hold the value that is kept apart, and so miss nothing.
-
-    Args:
-        data: ``(N, D)``, nan where there is no number.
-        columns: D names.
-        kinds: of the columns.
-
-    Example:
-        >>> rows = np.array([[np.nan, 1.0], [np.nan, np.nan], [2.5, 0.0]])
-        >>> apart(rows, ["rain", "rain is 0"], [Kind.NUMBER, Kind.YES_NO])[:, 0]
-        array([ True, False, False])
-    """
+def apart(data: NDArray[np.float64], parts: Parts) -> NDArray[np.bool_]:
+    """Say which cells hold no number because they hold the value that is kept apart, and so miss nothing."""
     found = np.zeros(data.shape, dtype=bool)
-    for at, place, _ in parts_of(columns, kinds):
+    for at, place, _ in parts:
         found[:, at] = np.isnan(data[:, at]) & (data[:, place] == 1)
     return found
 
 
 def put_back(
     data: NDArray[np.float64],
-    columns: Sequence[str],
-    kinds: Sequence[Kind],
+    parts: Parts,
     *,
     location: float | NDArray[np.float64] = 0.0,
     scale: float | NDArray[np.float64] = 1.0,
 ) -> NDArray[np.float64]:
-    """Return columns that were divided with the value in the cells that held it.
-
-    Args:
-        data: ``(N, D)``, nan where there is no number.
-        columns: D names.
-        kinds: of the columns.
-        location: that was subtracted from the columns, ``(D,)``.
-        scale: that they were divided by, ``(D,)``.
-
-    Example:
-        >>> rows = np.array([[np.nan, 1.0], [np.nan, np.nan], [2.5, 0.0]])
-        >>> put_back(rows, ["rain", "rain is 0"], [Kind.NUMBER, Kind.YES_NO])[:, 0]
-        array([0. , nan, 2.5])
-    """
-    masses = np.zeros(len(columns))
-    for at, _, value in parts_of(columns, kinds):
+    """Return columns that were divided with the value in the cells that held it."""
+    masses = np.zeros(data.shape[1])
+    for at, _, value in parts:
         masses[at] = value
-    return np.where(apart(data, columns, kinds), (masses - location) / scale, data)
+    return np.where(apart(data, parts), (masses - location) / scale, data)
 
 
-def parts_of(columns: Sequence[str], kinds: Sequence[Kind]) -> Iterator[tuple[int, int, float]]:
-    """Return the places of both parts of columns that were divided, that of numbers first, and the value.
-
-    Args:
-        columns: D names.
-        kinds: of the columns.
-
-    Example:
-        >>> list(parts_of(["rain", "rain is 0"], [Kind.NUMBER, Kind.YES_NO]))
-        [(0, 1, 0.0)]
-    """
-    every = list(enumerate(zip(columns, kinds, strict=True)))
+def parts_by_name(columns: Sequence[str], kinds: Sequence[Kind]) -> Parts:
+    """Return what was divided in folders that do not say so."""
+    found, every = [], list(enumerate(zip(columns, kinds, strict=True)))
     numbers = {name: place for place, (name, kind) in every if kind is Kind.NUMBER}
     for place, (name, kind) in every:
         whole, _, text = name.rpartition(_IS)
         value = _number(text) if kind is Kind.YES_NO and whole in numbers else None
         if value is not None:
-            yield numbers[whole], place, value
+            found.append((numbers[whole], place, value))
+    return tuple(found)
 
 
-def parts_in(
-    names: Sequence[str], columns: Sequence[str], kinds: Sequence[Kind]
-) -> dict[str, tuple[str, float]]:
-    """Return which columns are parts of one that a table has whole: its name, and the value.
-
-    Args:
-        names: of the columns of the table.
-        columns: D names that are wanted.
-        kinds: of these.
-
-    Example:
-        >>> kinds = [Kind.NUMBER, Kind.YES_NO]
-        >>> parts_in(["rain"], ["rain", "rain is 0"], kinds)
-        {'rain': ('rain', 0.0), 'rain is 0': ('rain', 0.0)}
-        >>> parts_in(["rain", "rain is 0"], ["rain", "rain is 0"], kinds)
-        {'rain': ('rain', 0.0)}
-    """
+def parts_in(names: Sequence[str], columns: Sequence[str], parts: Parts) -> dict[str, tuple[str, float]]:
+    """Return which columns are parts of one that a table has whole: its name, and the value."""
     found = {}
-    for number, place, value in parts_of(columns, kinds):
+    for number, place, value in parts:
         whole, said = columns[number], columns[place]
         found[whole] = (whole, value)
         if said not in names:
@@ -172,17 +106,7 @@ def parts_in(
 
 
 def masses_note(names: Sequence[str], data: NDArray[np.float64]) -> str | None:
-    """Say which columns of numbers are mostly one value, and have not been divided.
-
-    Args:
-        names: of the columns.
-        data: their numbers, ``(N, D)``; missing cells are nan.
-
-    Example:
-        >>> rain = np.array([[0.0]] * 12 + [[1.5], [2.5]])
-        >>> print(masses_note(["rain"], rain)[:66])
-        More than half of the cells hold one value in 'rain' (0: 12 of 14)
-    """
+    """Say which columns of numbers are mostly one value, and have not been divided."""
     masses = ((name, one, _mass_of(one)) for name, one in zip(names, data.T, strict=True))
     said = [_said(name, one, value) for name, one, value in masses if value is not None]
     if not said:

@@ -1,6 +1,5 @@
 """Files as tables: delimited text, Parquet, NumPy and Excel."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,64 +7,52 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pyroclust.data.cells import columns_of, numbered, raw_text
 from pyroclust.data.columns import RawTable, TextColumn
 from pyroclust.data.frames import raw_array, raw_frame
-from pyroclust.data.headers import TableHeader, find_header
+from pyroclust.data.headers import FindHeader, TableHeader, find_header, find_header_of_edges
 from pyroclust.data.workbooks import read_workbook
 from pyroclust.delimited import (
     PLAIN,
     Cells,
     DelimitedText,
+    Marks,
     ReadingOptions,
     check_file,
     find_marks,
     foreign_suffix,
-    is_numeral,
+    quantities,
     read_delimited,
 )
 from pyroclust.errors import readable
 from pyroclust.memory import check_memory
 from pyroclust.numpy_headers import NumpyHeader, numpy_header_of
-from pyroclust.text import visible
 
 __all__ = ["SUFFIXES", "read_raw", "read_shaped"]
 
 SUFFIXES = (*PLAIN, ".parquet", ".xlsx", ".npy")
 
-# Of a cell as text and as a number, for each byte of a delimited file; of a number that is copied.
-_BYTES_A_BYTE, _BYTES_A_NUMBER = 32, 24
+# Of a number that is copied.
+_BYTES_A_NUMBER = 24
 
 
-def read_raw(path: Path, options: ReadingOptions | None = None) -> RawTable:
-    r"""Read a CSV, TSV, Parquet, .xlsx or .npy file.
+def read_raw(path: Path, options: ReadingOptions | None = None, *, of_edges: bool = False) -> RawTable:
+    """Read a CSV, TSV, Parquet, .xlsx or .npy file.
 
     A delimited file whose first line is a row has columns ``x1, x2, ...``. A first column without a name, as
     pandas and R write it, becomes the row names.
-
-    Args:
-        path: the file.
-        options: what is told of a delimited file.
-
-    Raises:
-        ValueError: if the file is missing, of another kind, empty, damaged, or can be read in two ways.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "points.csv"
-        >>> _ = path.write_text("width,height\n1,2\n3,5\n")
-        >>> read_raw(path).names
-        ('width', 'height')
     """
     kind = path.suffix.lower()
     if kind not in SUFFIXES:
         raise ValueError(f"cannot read '{path}': {foreign_suffix(path, SUFFIXES)}")
     check_file(path)
-    told = () if options is None else options.told
-    if told and kind not in PLAIN:
-        raise ValueError(f"{told[0]} is told, but only {' and '.join(PLAIN)} files need it: leave it out")
+    options = options or ReadingOptions()
+    for told in options.told if kind not in PLAIN else ():
+        if kind != ".xlsx" or told != "header":
+            raise ValueError(f"{told} is told, but only {' and '.join(PLAIN)} files need it: leave it out")
     try:
-        if kind in PLAIN:
-            return _read_delimited(path, options or ReadingOptions())
+        if kind in (*PLAIN, ".xlsx"):
+            return _read_text(path, options, find_header_of_edges if of_edges else find_header)
         return _read_binary(path)
     except PermissionError:
         raise ValueError(f"'{path}' cannot be read: permission denied") from None
@@ -73,105 +60,70 @@ def read_raw(path: Path, options: ReadingOptions | None = None) -> RawTable:
         raise ValueError(f"'{path}' does not fit into memory; take a sample of its rows") from None
 
 
-def _read_delimited(path: Path, options: ReadingOptions) -> RawTable:
-    check_memory(path.stat().st_size * _BYTES_A_BYTE, f"the cells of '{path}'", remedy="take fewer rows")
-    found = read_delimited(path, options=options)
-    first, columns = found.columns()
-    if not first:
+def _read_text(path: Path, options: ReadingOptions, find: FindHeader) -> RawTable:
+    if path.suffix.lower() in PLAIN:
+        found = read_delimited(path, options=options)
+    else:
+        found = DelimitedText(*read_workbook(path))
+    if not found.cells:
         raise ValueError(f"'{path}' is empty; expected at least two rows of numbers")
     try:
-        return _of_rows(found, first, columns, options)
+        return _of_text(found, options, find)
     except ValueError as error:
         raise ValueError(f"'{path}' can be read in two ways: {error}") from None
 
 
-def _of_rows(
-    found: DelimitedText, first: list[str], columns: list[Cells], options: ReadingOptions
-) -> RawTable:
-    if found.form.names_rows:
-        first = ["", *first]
-    header = _header(found, first, columns, options)
-    names = [cell.strip() for cell in first]
+def _of_text(found: DelimitedText, options: ReadingOptions, find: FindHeader) -> RawTable:
+    first, *rows = found.cells
+    columns = columns_of(rows, len(first))
+    if options.header is not None or found.names_rows:
+        header = TableHeader(found.names_rows if options.header is None else options.header)
+    elif found.names is not None:
+        header = TableHeader(False, ("The names of the columns stand in the comment above the first row.",))
+    else:
+        header = find(first, columns)
+    names = first
     if not header.is_header:
-        columns = [Cells([cell, *column]) for cell, column in zip(first, columns, strict=True)]
-        names = list(found.names or (f"x{place}" for place in range(1, len(first) + 1)))
-    if found.comment is not None and found.names is None:
-        header = replace(header, notes=("Lines that begin with # were left out.", *header.notes))
-    marks = find_marks(columns, delimiter=found.delimiter, decimal=options.decimal)
-    notes = [*found.notes, *marks.notes, *header.notes]
-    if header.is_header:
-        _refuse_names_again(names, columns)
-    row_names = None
-    if (
-        len(names) > 1
-        and not names[0]
-        and header.is_header
-        and columns[0]
-        and not any(map(str.strip, columns[0]))
-    ):
-        names, columns = names[1:], columns[1:]
-        notes.append("The first column is empty and was left out.")
-    elif len(names) > 1 and not names[0] and header.is_header:
-        row_names = tuple(visible(cell) for cell in _as_names(columns[0]))
-        names, columns = names[1:], columns[1:]
-        if not found.form.names_rows:
-            notes.append("The first column has no name and was read as names of the rows.")
-    empty = [
-        not name and not any(map(str.strip, column)) for name, column in zip(names, columns, strict=True)
-    ]
-    if any(empty) and not all(empty):
-        names = [name for name, no in zip(names, empty, strict=True) if not no]
-        columns = [column for column, no in zip(columns, empty, strict=True) if not no]
-        notes.append(f"{sum(empty)} empty column(s) without a name were left out.")
-    if unnamed := [place for place, name in enumerate(names, start=1) if not name]:
-        notes.append(f"{len(unnamed)} column(s) without a name are called x and their number.")
-    return RawTable(
-        names=tuple(visible(name or f"x{place}") for place, name in enumerate(names, start=1)),
-        columns=tuple(TextColumn(column, marks) for column in columns),
-        num_rows=len(columns[0]),
-        row_names=row_names,
-        notes=tuple(notes),
+        columns = columns_of(found.cells, len(first))
+        names = list(found.names or numbered(len(first)))
+    # Numbers of a sheet are numbers there, and text stays text.
+    marks = Marks()
+    with_units = [None if column.plain is not None else quantities(column) for column in columns]
+    if found.delimiter:
+        bare = [
+            column if unit is None else unit.cells
+            for column, unit in zip(columns, with_units, strict=True)
+            if unit is None or not unit.are_converted
+        ]
+        marks = find_marks(bare, delimiter=found.delimiter, decimal=options.decimal)
+    notes = [*found.notes, *marks.notes]
+    if found.is_commented and found.names is None:
+        notes.append("Lines that begin with # were left out.")
+    return raw_text(
+        names,
+        [
+            TextColumn(column, marks)
+            if unit is None
+            else TextColumn(Cells(unit.cells), Marks() if unit.are_converted else marks, unit.unit, column)
+            for column, unit in zip(columns, with_units, strict=True)
+        ],
+        names_rows=found.names_rows,
+        is_header=header.is_header,
+        notes=(*notes, *header.notes),
     )
-
-
-def _header(
-    found: DelimitedText, first: list[str], columns: list[Cells], options: ReadingOptions
-) -> TableHeader:
-    if options.header is not None:
-        return TableHeader(options.header)
-    if found.form.names_rows:
-        return TableHeader(True)
-    if found.names is not None:
-        return TableHeader(False, ("The names of the columns stand in the comment above the first row.",))
-    return find_header(first, columns)
-
-
-def _refuse_names_again(names: list[str], columns: list[Cells]) -> None:
-    """Refuse files that were put one after the other with their names of columns."""
-    for place, cell in enumerate(columns[0]):
-        if cell.strip() == names[0] and [column[place].strip() for column in columns] == names and any(names):
-            raise ValueError(
-                f"the names of its columns come again in row {place + 1}, two tables or a row: remove "
-                "that line, or give --no-header if the first line is a row too"
-            )
-
-
-def _as_names(cells: list[str]) -> list[str]:
-    """Return a first column without a name, unless it holds measurements."""
-    broken = (cell.strip() for cell in cells if is_numeral(cell) and not cell.strip().lstrip("+-").isdigit())
-    if (one := next(broken, None)) is not None:
-        raise ValueError(
-            f"its first column has no name and holds '{visible(one)}', a name of the row or a number: "
-            "give the column a name"
-        )
-    return cells
 
 
 def _read_binary(path: Path) -> RawTable:
     if path.suffix.lower() == ".parquet":
+        from pyarrow.parquet import read_metadata
+
+        about = readable(path, lambda: read_metadata(path))
+        needed = max(
+            about.num_rows * about.num_columns * _BYTES_A_NUMBER,
+            2 * sum(about.row_group(place).total_byte_size for place in range(about.num_row_groups)),
+        )
+        check_memory(needed, f"the {about.num_rows:,} rows of '{path}'", remedy="take fewer rows")
         return readable(path, lambda: raw_frame(pd.read_parquet(path)))
-    if path.suffix.lower() == ".xlsx":
-        return read_workbook(path)
     _check_array(path)
     return readable(path, lambda: raw_array(np.load(path, allow_pickle=False)))
 
@@ -184,21 +136,7 @@ def _check_array(path: Path) -> NumpyHeader:
 
 
 def read_shaped(path: Path) -> NDArray[Any] | None:
-    """Read a .npy file of three and more dimensions; ``None`` if the file is another one.
-
-    Args:
-        path: the file.
-
-    Raises:
-        ValueError: if the file is a .npy file and cannot be read.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "images.npy"
-        >>> np.save(path, np.zeros((5, 8, 8)))
-        >>> read_shaped(path).shape
-        (5, 8, 8)
-    """
+    """Read a .npy file of three and more dimensions; ``None`` if the file is another one."""
     if path.suffix.lower() != ".npy" or not path.is_file():
         return None
     try:

@@ -21,24 +21,7 @@ _WHITES = (1, 16, 255)
 
 
 def images_table(folder: Path, *, size: int | None = None) -> Table:
-    """Read a folder of images as points to cluster; its sub-folders are their known labels.
-
-    Args:
-        folder: see :func:`~pyroclust.image_files.read_image_folder`.
-        size: pixels of a side; by default images of 28 x 28 or 8 x 8 pixels stay, others are scaled to 28.
-
-    Raises:
-        ValueError: if it cannot be read, or holds fewer than two images.
-
-    Example:
-        >>> import tempfile
-        >>> from PIL import Image
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> for place in range(3):
-        ...     Image.new("L", (20, 30), 80 * place).save(folder / f"{place}.png")
-        >>> images_table(folder).shape
-        Images(height=28, width=28)
-    """
+    """Read a folder of images as points to cluster; its sub-folders are their known labels."""
     if size is None and image_sizes(folder) not in ({(_LARGE, _LARGE)}, {(_SMALL, _SMALL)}):
         size = _LARGE
     found = read_image_folder(folder, size=size)
@@ -60,17 +43,6 @@ def shaped_table(array: NDArray[Any], name: str) -> Table:
     Numbers from 0 to 1, and whole numbers from 0 to 255 of any type, are images; all others waveforms of
     channels and samples. Whole pixels are divided by their white: the least of 1, 16 (of scikit-learn's
     digits) and 255 that none exceeds. A note says all this.
-
-    Args:
-        array: ``(N, H, W)`` or ``(N, channels, samples)``.
-        name: what reports call it.
-
-    Raises:
-        ValueError: if the array has another shape, or holds no finite real numbers, or one point.
-
-    Example:
-        >>> shaped_table(np.zeros((5, 8, 8)), "digits").shape, shaped_table(-np.ones((5, 7, 32)), "s").shape
-        (Images(height=8, width=8), Waveforms(num_channels=7, num_samples=32))
     """
     if array.ndim != 3 or 0 in array.shape:
         colours = ": make images in colours grey first" if array.ndim > 3 else ""

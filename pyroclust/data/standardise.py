@@ -118,13 +118,7 @@ def _problem(values: NDArray[np.float64], centre: float, spread: float) -> str |
 
 
 def unscaled(table: Table) -> Standardised:
-    """Take the numbers as they are, for guides whose model fixes the scale of the data.
-
-    Example:
-        >>> from pyroclust.data.datasets import read_table
-        >>> unscaled(read_table("iris")).scale.tolist()
-        [1.0, 1.0]
-    """
+    """Take the numbers as they are, for guides whose model fixes the scale of the data."""
     dim = table.data.shape[1]
     return Standardised(table.data, np.zeros(dim), np.ones(dim), table.columns, is_raw=True)
 
@@ -135,19 +129,6 @@ def principal_components(points: Standardised, num_components: int) -> Standardi
     The components of standardised points are divided by one common number, which makes their mean variance 1:
     distances between points keep their proportions, and the first component stays the widest. Raw points are
     turned only: their origin and their scale stay. The share of variance that is kept is noted.
-
-    Args:
-        points: standardised or raw points.
-        num_components: how many components to keep.
-
-    Raises:
-        ValueError: if there are fewer columns or points than components, or a component does not vary.
-
-    Example:
-        >>> from pyroclust.data.datasets import read_table
-        >>> sepals_too = read_table("iris", columns=["sepal_length_cm", "sepal_width_cm", "petal_length_cm"])
-        >>> principal_components(standardise(sepals_too), 2).columns
-        ('PC1', 'PC2')
     """
     from sklearn.decomposition import PCA
 
@@ -193,20 +174,7 @@ def principal_components(points: Standardised, num_components: int) -> Standardi
 def indicators(
     data: NDArray[np.float64], *, kinds: Sequence[Kind], levels: Sequence[tuple[str, ...]]
 ) -> NDArray[np.float64]:
-    """Return rows with a column of 0 and 1 for each category, and all other columns as they are.
-
-    Args:
-        data: points as models see them; missing cells are nan, and stay it.
-        kinds: of the columns.
-        levels: their categories.
-
-    Shape:
-        data: ``(..., N, D)``; output: ``(..., N, E)``, E the columns with one for each category.
-
-    Example:
-        >>> indicators(np.array([[1.0], [np.nan]]), kinds=(Kind.CATEGORY,), levels=(("a", "b"),)).tolist()
-        [[0.0, 1.0], [nan, nan]]
-    """
+    """Return rows with a column of 0 and 1 for each category, and all other columns as they are."""
     if Kind.CATEGORY not in kinds:
         return data
     parts = []
@@ -221,17 +189,7 @@ def indicators(
 def indicator_names(
     columns: Sequence[str], *, kinds: Sequence[Kind], levels: Sequence[tuple[str, ...]]
 ) -> tuple[str, ...]:
-    """Return the names of the columns of :func:`indicators`.
-
-    Args:
-        columns: of the data.
-        kinds: of the columns.
-        levels: their categories.
-
-    Example:
-        >>> indicator_names(["stage"], kinds=(Kind.CATEGORY,), levels=(("early", "late"),))
-        ('stage = early', 'stage = late')
-    """
+    """Return the names of the columns of :func:`indicators`."""
     found: list[str] = []
     for column, kind, names in zip(columns, kinds, levels, strict=True):
         shown = names[1:] if kind is Kind.YES_NO else names
@@ -242,24 +200,11 @@ def indicator_names(
 def as_vectors(
     data: NDArray[np.float64], *, kinds: Sequence[Kind], levels: Sequence[tuple[str, ...]]
 ) -> NDArray[np.float64]:
-    r"""Return complete vectors of rows, for pictures and for methods that know distances alone.
+    """Return complete vectors of rows, for pictures and for methods that know distances alone.
 
     They are :func:`indicators`: numbers stay as they are, all other columns are centred and divided by their
     spread, and those of categories also by the root of their number, so that a category counts as one column
     does. A cell that is missing lies at the mean of its column.
-
-    Args:
-        data: points as models see them.
-        kinds: of the columns.
-        levels: their categories.
-
-    Shape:
-        data: ``(..., N, D)``; output: ``(..., N, E)``, E the columns with one for each category.
-
-    Example:
-        >>> rows = np.array([[0.5, 0.0], [np.nan, 1.0], [-0.5, 2.0]])
-        >>> as_vectors(rows, kinds=(Kind.NUMBER, Kind.CATEGORY), levels=((), ("a", "b", "c"))).shape
-        (3, 4)
     """
     wide = without_gaps(indicators(data, kinds=kinds, levels=levels))
     if all(kind is Kind.NUMBER for kind in kinds):
@@ -273,16 +218,7 @@ def as_vectors(
 
 
 def leading_components(points: NDArray[np.float64], most: int) -> NDArray[np.float64]:
-    """Return the leading principal components of points as they are, ``(N, D) -> (N, min(most, N - 1, D))``.
-
-    Args:
-        points: such as images laid flat.
-        most: largest number of components.
-
-    Example:
-        >>> leading_components(np.eye(20), 10).shape
-        (20, 10)
-    """
+    """Return the leading principal components of points as they are, ``(N, min(most, N - 1, D))``."""
     from sklearn.decomposition import PCA
 
     num_points, dim = points.shape

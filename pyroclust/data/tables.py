@@ -2,19 +2,33 @@
 
 import shlex
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from pyroclust.arrays import checked_weights
-from pyroclust.data.columns import RawTable
-from pyroclust.data.kinds import Kind, KindOfColumn, kind_of_column, kinds_note, told_kinds, values_of_kind
-from pyroclust.data.label_notes import about_labels, about_partial
-from pyroclust.data.looks import footer_note, looks_note, stand_ins_note
-from pyroclust.data.point_masses import apart, divide, in_two, masses_note, parts_in, parts_of, put_back
+from pyroclust.data.aggregate import aggregated
+from pyroclust.data.columns import Column, RawTable, SeriesColumn
+from pyroclust.data.doubts import doubts_of
+from pyroclust.data.kinds import (
+    Kind,
+    KindOfColumn,
+    kind_of_column,
+    kinds_note,
+    looks_note,
+    told_kinds,
+    values_of_kind,
+)
+from pyroclust.data.label_notes import about_alike, about_labels, about_partial
+from pyroclust.data.looks import footer_note
+from pyroclust.data.missing_codes import read_codes, suspected_codes, without_codes
+from pyroclust.data.one_hot import one_hot_groups
+from pyroclust.data.point_masses import Parts, apart, divide, in_two, masses_note, parts_in, put_back
+from pyroclust.data.roles import units_of_rows
 from pyroclust.data.shapes import PointShape
 from pyroclust.errors import unknown_name
 from pyroclust.text import listed, short, visible
@@ -22,6 +36,7 @@ from pyroclust.text import listed, short, visible
 __all__ = ["Table", "chosen_table", "table_of_kinds", "written"]
 
 _MOST_SHOWN = 4
+_ROWS_AS_THEY_ARE = "none"
 
 
 @dataclass(frozen=True)
@@ -43,6 +58,11 @@ class Table:
             known; unlike ``labels`` they are used. ``None`` where there are none at all.
         kinds: of the D columns; numbers where nothing is said.
         levels: of the D columns, their categories as written; empty for numbers and counts.
+        units: of the D columns, as they are written behind or before every number, such as ``"%"``, or
+            ``"days since 2020-01-31"``; empty where there is none.
+        doubts: sentences on columns that may make clusters of their own.
+        parts: of each column that was divided, as it is mostly one value, the places of its two parts and
+            that value.
         weights: how many equal rows each row stands for, ``(N,)`` int64; ``None`` for one each.
     """
 
@@ -56,6 +76,9 @@ class Table:
     partial_labels: NDArray[np.object_] | None = None
     kinds: tuple[Kind, ...] = ()
     levels: tuple[tuple[str, ...], ...] = ()
+    units: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    parts: Parts = ()
     weights: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
@@ -64,6 +87,8 @@ class Table:
             object.__setattr__(self, "kinds", (Kind.NUMBER,) * len(self.columns))
         if not self.levels:
             object.__setattr__(self, "levels", ((),) * len(self.columns))
+        if not self.units:
+            object.__setattr__(self, "units", ("",) * len(self.columns))
 
     @property
     def are_numbers(self) -> bool:
@@ -78,14 +103,14 @@ class Table:
     @property
     def missing(self) -> NDArray[np.bool_]:
         """Which cells are missing, ``(N, D)``: without those that held a value that is kept apart."""
-        return np.isnan(self.data) & ~apart(self.data, self.columns, self.kinds)
+        return np.isnan(self.data) & ~apart(self.data, self.parts)
 
     def written(self) -> tuple[tuple[str, NDArray[Any]], ...]:
         """Return names and values of the columns: numbers, or text where they hold answers or categories.
 
         Columns that were divided have the value again in the cells that held it.
         """
-        return written(put_back(self.data, self.columns, self.kinds), self.columns, self.levels)
+        return written(put_back(self.data, self.parts), self.columns, self.levels)
 
     def __repr__(self) -> str:
         """Return the name, the size and the columns."""
@@ -103,37 +128,28 @@ def table_of_kinds(
     columns: Sequence[str],
     kinds: Sequence[Kind],
     levels: Sequence[tuple[str, ...]],
+    units: Sequence[str] = (),
+    parts: Parts,
+    refuses_unseen: bool = False,
 ) -> Table:
-    """Take the columns of a table whose kinds are known, at least one row.
-
-    Args:
-        raw: the table.
-        name: what errors call it.
-        columns: to take.
-        kinds: of these columns.
-        levels: their categories.
-
-    Raises:
-        ValueError: if a column is missing, or holds something else.
-
-    Example:
-        >>> from pyroclust.data.frames import raw_frame
-        >>> import pandas as pd
-        >>> raw = raw_frame(pd.DataFrame({"stage": ["late"], "age": [31]}))
-        >>> table_of_kinds(raw, "new", columns=["age"], kinds=[Kind.NUMBER], levels=[()]).data
-        array([[31.]])
-    """
+    """Take columns of a table whose kinds are known, at least one row; unknown categories are missing."""
     name = visible(name)
     if not raw.num_rows:
         raise ValueError(f"{name} has 0 rows, expected at least 1")
-    in_parts = parts_in(raw.names, columns, kinds)
-    found = []
-    for column, kind, own in zip(columns, kinds, levels, strict=True):
+    in_parts = parts_in(raw.names, columns, parts)
+    found, notes = [], list(raw.notes)
+    for column, kind, own, unit in zip(columns, kinds, levels, units or ("",) * len(columns), strict=True):
         whole, value = in_parts.get(column, (column, None))
         cells = raw.columns[_place(raw, whole, name)]
         try:
             if value is None:
-                values = values_of_kind(column, cells, kind, levels=own)
+                values, unseen = values_of_kind(column, cells, kind, levels=own, unit=unit)
+                if unseen:
+                    said = f"which no row had that was clustered ({listed(own)} are known)"
+                    what = listed(f"'{short(visible(one), 40)}'" for one in unseen)
+                    if refuses_unseen:
+                        raise ValueError(f"column '{short(column, 60)}' holds {what}, {said}")
+                    notes.append(f"In '{short(column, 60)}' {what}, {said}, was read as a missing cell.")
             else:
                 numbers = kind_of_column(whole, cells, Kind.NUMBER).values
                 values = in_two(numbers, value)[column != whole].values
@@ -142,23 +158,14 @@ def table_of_kinds(
         found.append(values)
     rows = raw.row_names or tuple(str(row) for row in range(1, raw.num_rows + 1))
     data = np.stack(found, -1)
-    return Table(name, data, tuple(columns), None, rows, raw.notes, kinds=tuple(kinds), levels=tuple(levels))
+    of_columns: dict[str, Any] = {"kinds": tuple(kinds), "levels": tuple(levels), "units": tuple(units)}
+    return Table(name, data, tuple(columns), None, rows, tuple(notes), **of_columns, parts=parts)
 
 
 def written(
     data: NDArray[np.float64], columns: Sequence[str], levels: Sequence[tuple[str, ...]]
 ) -> tuple[tuple[str, NDArray[Any]], ...]:
-    """Return names and values of columns: numbers, or the text of levels, ``None`` where one is missing.
-
-    Args:
-        data: ``(N, D)``.
-        columns: D names.
-        levels: of the D columns, none where they hold numbers.
-
-    Example:
-        >>> written(np.array([[1.0], [np.nan]]), ["stage"], [("early", "late")])[0][1].tolist()
-        ['late', None]
-    """
+    """Return names and values of columns: numbers, or the text of levels, ``None`` where one is missing."""
     found: list[tuple[str, NDArray[Any]]] = []
     for name, names, values in zip(columns, levels, data.T, strict=True):
         if not names:
@@ -174,8 +181,11 @@ def chosen_table(
     name: str,
     *,
     columns: Sequence[str] | None = None,
+    leave_out: Sequence[str] = (),
     label: str | None = None,
     partial_labels: str | None = None,
+    aggregate: str | None = None,
+    missing: Sequence[str] = (),
     weight: str | None = None,
     preferred: Sequence[str] = (),
     fewest: int = 2,
@@ -183,34 +193,12 @@ def chosen_table(
     usual: Kind | None = None,
     masses_apart: bool = False,
 ) -> Table:
-    """Choose columns of a table and check that they can be clustered.
-
-    Args:
-        raw: the table.
-        name: what reports call it.
-        columns: columns to cluster; all but ``label``, ``partial_labels`` and ``weight`` by default.
-        label: column of reference labels.
-        partial_labels: column of what is known of the clusters.
-        weight: column of how many equal rows each row stands for.
-        preferred: columns that are clustered where none are named, if not all.
-        fewest: rows that are needed.
-        kinds: kinds of columns by name; others are found out, and cells may be missing. ``None`` where all
-            columns have to be numbers, and all cells there.
-        usual: kind of the columns that ``kinds`` does not name, instead of finding it out.
-        masses_apart: divide columns whose kind is found out to be numbers, and which are mostly one value.
-
-    Raises:
-        ValueError: if a column is unknown, named twice, not numeric, or holds missing or infinite values, or
-            if there are too few rows or no labels.
-
-    Example:
-        >>> from pyroclust.data.frames import raw_frame
-        >>> import pandas as pd
-        >>> frame = pd.DataFrame({"width": [1.0, 2.0, 4.0], "kind": ["a", "a", "b"]})
-        >>> chosen_table(raw_frame(frame), "boxes", label="kind").columns
-        ('width',)
-    """
+    """Choose columns of a table and check that they can be clustered."""
     name = visible(name)
+    if missing:
+        raw = without_codes(raw, read_codes(missing, raw.names))
+    if aggregate is not None and aggregate != _ROWS_AS_THEY_ARE:
+        raw = aggregated(raw, _place(raw, aggregate, name))
     labelled = None if label is None else _place(raw, label, name)
     known = None if partial_labels is None else _place(raw, partial_labels, name)
     if known is not None and known == labelled:
@@ -226,21 +214,20 @@ def chosen_table(
         places = [place for place, one in enumerate(raw.names) if one in preferred and place not in beside]
     else:
         places = [place for place in range(len(raw.names)) if place not in beside]
-    if labelled in places:
-        raise ValueError(
-            f"{name}: column '{_said(raw, labelled)}' is the label and cannot be clustered too; "
-            "leave it out of --columns"
-        )
-    if known in places:
-        raise ValueError(
-            f"{name}: column '{_said(raw, known)}' has the partial labels and cannot be clustered too; "
-            "leave it out of --columns"
-        )
-    if weighed in places:
-        raise ValueError(
-            f"{name}: column '{_said(raw, weighed)}' has the weights and cannot be clustered too; "
-            "leave it out of --columns"
-        )
+    gone = set(_named(raw, leave_out, name))
+    if columns is not None and gone:
+        raise ValueError(f"{name}: columns and leave_out are both told, expected one of them")
+    places = [place for place in places if place not in gone]
+    for place, what in (
+        (labelled, "is the label"),
+        (known, "has the partial labels"),
+        (weighed, "has the weights"),
+    ):
+        if place in places:
+            raise ValueError(
+                f"{name}: column '{_said(raw, place)}' {what} and cannot be clustered too; leave it out of "
+                "--columns"
+            )
     if not places:
         raise ValueError(f"{name} has no column to cluster; name at least one with --columns")
     chosen = tuple(raw.names[place] for place in places)
@@ -254,7 +241,7 @@ def chosen_table(
         data = _numbers(raw, places, name)
         of_columns: Mapping[str, Any] = {}
         if columns is None and not preferred:
-            looks = looks_note(chosen, [raw.columns[place] for place in places], data)
+            looks = looks_note(chosen, [raw.columns[place] for place in places])
             notes += [] if looks is None else [looks]
     else:
         told = {_place(raw, column, name): kind for column, kind in told_kinds(kinds).items()}
@@ -265,14 +252,24 @@ def chosen_table(
             )
         told = told if usual is None else dict.fromkeys(places, usual) | told
         may_go = columns is None and not preferred
+        if may_go:
+            raw, places, merged = _one_hot_merged(raw, places, told)
+            notes += merged
+            if aggregate is None:
+                _refuse_rows_of_units(raw, places, name)
         found = _of_any_kind(raw, places, name, told=told, may_go=may_go, masses_apart=masses_apart)
         raw, places = found.raw, found.places
         chosen = tuple(raw.names[place] for place in places)
-        data, of_columns = found.data, {"kinds": found.kinds, "levels": found.levels}
-        notes += found.notes
+        units = tuple(
+            "" if own else raw.columns[at].unit for at, own in zip(places, found.levels, strict=True)
+        )
+        of_columns = {"kinds": found.kinds, "levels": found.levels, "units": units, "parts": found.parts}
+        data = found.data
+        notes += [*_units_note(chosen, units), *found.notes]
     numbers = [at for at, kind in enumerate(of_columns.get("kinds", ())) if kind is Kind.NUMBER]
     masses = masses_note([chosen[at] for at in numbers], data[:, numbers])
-    notes += filter(None, (masses, stand_ins_note(chosen, data), footer_note(_last_texts(raw, places))))
+    suspects = suspected_codes(chosen, [_numbers_or_none(raw.columns[place]) for place in places])
+    notes += filter(None, (masses, suspects, footer_note(_last_texts(raw, places))))
     labels = None
     if labelled is not None:
         labels = raw.columns[labelled].labels()
@@ -282,6 +279,7 @@ def chosen_table(
     if known is not None:
         partial = raw.columns[known].labels()
         notes += about_partial(partial, _said(raw, known), name)
+    doubts = doubts_of([chosen[at] for at in numbers], data[:, numbers], rows)
     weights = None
     if weighed is not None:
         said = _said(raw, weighed)
@@ -293,11 +291,64 @@ def chosen_table(
         chosen,
         labels,
         rows,
-        tuple(notes),
+        (*notes, *doubts),
         partial_labels=partial,
+        doubts=doubts,
         weights=weights,
         **of_columns,
     )
+
+
+def _one_hot_merged(
+    raw: RawTable, places: Sequence[int], told: Container[int]
+) -> tuple[RawTable, list[int], list[str]]:
+    """Put one category in the place of the columns of zeros and ones that are its levels."""
+    free = [place for place in places if place not in told]
+    groups = one_hot_groups(
+        [raw.names[place] for place in free], [_numbers_or_none(raw.columns[place]) for place in free]
+    )
+    names, columns, places, notes = list(raw.names), list(raw.columns), list(places), []
+    for group in groups:
+        parts = [free[at] for at in group.places]
+        if group.name in raw.names:
+            continue
+        names[parts[0]] = group.name
+        cells = [group.levels[at] for at in group.values.tolist()]
+        columns[parts[0]] = SeriesColumn(pd.Series(pd.Categorical(cells, group.levels)))
+        places = [place for place in places if place not in parts[1:]]
+        said = listed(f"'{short(raw.names[part], 40)}'" for part in parts)
+        notes.append(
+            f"{said} are one category, '{short(group.name, 40)}'. To keep one apart, name it in --kinds."
+        )
+    return replace(raw, names=tuple(names), columns=tuple(columns)), places, notes
+
+
+def _refuse_rows_of_units(raw: RawTable, places: Sequence[int], name: str) -> None:
+    """Refuse several rows of one unit, which the model would take for independent."""
+    values = [(raw.names[place], _numbers_or_none(raw.columns[place])) for place in places]
+    there = [(column, some[np.isfinite(some)]) for column, some in values if some is not None]
+    if units := units_of_rows(there):
+        ways = [f"--aggregate {shlex.quote(one.column)}" for one in units]
+        raise ValueError(
+            f"{name} has {listed(map(str, units))}: rows of one are not independent of one another, as the "
+            f"model takes them to be; make one row of each with {' or '.join(ways[:_MOST_SHOWN])}, or take "
+            f"the rows as they are with --aggregate {_ROWS_AS_THEY_ARE}"
+        )
+
+
+def _numbers_or_none(column: Column) -> NDArray[np.float64] | None:
+    try:
+        return column.numbers()
+    except ValueError:
+        return None
+
+
+def _units_note(names: Sequence[str], units: Sequence[str]) -> list[str]:
+    said = []
+    for unit in dict.fromkeys(filter(None, units)):
+        some = [f"'{short(name, 40)}'" for name, one in zip(names, units, strict=True) if one == unit]
+        said.append(f"{listed(some, _MOST_SHOWN)} in {unit}")
+    return [f"Read as numbers: {'; '.join(said)}."] if said else []
 
 
 @dataclass(frozen=True)
@@ -309,6 +360,7 @@ class _Found:
     data: NDArray[np.float64]
     kinds: tuple[Kind, ...]
     levels: tuple[tuple[str, ...], ...]
+    parts: Parts
     notes: list[str]
 
 
@@ -334,7 +386,7 @@ def _of_any_kind(
         # Of a table that is nothing but such columns they are all there is.
         found = {place: _as_number(raw, place, name) for place in places}
         left = {}
-    raw, divided = divide(raw, found, told) if masses_apart else (raw, None)
+    raw, divided, said = divide(raw, found, told) if masses_apart else (raw, (), None)
     order = [place for kind in Kind for place in found if found[place].kind is kind]
     counts = [place for place in order if found[place].kind is Kind.COUNT]
     if counts:
@@ -346,12 +398,16 @@ def _of_any_kind(
     of_kind = tuple(kind for place in order if (kind := found[place].kind) is not None)
     levels = tuple(found[place].levels for place in order)
     names = [raw.names[place] for place in order]
-    lost = np.isnan(data) & ~apart(data, names, of_kind)
+    parts = tuple((order.index(number), order.index(answer), value) for number, answer, value in divided)
+    lost = np.isnan(data) & ~apart(data, parts)
     # A cell that is missing is so in both parts of its column.
-    whole = np.delete(np.arange(len(names)), [place for _, place, _ in parts_of(names, of_kind)])
+    whole = np.delete(np.arange(len(names)), [place for _, place, _ in parts])
     missing = _missing_note([names[at] for at in whole], lost[:, whole])
-    notes = [kinds_note(names, of_kind, levels), divided, _left_note(raw, left), missing]
-    return _Found(raw, order, data, of_kind, levels, [note for note in notes if note is not None])
+    notes = [kinds_note(names, of_kind, levels), said, _left_note(raw, left), missing]
+    for column, own in zip(names, levels, strict=True):
+        notes += about_alike(own, short(column, 60))
+    kept = [note for note in notes if note is not None]
+    return _Found(raw, order, data, of_kind, levels, parts, kept)
 
 
 def _as_number(raw: RawTable, place: int, name: str) -> KindOfColumn:

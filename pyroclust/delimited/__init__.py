@@ -1,9 +1,10 @@
 """Delimited text from any software: encoding, delimiter, decimal mark and rows, found or told."""
 
 from pyroclust.delimited.foreign import check_file, foreign_suffix
-from pyroclust.delimited.layout import PLAIN, DelimitedText, ReadingOptions, read_delimited
-from pyroclust.delimited.numerals import MISSING, Cells, Marks, are_plain, find_marks, is_numeral
-from pyroclust.delimited.rows import Row
+from pyroclust.delimited.numerals import MISSING, Cells, Marks, find_marks, is_numeral
+from pyroclust.delimited.options import PLAIN, ReadingOptions
+from pyroclust.delimited.reading import DelimitedText, read_delimited
+from pyroclust.delimited.units import days_between, quantities
 
 __all__ = [
     "MISSING",
@@ -12,11 +13,11 @@ __all__ = [
     "DelimitedText",
     "Marks",
     "ReadingOptions",
-    "Row",
-    "are_plain",
     "check_file",
+    "days_between",
     "find_marks",
     "foreign_suffix",
     "is_numeral",
+    "quantities",
     "read_delimited",
 ]

@@ -56,13 +56,7 @@ _SUFFIXES = {
 
 
 def foreign_content(content: bytes) -> str | None:
-    """Say what a file is by its first bytes, and what to do; ``None`` where it may be delimited text.
-
-    Example:
-        >>> foreign_content(b"%PDF-1.4")
-        'it is a PDF document: write it as CSV'
-        >>> foreign_content(b"a,b")
-    """
+    """Say what a file is by its first bytes, and what to do; ``None`` where it may be delimited text."""
     for beginning, kind in _FIRST_BYTES:
         if content.startswith(beginning):
             return "it is {}: {}".format(*kind)
@@ -74,16 +68,7 @@ def foreign_content(content: bytes) -> str | None:
 
 
 def foreign_suffix(path: Path, expected: tuple[str, ...]) -> str:
-    """Say that a file is of another kind than those that are read, and what to do.
-
-    Args:
-        path: of the file.
-        expected: suffixes that are read.
-
-    Example:
-        >>> foreign_suffix(Path("a.XLSX"), (".csv",))
-        "its suffix is '.XLSX', expected one of .csv; it is a workbook: save the sheet as CSV"
-    """
+    """Say that a file is of another kind than those that are read, and what to do."""
     if str(path) == "-":
         return "standard input is not read; write it to a file first"
     what, remedy = _SUFFIXES.get(path.suffix.lower(), ("", ""))
@@ -92,17 +77,10 @@ def foreign_suffix(path: Path, expected: tuple[str, ...]) -> str:
 
 
 def check_file(path: Path) -> None:
-    """Refuse a path under which no file can be read.
-
-    Raises:
-        ValueError: if there is nothing, or a folder.
-
-    Example:
-        >>> check_file(Path("nowhere.csv"))
-        Traceback (most recent call last):
-        ValueError: there is no file 'nowhere.csv'; check the path
-    """
+    """Refuse a path under which no file can be read."""
     if path.is_dir():
         raise ValueError(f"there is no file '{path}': it is a folder")
+    if path.exists() and not path.is_file():
+        raise ValueError(f"'{path}' is a device or a pipe, expected a file: write it to one first")
     if not path.is_file():
         raise ValueError(f"there is no file '{path}'; check the path")

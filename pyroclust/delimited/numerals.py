@@ -10,10 +10,28 @@ from numpy.typing import NDArray
 
 from pyroclust.text import short, visible
 
-__all__ = ["MISSING", "Cells", "Marks", "are_plain", "find_marks", "grouped", "is_numeral"]
+__all__ = ["MISSING", "Cells", "Marks", "find_marks", "grouped", "is_numeral"]
 
 MISSING = frozenset(
-    {"", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"}
+    (
+        *(
+            "",
+            "NA",
+            "N/A",
+            "n/a",
+            "#N/A",
+            "#NA",
+            "<NA>",
+            "NaN",
+            "nan",
+            "-NaN",
+            "-nan",
+            "NULL",
+            "null",
+            "None",
+        ),
+        *("#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!"),
+    )
 )
 """Cells of a column of numbers that hold none."""
 
@@ -42,13 +60,7 @@ class Plain:
 
 
 class Cells(list[str]):
-    """The cells of one column; whether they are plain numbers is found out once.
-
-    Example:
-        >>> Cells(["1", "2,5"]).plain
-        Plain(values=array([1. , 2.5]), mark=',')
-        >>> Cells(["1", "red"]).plain
-    """
+    """The cells of one column; whether they are plain numbers is found out once."""
 
     @classmethod
     def of(cls, cells: Sequence[str]) -> "Cells":
@@ -85,18 +97,7 @@ class Marks:
     notes: tuple[str, ...] = ()
 
     def numbers(self, cells: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the numbers of cells, nan where there are none, and which cells are text.
-
-        Args:
-            cells: of one column.
-
-        Shape:
-            both outputs: ``(N,)``.
-
-        Example:
-            >>> Marks(",", ".").numbers(["1.234,5", "NA", "red"])
-            (array([1234.5,    nan,    nan]), array([False, False,  True]))
-        """
+        """Return the numbers of cells, nan where there are none, and which cells are text."""
         groups = rf"|[1-9]\d{{0,2}}(?:[{re.escape(self.thousands)}]\d{{3}})+" if self.thousands else ""
         whole = rf"(?:\d+{groups})"
         mark = re.escape(self.decimal)
@@ -124,25 +125,10 @@ def _without(text: str, marks: str) -> str:
 
 
 def is_numeral(text: str) -> bool:
-    """Say whether a cell can be read as a number, under any marks.
-
-    Example:
-        >>> is_numeral("1.234,5"), is_numeral("12.05.2020"), is_numeral("-.5e3")
-        (True, False, True)
-    """
+    """Say whether a cell can be read as a number, under any marks."""
     text = text.strip()
     found = _PLAIN.fullmatch(text) or _BROKEN.fullmatch(text) or grouped(text) or _INFINITE.fullmatch(text)
     return found is not None
-
-
-def are_plain(cells: Sequence[str]) -> bool:
-    """Say whether all cells are numbers with one decimal mark or none, in one glance.
-
-    Example:
-        >>> are_plain(["1", "-2.5e3"]), are_plain(["1", "2,5"]), are_plain(["1", ""])
-        (True, True, False)
-    """
-    return Cells.of(cells).plain is not None
 
 
 def grouped(text: str) -> re.Match[str] | None:
@@ -185,22 +171,6 @@ def find_marks(columns: Iterable[Sequence[str]], *, delimiter: str, decimal: str
     """Find out how the numbers of a file are written.
 
     Only columns count in which every cell that is not missing can be a number.
-
-    Args:
-        columns: cells of each column.
-        delimiter: of the file. Where semicolons divide cells, commas usually divide numbers.
-        decimal: the mark, where it is told.
-
-    Raises:
-        ValueError: if numbers are written in two ways that contradict each other, or one and the same way
-            could mean two numbers.
-
-    Example:
-        >>> find_marks([["1,5", "2,25"]], delimiter=";").decimal
-        ','
-        >>> find_marks([["1,500", "2,250"]], delimiter=";")
-        Traceback (most recent call last):
-        ValueError: '1,500' could be 1500 or 1.5: say which with --decimal . or --decimal ,
     """
     found = _Evidence({}, {}, {})
     for column in columns:

@@ -1,47 +1,90 @@
-"""Rows of delimited text with their line numbers, and whether they have one width."""
+"""Bytes of a text file as rows of cells of one width, whatever wrote them."""
 
+import codecs
 import csv
 import io
-import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from pyroclust.delimited.numerals import is_numeral
 
-__all__ = ["BLANK", "Form", "Row", "form_of", "rows_of"]
+__all__ = ["COMMENT", "Rows", "decoded", "rows_of"]
 
-BLANK = " \t\r\n"
-"""What a blank line holds."""
+COMMENT = "#"
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# In text every second byte of UTF-16 is zero; in UTF-8 hardly any is.
+_MOSTLY = 0.4
+_LAYOUT = frozenset(b"\t\n\r\x0b\x0c")
 
-_CELL = re.compile(r'"((?:[^"]|"")*)"(?=[ \t\r\n]|$)|([^ \t\r\n]+)')
+
+def decoded(content: bytes) -> tuple[str, tuple[str, ...]]:
+    """Return the text of a file, by its mark, as UTF-16, UTF-8 or Windows-1252, and a note on a guess."""
+    for mark, encoding in _MARKS:
+        if content.startswith(mark):
+            # Software that adds a mark to what has one already leaves two.
+            return _tried(content[len(mark) :], encoding).lstrip("\ufeff"), ()
+    zeros = [content[place::2].count(0) > _MOSTLY * (len(content) // 2) for place in (0, 1)]
+    if len(content) % 2 == 0 and zeros[0] != zeros[1]:
+        note = "The file was read as UTF-16, without the mark for it."
+        return _tried(content, "utf-16-le" if zeros[1] else "utf-16-be"), (note,)
+    try:
+        return content.decode("utf-8"), ()
+    except UnicodeDecodeError:
+        pass
+    if any(byte < 32 and byte not in _LAYOUT for byte in set(content)):
+        raise ValueError("it holds bytes that are no text")
+    try:
+        text = content.decode("cp1252")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")
+    return text, ("The file is not UTF-8 and was read as Windows-1252 (Latin-1).",)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row of a file.
+def _tried(content: bytes, encoding: str) -> str:
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError:
+        raise ValueError(f"it begins like {encoding.upper()} text and goes on as something else") from None
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of one width, the first line of the file included.
 
     Attributes:
-        line: number of its first line, from 1.
-        cells: texts; spaces before a cell are left out.
-        is_quoted: whether a quote begins it.
-        gap: blank lines before it.
+        cells: of each row; spaces before a cell are left out.
+        names_rows: whether the first line is one short, so that the first column is names of rows.
+        notes: what was left out.
     """
 
-    line: int
-    cells: list[str]
-    is_quoted: bool = False
-    gap: int = 0
+    cells: list[list[str]] = field(repr=False)
+    names_rows: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """Cells of a row."""
+        return len(self.cells[0]) if self.cells else 0
+
+    @property
+    def below(self) -> list[list[str]]:
+        """Rows below the first, or the one that there is."""
+        return self.cells[1:] or self.cells
 
 
 class _Lines:
     """Lines of a text; between rows those that are blank or comments are passed over."""
 
-    def __init__(self, text: str, comment: str | None) -> None:
+    def __init__(self, text: str, delimiter: str, comment: str | None) -> None:
         self._lines = iter(io.StringIO(text, newline=""))
-        self._comment = comment
-        self.number = 0
-        self.is_new = True
-        self.start, self.is_quoted, self.gap = 0, False, 0
+        self._is_spaced, self._comment = delimiter == " ", comment
+        self.number, self.start, self.is_new, self.is_quoted, self.num_blank = 0, 0, True, False, 0
 
     def __iter__(self) -> Iterator[str]:
         return self
@@ -49,177 +92,85 @@ class _Lines:
     def __next__(self) -> str:
         for line in self._lines:
             self.number += 1
-            if not self.is_new:
-                return line
-            if not line.strip(BLANK):
-                self.gap += 1
-                continue
-            if self._comment is not None and line.startswith(self._comment):
-                continue
-            self.is_new, self.start, self.is_quoted = False, self.number, line.lstrip(" ").startswith('"')
-            return line
+            if self.is_new:
+                if not line.strip(" \r\n"):
+                    self.num_blank += 1
+                    continue
+                if self._comment is not None and line.startswith(self._comment):
+                    continue
+                self.is_new, self.start = False, self.number
+                self.is_quoted = line.lstrip(" ").startswith('"')
+            return line.replace("\t", " ").rstrip() + "\n" if self._is_spaced else line
         raise StopIteration
 
 
-def rows_of(text: str, delimiter: str, *, comment: str | None = None) -> Iterator[Row]:
-    r"""Divide a text into rows; blank lines, comments and empty rows at the ends are no rows.
+def rows_of(text: str, delimiter: str, *, comment: str | None = None, most: int | None = None) -> Rows:
+    """Divide a text into rows; blank lines, comments and empty rows at the ends are no rows.
 
     Quotes are double; inside of them stand delimiters, line ends, and quotes written twice. A space as the
-    delimiter means any number of them.
-
-    Args:
-        text: of the file.
-        delimiter: one character.
-        comment: how lines begin that are no rows.
-
-    Raises:
-        ValueError: if a quote is not closed or stands where none can, with the line.
-
-    Example:
-        >>> [(row.line, row.cells) for row in rows_of('a, b\n\n"1, 2",3\n', ",")]
-        [(1, ['a', 'b']), (3, ['1, 2', '3'])]
+    delimiter means any number of spaces and tabs. One cell more than names in every row is how R writes names
+    of rows; that is believed where these are all different, and text, quoted or counted from one.
     """
-    lines = _Lines(text, comment)
-    split = _spaced(lines) if delimiter == " " else _quoted(lines, delimiter)
-    empty: list[Row] = []
-    is_begun = False
-    for cells in split:
-        row = Row(lines.start, cells, lines.is_quoted, lines.gap)
-        lines.is_new, lines.gap = True, 0
-        if row.is_quoted or any(cell and not cell.isspace() for cell in cells):
-            yield from empty
-            yield row
-            empty, is_begun = [], True
-        elif is_begun:
-            empty.append(row)
-
-
-def _quoted(lines: _Lines, delimiter: str) -> Iterator[list[str]]:
+    lines = _Lines(text, delimiter, comment)
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
+    rows: list[list[str]] = []
+    places: list[int] = []
+    num_blank = num_full = 0
     try:
-        yield from reader
+        for cells in reader:
+            lines.is_new = True
+            is_full = lines.is_quoted or any(map(str.strip, cells))
+            if not rows and not is_full:
+                continue
+            rows.append(cells)
+            places.append(lines.start)
+            if is_full:
+                num_blank += lines.num_blank if num_full else 0
+                num_full, lines.num_blank = len(rows), 0
+            if len(rows) == most:
+                break
     except csv.Error as error:
         raise ValueError(f"line {lines.start} cannot be divided into cells ({error})") from None
+    del rows[num_full:], places[num_full:]
+    return _of_one_width(rows, places, num_blank, text)
 
 
-def _spaced(lines: _Lines) -> Iterator[list[str]]:
-    for line in lines:
-        yield [one[1].replace('""', '"') if one[1] is not None else one[2] for one in _CELL.finditer(line)]
-        lines.is_new = True
+def _of_one_width(rows: list[list[str]], places: list[int], num_blank: int, text: str) -> Rows:
+    if not rows:
+        return Rows([])
+    notes = []
+    if num_blank:
+        lines = "1 blank line" if num_blank == 1 else f"{num_blank:,} blank lines"
+        notes.append(f"{lines} between the rows held no row.")
+    first, rest = rows[0], rows[1:]
+    width, widths = len(first), {len(row) for row in rest}
+    is_cut = False
+    if widths == {width + 1} and not any(row[-1] for row in rest):
+        rest, is_cut = [row[:-1] for row in rest], True
+    elif widths == {width - 1} and not first[-1] and width > 2:
+        first, is_cut = first[:-1], True
+    elif widths == {width + 1} and _are_names(first, rest, text):
+        notes.append(
+            "The first line has one name less than the others have cells: the first column names the rows."
+        )
+        return Rows([["", *first], *rest], names_rows=True, notes=tuple(notes))
+    elif widths - {width}:
+        place, row = next((place, row) for place, row in enumerate(rest, 1) if len(row) != width)
+        cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
+        raise ValueError(f"line {places[place]} has {cells}, expected {width} as in line {places[0]}")
+    rows = [first, *rest]
+    while len(rows[0]) > 1 and not any(row[-1] for row in rows):
+        rows, is_cut = [row[:-1] for row in rows], True
+    if is_cut:
+        notes.append("Every line ends with a delimiter, behind which no column was read.")
+    return Rows(rows, notes=tuple(notes))
 
 
-@dataclass(frozen=True)
-class Form:
-    """The shape that all rows of a file have.
-
-    Attributes:
-        width: cells of a row.
-        names_rows: whether the first line is one short, so that the first column is names of rows.
-        is_cut: whether rows end in a delimiter, and the empty cell after it is no column.
-        num_rows: rows, the first line included.
-        num_blank: blank lines between rows.
-    """
-
-    width: int
-    names_rows: bool = False
-    is_cut: bool = False
-    num_rows: int = 0
-    num_blank: int = 0
-
-    def cut(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Leave out what stands behind the last delimiter.
-
-        Args:
-            rows: of the file.
-        """
-        if not self.is_cut:
-            yield from rows
-            return
-        for row in rows:
-            yield replace(row, cells=row.cells[: self.width])
-
-
-@dataclass
-class _Scan:
-    """What is counted while rows pass."""
-
-    first: Row | None = None
-    counts: dict[int, int] = field(default_factory=dict)
-    lines: dict[int, int] = field(default_factory=dict)
-    ends_empty: bool = True
-    leading: list[str] = field(default_factory=list)
-    is_quoted: bool = True
-    num_blank: int = 0
-
-    def add(self, row: Row) -> None:
-        if self.first is None:
-            self.first = row
-            return
-        width = len(row.cells)
-        self.num_blank += row.gap
-        self.counts[width] = self.counts.get(width, 0) + 1
-        self.lines.setdefault(width, row.line)
-        self.ends_empty &= not row.cells[-1]
-        self.leading.append(row.cells[0])
-        self.is_quoted &= row.is_quoted
-
-
-def form_of(rows: Iterable[Row]) -> Form:
-    r"""Return the one shape of rows.
-
-    One cell more than names in every row is how R writes names of rows; that is believed where these are all
-    different, and text, quoted or counted from one.
-
-    Raises:
-        ValueError: if a row has more or fewer cells than the others, with its line.
-
-    Example:
-        >>> form_of(rows_of("a,b\n1,2\n3,4\n", ",")).width
-        2
-        >>> form_of(rows_of("a,b\n1,2\n3\n", ","))
-        Traceback (most recent call last):
-        ValueError: line 3 has 1 cell, expected 2 as in line 1
-    """
-    scan = _Scan()
-    for row in rows:
-        scan.add(row)
-    if scan.first is None:
-        return Form(0)
-    form = _form(scan, len(scan.first.cells), is_open=not scan.first.cells[-1])
-    if form is None:
-        raise ValueError(_ragged(scan, len(scan.first.cells)))
-    return replace(form, num_rows=1 + sum(scan.counts.values()), num_blank=scan.num_blank)
-
-
-def _form(scan: _Scan, width: int, *, is_open: bool) -> Form | None:
-    """Return the form of rows below a first one of a width; it may end in an empty cell (is open)."""
-    widths = list(scan.counts)
-    if widths in ([], [width]):
-        is_cut = is_open and scan.ends_empty and width > 1
-        return Form(width - is_cut, is_cut=is_cut)
-    if widths == [width + 1] and scan.ends_empty:
-        return Form(width, is_cut=True)
-    if widths == [width - 1] and is_open and width > 2:
-        return Form(width - 1, is_cut=True)
-    return Form(width + 1, names_rows=True) if widths == [width + 1] and _are_names(scan) else None
-
-
-def _are_names(scan: _Scan) -> bool:
-    names, first = scan.leading, [] if scan.first is None else scan.first.cells
+def _are_names(first: list[str], rest: list[list[str]], text: str) -> bool:
+    names = [row[0] for row in rest]
     if len(set(names)) < len(names) or not all(names) or all(map(is_numeral, first)):
         return False
     counted = names == [str(place) for place in range(1, len(names) + 1)]
-    return scan.is_quoted or counted or not any(is_numeral(name) for name in names)
-
-
-def _ragged(scan: _Scan, first: int) -> str:
-    """Blame the first line that differs from most."""
-    assert scan.first is not None
-    counts = {first: 1}
-    for width, count in scan.counts.items():
-        counts[width] = counts.get(width, 0) + count
-    is_first = len(scan.counts) == 1 or first in scan.counts
-    usual = first if is_first else max(scan.counts, key=lambda width: scan.counts[width])
-    line, width = min((line, width) for width, line in scan.lines.items() if width != usual)
-    like = scan.first.line if usual == first else scan.lines[usual]
-    return f"line {line} has {width} cell{'' if width == 1 else 's'}, expected {usual} as in line {like}"
+    # R puts quotes around names of rows, numbers too.
+    is_quoted = all(f'\n"{name}"' in text for name in names[:10])
+    return counted or is_quoted or not any(map(is_numeral, names))

@@ -16,12 +16,14 @@ from pyroclust.files.ours import (
     written_results,
 )
 from pyroclust.files.parts import clear_leftovers, new_part
+from pyroclust.files.reading import check_regular, parse_json, read_regular, read_text
 from pyroclust.files.writing import replace_file, sync_folder
 
 __all__ = [
     "RESULTS",
     "check_file",
     "check_outside_the_package",
+    "check_regular",
     "check_replaceable",
     "checksum",
     "clear_leftovers",
@@ -29,7 +31,10 @@ __all__ = [
     "json_text",
     "locked_folder",
     "new_part",
+    "parse_json",
     "read_record",
+    "read_regular",
+    "read_text",
     "replace_file",
     "sealed",
     "settle_results",

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from pyroclust.files.reading import parse_json, read_text
 from pyroclust.files.writing import replace_file, write_new_file
 
 __all__ = [
@@ -32,6 +33,7 @@ RESULTS: Mapping[str, tuple[str, ...]] = {
 
 _LIBRARY = Path(__file__).parents[1]
 _CHANGED = "changed"
+_LARGEST_RECORD = 1 << 28
 
 
 def check_outside_the_package(folder: Path) -> None:
@@ -119,7 +121,7 @@ def sealed(name: str, content: Mapping[str, Any], files: Mapping[str, str]) -> s
 def read_record(path: Path) -> dict[str, Any]:
     """Return what a record holds; nothing where there is none that can be read."""
     with suppress(OSError, ValueError, RecursionError):
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(read_text(path, largest=_LARGEST_RECORD))
         if isinstance(content, dict) and not path.is_symlink():
             return content
     return {}

@@ -6,8 +6,9 @@ from zipfile import ZipFile, ZipInfo
 import numpy as np
 
 from pyroclust.errors import readable, unknown_name
+from pyroclust.io.orientation import draws_in_rows
 from pyroclust.memory import check_memory
-from pyroclust.numpy_headers import NUMPY_MAGIC, NumpyHeader, numpy_header_of, read_numpy_header
+from pyroclust.numpy_headers import NUMPY_MAGIC, NumpyHeader, archived_headers, numpy_header_of
 from pyroclust.partitions.draws import Draws, draws_of_labels
 from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights
 from pyroclust.partitions.renumbering import check_room
@@ -16,16 +17,10 @@ from pyroclust.text import listed, visible
 __all__ = ["read_npy_draws", "read_npz_draws"]
 
 _BESIDE = ("log_joint", "log_prob", "point_names")
-# Members of one archive: more are no arrays that somebody named.
-_MOST_MEMBERS = 10_000
 
 
-def read_npy_draws(path: Path, *, variable: str | None = None) -> Draws:
-    """Read draws from the one array of a ``.npy`` file.
-
-    Raises:
-        ValueError: if the file is damaged, holds Python objects, or a variable is asked for.
-    """
+def read_npy_draws(path: Path, *, variable: str | None = None, transpose: bool | None = None) -> Draws:
+    """Read draws from the one array of a ``.npy`` file."""
     if variable is not None:
         raise ValueError(
             f"variable is '{variable}', but the one array of '{path}' has no name; leave variable out"
@@ -36,36 +31,31 @@ def read_npy_draws(path: Path, *, variable: str | None = None) -> Draws:
     check_room(f"'{path}'", header.size)
     # Mapped, so that nothing is read twice.
     labels = np.asarray(readable(path, lambda: np.load(path, allow_pickle=False, mmap_mode="r")))
-    return draws_of_labels(labels, where=f"'{path}'")
+    notes: tuple[str, ...] = ()
+    if labels.ndim == 2:
+        labels, notes = draws_in_rows(labels, where=f"'{path}'", transpose=transpose)
+    return draws_of_labels(labels, where=f"'{path}'", notes=notes)
 
 
 def read_npz_draws(path: Path, *, variable: str | None = None) -> Draws:
     """Read draws from an array of a ``.npz`` file, with ``log_joint``, ``log_prob`` and ``point_names``.
 
     Only these arrays are read, and each only after its header says that it fits.
-
-    Args:
-        path: an existing file.
-        variable: name of the array; ``assignments`` by default, or the only one of two or three dimensions.
-
-    Raises:
-        ValueError: if the file is damaged, the array is not there or not the only one, the draws have
-            weights, or there is no memory for it.
     """
     _check_kind(path, NUMPY_MAGIC, ".npy")
     with path.open("rb") as file, readable(path, lambda: ZipFile(file)) as archive:
-        members = _members(archive, path)
-        headers = readable(path, lambda: {name: _header(archive, one) for name, one in members.items()})
+        members = readable(path, lambda: archived_headers(archive))
+        headers = {name: header for name, (_, header) in members.items()}
         if variable is not None and variable not in headers:
             raise ValueError(f"'{path}': {unknown_name('array', variable, headers)}")
         chosen = variable or _only_array(headers, path)
         wanted = {name: one for name, one in headers.items() if name in (chosen, *_BESIDE, *WEIGHT_NAMES)}
         for name, header in wanted.items():
-            header.check(path, f"its array '{visible(name)}'", held=members[name].file_size)
+            header.check(path, f"its array '{visible(name)}'", held=members[name][0].file_size)
         check_room(f"'{path}'", wanted[chosen].size)
         beside = sum(one.num_bytes for name, one in wanted.items() if name != chosen)
         check_memory(beside, f"what stands in '{path}' beside the draws would", remedy="leave it out")
-        found = readable(path, lambda: {name: _array(archive, members[name]) for name in wanted})
+        found = readable(path, lambda: {name: _array(archive, members[name][0]) for name in wanted})
     labels, points = found.pop(chosen), found.get("point_names")
     refuse_weights(found, labels.shape[:-1], f"'{path}'")
     if points is not None and points.shape != labels.shape[-1:]:
@@ -79,30 +69,9 @@ def read_npz_draws(path: Path, *, variable: str | None = None) -> Draws:
     )
 
 
-def _header(archive: ZipFile, member: ZipInfo) -> NumpyHeader:
-    with archive.open(member) as file:
-        return read_numpy_header(file)
-
-
 def _array(archive: ZipFile, member: ZipInfo) -> np.ndarray:
     with archive.open(member) as file:
         return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
-
-
-def _members(archive: ZipFile, path: Path) -> dict[str, ZipInfo]:
-    """Return the arrays of an archive by name; nothing is ever unpacked into a file."""
-    entries = archive.infolist()
-    if len(entries) > _MOST_MEMBERS:
-        raise ValueError(f"'{path}' has {len(entries):,} members, expected at most {_MOST_MEMBERS:,} arrays")
-    arrays = [one for one in entries if one.filename.endswith(".npy")]
-    found = {one.filename.removesuffix(".npy"): one for one in arrays}
-    if len(found) < len(arrays):
-        names = [one.filename for one in arrays]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(
-            f"'{path}' holds two arrays '{visible(twice)}', expected one of each name; write it again"
-        )
-    return found
 
 
 def _only_array(headers: dict[str, NumpyHeader], path: Path) -> str:

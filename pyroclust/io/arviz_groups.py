@@ -32,29 +32,14 @@ _DRAWS = ("chain", "draw")
 
 
 def point_coordinate(names: Sequence[str] | None, num_points: int) -> dict[str, Any]:
-    """Name the points, or number them from 0.
-
-    Raises:
-        ValueError: if there is not one name a point.
-
-    Example:
-        >>> point_coordinate(["a", "b"], 2)
-        {'point': ['a', 'b']}
-    """
+    """Name the points, or number them from 0."""
     if names is not None and len(names) != num_points:
         raise ValueError(f"there are {len(names)} names of points, expected {num_points}, one a point")
     return {"point": np.arange(num_points) if names is None else [str(name) for name in names]}
 
 
 def chosen_reference(reference: np.ndarray | None, draws: np.ndarray) -> np.ndarray:
-    """Return the partition to measure distances from, a central draw where none is given.
-
-    Shape:
-        reference: ``(N,)``; draws: ``(chains, draws, N)``; output: ``(N,)``.
-
-    Raises:
-        ValueError: if the reference has another number of points.
-    """
+    """Return the partition to measure distances from, a central draw where none is given."""
     if reference is None:
         return central_draw(draws)
     labels = np.asarray(reference)
@@ -77,23 +62,6 @@ def draws_group(
 
     Labels are a coordinate of the draws, not a variable: ``posterior["assignments"]`` and the file have them,
     and summaries and traces pass over them, for the mean of a label says nothing.
-
-    Args:
-        draws: canonical labels.
-        reference: the partition that ``distance_to_reference`` is measured from.
-        points: coordinate of the points.
-        values: more numbers of each draw, such as ``log_joint``; ``None`` is left out.
-        attributes: of the group.
-
-    Shape:
-        draws: ``(chains, draws, N)``; reference: ``(N,)``; values: ``(chains, draws, ...)``, the dimensions
-        after the second named after the variable.
-
-    Example:
-        >>> group = draws_group(np.array([[[0, 0], [0, 1]]]), reference=np.array([0, 0]),
-        ...                     points=point_coordinate(None, 2), values={}, attributes={})
-        >>> list(group), group["assignments"].dims
-        (['num_clusters', 'entropy', 'largest_share', 'distance_to_reference'], ('chain', 'draw', 'point'))
     """
     labels = np.asarray(draws, dtype=np.int64)
     found = functionals(labels, reference=reference, num_pairs=0)
@@ -120,18 +88,7 @@ def sample_stats_group(
     diverging: np.ndarray | None = None,
     per_chain: Mapping[str, np.ndarray] | None = None,
 ) -> xr.Dataset | None:
-    """Return what samplers say of draws, under ArviZ's names; ``None`` where they say nothing.
-
-    Args:
-        shape: numbers of chains and draws.
-        log_joint: log p(assignments, data) in nats, called ``lp``.
-        log_prob: log q(assignments | data) in nats.
-        diverging: whether a draw diverged.
-        per_chain: numbers of whole chains, such as acceptance rates.
-
-    Shape:
-        log_joint, log_prob, diverging: ``(chains, draws)``; per_chain: ``(chains,)`` each.
-    """
+    """Return what samplers say of draws, under ArviZ's names; ``None`` where they say nothing."""
     named = {"lp": log_joint, "log_prob": log_prob, "diverging": diverging}
     variables: dict[str, Any] = {
         name: (_DRAWS, np.asarray(array)) for name, array in named.items() if array is not None
@@ -142,21 +99,13 @@ def sample_stats_group(
 
 
 def log_likelihood_group(pointwise: np.ndarray, *, points: Mapping[str, Any]) -> xr.Dataset:
-    """Return the log-likelihood of each point in each draw, the variable ``data``.
-
-    Shape:
-        pointwise: ``(chains, draws, N)`` nats.
-    """
+    """Return the log-likelihood of each point in each draw, the variable ``data``."""
     coordinates = {"chain": np.arange(pointwise.shape[0]), "draw": np.arange(pointwise.shape[1]), **points}
     return xr.Dataset({"data": ((*_DRAWS, "point"), pointwise)}, coords=coordinates)
 
 
 def reference_group(reference: np.ndarray, *, points: Mapping[str, Any]) -> xr.Dataset:
-    """Return the partition that distances are measured from.
-
-    Shape:
-        reference: ``(N,)``.
-    """
+    """Return the partition that distances are measured from."""
     labels = np.asarray(reference, dtype=np.int64)
     return xr.Dataset({"reference": (("point",), labels)}, coords=dict(points))
 
@@ -170,11 +119,7 @@ def observed_group(
     labels: np.ndarray | None = None,
     attributes: Mapping[str, Any] | None = None,
 ) -> xr.Dataset:
-    """Return the points, with what is known of their columns, and reference labels as text.
-
-    Shape:
-        data: ``(N, D)``; per_column: ``(D,)`` each; labels: ``(N,)``.
-    """
+    """Return the points, with what is known of their columns, and reference labels as text."""
     variables: dict[str, Any] = {"data": (("point", "column"), np.asarray(data))}
     variables |= {name: (("column",), array) for name, array in (per_column or {}).items()}
     if labels is not None:
@@ -201,24 +146,9 @@ def prior_sbc_group(
     Ranks r among S draws become exactly uniform numbers if the draws are from the posterior; without the
     random part they would lie on a grid, which tests of uniformity find.
 
-    Args:
-        calibration: what :func:`pyroclust.diagnostics.sbc` returns, or PIT values by functional.
-        seed: of the random part.
-        names: functionals to keep; all by default.
-
-    Shape:
-        calibration: ``(B,)`` by functional; output variables: ``(chain, draw)``, one chain of B data sets.
-
-    Raises:
-        ValueError: if a name is unknown, values lie outside [0, 1], or functionals have different lengths.
-
     References:
         Säilynoja, Bürkner and Vehtari (2022), Graphical test for discrete uniformity.
         https://doi.org/10.1007/s11222-022-10090-6
-
-    Example:
-        >>> prior_sbc_group({"num_clusters": np.array([0.2, 0.9])})["num_clusters"].dims
-        ('chain', 'draw')
     """
     pits = _pits(calibration, seed)
     if not pits:
@@ -267,16 +197,7 @@ def stamped(groups: Mapping[str, xr.Dataset | None], *, is_ours: bool = True) ->
 
 
 def arviz_container(groups: Mapping[str, xr.Dataset]) -> Any:
-    """Put datasets into an ArviZ container, whose ``to_netcdf(path, engine="h5netcdf")`` writes them.
-
-    Returns:
-        ``arviz.InferenceData`` with ArviZ 0.x, ``xarray.DataTree`` with ArviZ 1.x.
-
-    Example:
-        >>> posterior = xr.Dataset({"num_clusters": (("chain", "draw"), [[1.0, 2.0]])})
-        >>> arviz_container({"posterior": posterior})["posterior"]["num_clusters"].shape
-        (1, 2)
-    """
+    """Put datasets into an ArviZ container, whose ``to_netcdf(path, engine="h5netcdf")`` writes them."""
     arviz = arviz_module()
     if int(arviz.__version__.split(".")[0]) < 1:
         return arviz.InferenceData(**groups, warn_on_custom_groups=False)

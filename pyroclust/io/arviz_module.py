@@ -17,13 +17,6 @@ def arviz_module() -> Any:
     ArviZ 0.23 writes into the user's cache folder when it is imported, to announce its next version once a
     day. Where it cannot write there, it gets another folder for that; the announcement is not shown, since
     users of this library can do nothing about it.
-
-    Raises:
-        OSError: if not even a temporary folder can be written.
-
-    Example:
-        >>> arviz_module().__name__
-        'arviz'
     """
     with _lock, warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)

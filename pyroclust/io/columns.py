@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from pyroclust.errors import unknown_name
-from pyroclust.io.written import are_numbers, as_written, refuse_fractions
+from pyroclust.io.orientation import draws_in_rows
+from pyroclust.io.written import are_numbers, as_written
 from pyroclust.partitions.draws import Draws, draws_of_labels
 from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights
 from pyroclust.text import listed, visible
@@ -79,29 +80,10 @@ def draws_in_frame(
     names_points: bool = True,
     written: Callable[[], pd.DataFrame] | None = None,
     has_zeros: bool = False,
+    transpose: bool | None = None,
     notes: tuple[str, ...] = (),
 ) -> Draws:
-    """Return the draws in a table: one row a draw, one column a point, and columns that say more of a draw.
-
-    Args:
-        frame: the table.
-        where: what holds it, for errors.
-        variable: name of the indexed columns that are the points.
-        is_header: whether the names of columns were written by somebody.
-        names_points: whether they are names of points.
-        written: the same table as text, where it stands in a file.
-        has_zeros: whether zeros stand before digits there.
-        notes: sentences on what was guessed before.
-
-    Raises:
-        ValueError: if there are no draws, chains of unequal lengths, weights of draws, or it is not plain
-            which columns are the points.
-
-    Example:
-        >>> found = draws_in_frame(pd.DataFrame({"id": [1, 2], "a": [0, 0], "b": [0, 1]}), where="the table")
-        >>> found.assignments.tolist(), found.notes
-        ([[[0, 0], [0, 1]]], ('Left out: id; by its name no point.',))
-    """
+    """Return the draws in a table: a row a draw, a column a point, and columns that say more of a draw."""
     if len(frame) == 0:
         raise ValueError(f"{where} holds a header and no draws; expected one row a draw")
     beside: dict[str, np.ndarray] = {}
@@ -116,9 +98,16 @@ def draws_in_frame(
     frame, counted = _without_counters(frame, where, is_header=is_header)
     if frame.shape[1] == 0:
         raise ValueError(f"{where} has no column that could be a point; expected one a point")
-    text = frame.shape[1] > 0 and written is not None and (has_zeros or not are_numbers(frame))
-    labels = _labels(frame, where) if not text or written is None else as_written(frame, written(), where)
-    order, num_chains = _order(beside, len(labels), where)
+    if are_numbers(frame) and not has_zeros:
+        labels = frame.to_numpy()
+    else:
+        text = frame.astype(str) if written is None else written()
+        labels = as_written(frame, text, where)
+    names_points = names_points and not transpose
+    if not beside or transpose is not None:
+        labels, turned = draws_in_rows(labels, where=where, transpose=transpose)
+        names_points, notes = names_points and not turned, (*notes, *turned)
+    order, num_chains = _order({} if transpose else beside, len(labels), where)
     refuse_weights(beside, (len(labels),), where)
     _refuse_unequal(beside, where)
     return draws_of_labels(
@@ -135,11 +124,6 @@ def take_out(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, np.ndarray], 
     """Divide a table with a header into candidates for points, what is known of each draw, and a note.
 
     A first column without a name, as R and pandas write it, is left out.
-
-    Example:
-        >>> points, beside, _ = take_out(pd.DataFrame({".chain": [1], "a": [0], "b": [0], "lp__": [-3.0]}))
-        >>> list(points), sorted(beside)
-        (['a', 'b'], ['chain', 'lp__'])
     """
     names = [str(name) for name in frame.columns]
     plain = [_plain(name) for name in names]
@@ -157,12 +141,7 @@ def _plain(name: str) -> str:
 
 
 def is_beside(name: str) -> bool:
-    """Say whether a column of this name says something of a draw that is read too.
-
-    Example:
-        >>> is_beside(".chain"), is_beside("lp__"), is_beside("a")
-        (True, True, False)
-    """
+    """Say whether a column of this name says something of a draw that is read too."""
     return _plain(name) in _BESIDE or name.endswith("__")
 
 
@@ -177,20 +156,6 @@ def choose_points(
 
     All are, unless there are indices as in ``z[1]``: then those of one name. CmdStan writes ``z.1``, which in
     other files is a name like any other.
-
-    Args:
-        frame: the candidates.
-        where: what holds them, for errors.
-        variable: the name before the index.
-        is_stan: whether ``z.1`` is an index too.
-
-    Raises:
-        ValueError: if ``variable`` is not there, or more than one name could be the labels.
-
-    Example:
-        >>> frame = pd.DataFrame({"z[1]": [0], "z[2]": [1], "mu": [0.5]})
-        >>> choose_points(frame, "draws.csv", None, is_stan=False)
-        (['z[1]', 'z[2]'], ('The points are the columns z[...]; left out: mu.',))
     """
     names = [str(name) for name in frame.columns]
     bases = _bases(names, (_BRACKETS, _DOTS) if is_stan or variable is not None else (_BRACKETS,))
@@ -253,14 +218,7 @@ def _refuse_names(frame: pd.DataFrame, where: str) -> None:
 
 
 def refuse_twice(names: Sequence[str], where: str) -> None:
-    """Refuse two columns of one name.
-
-    Raises:
-        ValueError: if there are.
-
-    Example:
-        >>> refuse_twice(["a", "b"], "the table")
-    """
+    """Refuse two columns of one name."""
     if len({*names}) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(
@@ -358,14 +316,6 @@ def _refuse_unequal(beside: Mapping[str, np.ndarray], where: str) -> None:
         early = sum(str(one).strip().lower() not in _NOT for one in beside.get(name, ()))
         if early:
             raise ValueError(f"{where} has {early} draws of '{name}', expected none: remove these rows")
-
-
-def _labels(frame: pd.DataFrame, where: str) -> np.ndarray:
-    if all(pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes):
-        return frame.to_numpy()
-    refuse_fractions(frame, where)
-    # One kind of value, so that 1 in a column of numbers equals "1" in a column of names.
-    return frame.astype(object).where(frame.isna(), frame.astype(str).astype(object)).to_numpy()
 
 
 def _order(beside: Mapping[str, np.ndarray], num_rows: int, where: str) -> tuple[np.ndarray, int]:

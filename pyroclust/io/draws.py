@@ -1,20 +1,22 @@
 """Draws of partitions from any software: reading them from files."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
 
+import numpy as np
 import pandas as pd
 
+from pyroclust.counts import check_count
 from pyroclust.delimited import PLAIN, ReadingOptions, check_file, foreign_suffix
 from pyroclust.io.arrays import read_npy_draws, read_npz_draws
 from pyroclust.io.columns import draws_in_frame
 from pyroclust.io.delimited import read_table_draws
 from pyroclust.partitions import Draws
 from pyroclust.partitions.raw_labels import DrawsLike, require_equal_weights
-from pyroclust.text import visible
+from pyroclust.text import listed, visible
 
 __all__ = ["DRAWS_SUFFIXES", "DrawsSource", "draws_from", "read_draws"]
 
@@ -26,15 +28,7 @@ DrawsSource: TypeAlias = str | PathLike[str] | Draws | DrawsLike
 
 
 def draws_from(source: DrawsSource) -> Draws:
-    """Return equally weighted draws of a file or a data frame (:func:`read_draws`), or of any other object.
-
-    Raises:
-        ValueError: if the source cannot be read, or holds no labels, or draws with weights.
-
-    Example:
-        >>> draws_from([["b", "b", "a"]]).assignments.tolist()
-        [[[0, 0, 1]]]
-    """
+    """Return equally weighted draws of a file, a data frame (:func:`read_draws`) or any other object."""
     if isinstance(source, str | PathLike | pd.DataFrame):
         return read_draws(source)
     require_equal_weights("the draws", source)
@@ -42,26 +36,28 @@ def draws_from(source: DrawsSource) -> Draws:
 
 
 def read_draws(
-    path: str | PathLike[str] | pd.DataFrame,
+    path: str | PathLike[str] | pd.DataFrame | Sequence[str | PathLike[str]],
     *,
     variable: str | None = None,
     group: str | None = None,
     delimiter: str | None = None,
     decimal: str | None = None,
     header: bool | None = None,
+    transpose: bool | None = None,
+    burn_in: int = 0,
 ) -> Draws:
     r"""Read draws of partitions from a CSV, TSV, NumPy or NetCDF file.
 
     Two points share a cluster in a draw where their labels are equal. Labels may be whole numbers or names;
     they are renumbered by first appearance in each draw, so that equal partitions have equal labels.
 
-    * ``.csv``, ``.tsv``: one row a draw, one column a point, with a header or without. A transposed table
-      cannot be told apart. Columns ``chain`` and ``draw`` or ``iteration``, with a leading dot or without, as
-      R's posterior and CmdStan write them, divide and order the rows; ``log_joint`` or ``lp__``, and
-      ``log_prob``, are taken out. Columns that are no points by their names, as ``id`` and ``seed``, or by
-      their values, as row numbers, are left out, and the notes say so; in doubt they are refused. Where
-      columns have indices as in ``z[1]``, those of one name are the points: of ``variable``, of
-      ``assignments``, or of the only name with whole numbers.
+    * ``.csv``, ``.tsv``: one row a draw, one column a point, with a header or without; or one draw a column,
+      where labels hardly vary along a row. Columns ``chain`` and ``draw`` or ``iteration``, with a leading
+      dot or without, as R's posterior and CmdStan write them, divide and order the rows; ``log_joint`` or
+      ``lp__``, and ``log_prob``, are taken out. Columns that are no points by their names, as ``id`` and
+      ``seed``, or by their values, as row numbers, are left out, and the notes say so; in doubt they are
+      refused. Where columns have indices as in ``z[1]``, those of one name are the points: of ``variable``,
+      of ``assignments``, or of the only name with whole numbers.
     * ``.npy``: ``(draws, points)`` or ``(chains, draws, points)``.
     * ``.npz``: the array ``variable``, ``assignments``, or the only one of two or three dimensions; arrays
       ``log_joint``, ``log_prob`` and ``point_names`` where they are.
@@ -71,12 +67,15 @@ def read_draws(
     Cost: O(S N log N) for S draws of N points, and 24 bytes a label.
 
     Args:
-        path: the file; or a data frame, read as the table that it would be in one.
+        path: the file; or a data frame, read as the table that it would be in one; or several files, a chain
+            each.
         variable: name of the labels, where there is more than one candidate.
         group: of a NetCDF file, such as ``guide`` in the ``draws.nc`` of a comparison.
         delimiter: what divides the cells of a CSV or TSV file; found out by default.
         decimal: its decimal mark, a point or a comma; found out by default.
         header: whether its first line names the columns; found out by default.
+        transpose: whether points are in rows and draws in columns; found out by default.
+        burn_in: draws of each chain that are left out, the first.
 
     Raises:
         ValueError: if the file is missing, of another kind, damaged, empty or too large, or does not hold
@@ -90,21 +89,82 @@ def read_draws(
         >>> draws.assignments.tolist(), draws.point_names
         ([[[0, 0, 1]], [[0, 1, 0]]], ('a', 'b', 'c'))
     """
+    options = ReadingOptions(delimiter, decimal, header)
     if isinstance(path, pd.DataFrame):
-        return _in_frame(path)
-    path = Path(path)
-    found = _found(path, variable, group, ReadingOptions(delimiter, decimal, header))
+        found = _in_frame(path, transpose=transpose)
+    elif isinstance(path, str | PathLike):
+        found = _in_file(Path(path), variable, group, options, transpose=transpose)
+    else:
+        found = _as_chains(
+            [_in_file(Path(one), variable, group, options, transpose=transpose) for one in path]
+        )
+    return _without_burn_in(found, check_count("burn_in", burn_in, at_least=0))
+
+
+def _in_file(
+    path: Path, variable: str | None, group: str | None, options: ReadingOptions, *, transpose: bool | None
+) -> Draws:
+    found = _found(path, variable, group, options, transpose=transpose)
     suffix = "" if group in (None, "posterior") else f" ({group})"
     return replace(found, name=visible(path.stem + suffix))
 
 
-def _in_frame(frame: pd.DataFrame) -> Draws:
+def _as_chains(files: Sequence[Draws]) -> Draws:
+    """Return the draws of several files as chains, one after the other."""
+    if not files:
+        raise ValueError("the draws are an empty list of files, expected at least one")
+    sizes = sorted({one.assignments.shape[1:] for one in files})
+    if len(sizes) > 1:
+        raise ValueError(
+            f"the files hold {listed(f'{draws:,} draws of {points:,} points' for draws, points in sizes)}, "
+            "expected as many of as many in each: cut the longer ones"
+        )
+    first, names = files[0], [one.name for one in files]
+
+    def every(field: str) -> np.ndarray | None:
+        values = [getattr(one, field) for one in files]
+        return None if any(one is None for one in values) else np.concatenate(values)
+
+    return replace(
+        first,
+        name=listed(names, 3),
+        assignments=np.concatenate([one.assignments for one in files]),
+        log_joint=every("log_joint"),
+        log_prob=every("log_prob"),
+        notes=tuple(dict.fromkeys(note for one in files for note in one.notes)),
+    )
+
+
+def _without_burn_in(draws: Draws, burn_in: int) -> Draws:
+    if not burn_in:
+        return draws
+    number = draws.assignments.shape[1]
+    if burn_in >= number:
+        raise ValueError(f"burn_in is {burn_in:,}, expected fewer than the {number:,} draws of a chain")
+
+    def rest(values: np.ndarray | None) -> np.ndarray | None:
+        return None if values is None else values[:, burn_in:]
+
+    return replace(
+        draws,
+        assignments=draws.assignments[:, burn_in:],
+        log_joint=rest(draws.log_joint),
+        log_prob=rest(draws.log_prob),
+        notes=(*draws.notes, f"The first {burn_in:,} draws of each chain were left out."),
+    )
+
+
+def _in_frame(frame: pd.DataFrame, *, transpose: bool | None) -> Draws:
     """Read a data frame as the table that it would be in a file; numbers as names name no points."""
     named = all(isinstance(one, str) for one in frame.columns)
-    return draws_in_frame(frame, where="the data frame", is_header=named, names_points=named)
+    return draws_in_frame(
+        frame, where="the data frame", is_header=named, names_points=named, transpose=transpose
+    )
 
 
-def _found(path: Path, variable: str | None, group: str | None, options: ReadingOptions) -> Draws:
+def _found(
+    path: Path, variable: str | None, group: str | None, options: ReadingOptions, *, transpose: bool | None
+) -> Draws:
     kind = path.suffix.lower()
     if kind not in DRAWS_SUFFIXES:
         raise ValueError(f"cannot read draws from '{path}': {foreign_suffix(path, DRAWS_SUFFIXES)}")
@@ -115,7 +175,11 @@ def _found(path: Path, variable: str | None, group: str | None, options: Reading
     check_file(path)
     try:
         if kind in PLAIN:
-            return read_table_draws(path, variable=variable, options=options)
+            return read_table_draws(path, variable=variable, options=options, transpose=transpose)
+        if kind == ".npy":
+            return read_npy_draws(path, variable=variable, transpose=transpose)
+        if transpose is not None:
+            raise ValueError(f"transpose is {transpose}, but arrays of '{path}' have names: leave it out")
         return _READERS[kind](path, variable, group)
     except PermissionError:
         raise ValueError(f"'{path}' cannot be read: permission denied") from None
@@ -130,7 +194,6 @@ def _read_netcdf(path: Path, variable: str | None, group: str | None) -> Draws:
 
 
 _READERS: dict[str, Callable[[Path, str | None, str | None], Draws]] = {
-    ".npy": lambda path, variable, group: read_npy_draws(path, variable=variable),
     ".npz": lambda path, variable, group: read_npz_draws(path, variable=variable),
     ".nc": _read_netcdf,
 }

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pyroclust.errors import first_line, unknown_name
-from pyroclust.io.hdf5 import check_self_contained
+from pyroclust.errors import readable, unknown_name
+from pyroclust.hdf5 import check_self_contained
 from pyroclust.memory import check_memory
 from pyroclust.partitions.draws import Draws, draws_of_labels
 from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights
 from pyroclust.partitions.renumbering import check_room
-from pyroclust.text import listed, visible
+from pyroclust.text import listed
 
 __all__ = ["read_netcdf_draws"]
 
@@ -24,17 +24,8 @@ def read_netcdf_draws(path: Path, *, variable: str | None = None, group: str | N
     """Read draws from one group of a NetCDF file, of ArviZ 0.x or 1.x.
 
     The log joint is looked for beside the labels, and for the posterior in ``sample_stats``.
-
-    Args:
-        path: an existing file.
-        variable: name of the labels.
-        group: ``posterior`` by default, or the only group; the file itself where it has none.
-
-    Raises:
-        ValueError: if the file is damaged or not self-contained (:func:`check_self_contained`), the group or
-            variable is not there or not the only one, the draws have weights, or there is no memory for them.
     """
-    groups = _groups(path)
+    groups = readable(path, lambda: _groups(path))
     chosen = _group(groups, group, path)
     with _opened(path, chosen) as dataset:
         name = _variable(dataset, variable, path)
@@ -47,7 +38,7 @@ def read_netcdf_draws(path: Path, *, variable: str | None = None, group: str | N
             )
         _refuse_weights(dataset, labels, path)
         log_joint, log_prob = (_log(dataset, names, path) for names in (_LOG_JOINT, _LOG_PROB))
-        content = _loaded(labels, path)
+        content = readable(path, lambda: np.asarray(labels.values))
     if log_joint is None and chosen == "posterior" and "sample_stats" in groups:
         with _opened(path, "sample_stats") as stats:
             log_joint = _log(stats, _LOG_JOINT, path)
@@ -64,14 +55,9 @@ def read_netcdf_draws(path: Path, *, variable: str | None = None, group: str | N
 def _groups(path: Path) -> list[str]:
     import h5netcdf
 
-    try:
-        check_self_contained(path)
-        with h5netcdf.File(path, "r", phony_dims="access") as file:
-            return list(file.groups)
-    except (ValueError, PermissionError):
-        raise
-    except Exception as error:
-        raise _damaged(path, error) from None
+    check_self_contained(path)
+    with h5netcdf.File(path, "r", phony_dims="access") as file:
+        return list(file.groups)
 
 
 def _group(groups: list[str], group: str | None, path: Path) -> str | None:
@@ -87,17 +73,8 @@ def _group(groups: list[str], group: str | None, path: Path) -> str | None:
 
 
 def _opened(path: Path, group: str | None) -> xr.Dataset:
-    try:
-        return xr.open_dataset(path, group=group, engine="h5netcdf", decode_times=False, phony_dims="access")
-    except Exception as error:
-        raise _damaged(path, error) from None
-
-
-def _loaded(labels: xr.DataArray, path: Path) -> np.ndarray:
-    try:
-        return np.asarray(labels.values)
-    except (OSError, RuntimeError, ValueError) as error:
-        raise _damaged(path, error) from None
+    options: dict[str, Any] = {"engine": "h5netcdf", "decode_times": False, "phony_dims": "access"}
+    return readable(path, lambda: xr.open_dataset(path, group=group, **options))
 
 
 def _variable(dataset: xr.Dataset, variable: str | None, path: Path) -> str:
@@ -134,7 +111,7 @@ def _log(dataset: xr.Dataset, names: tuple[str, ...], path: Path) -> np.ndarray 
     if found is None:
         return None
     check_memory(found.nbytes, f"values of '{found.name}' in '{path}'", remedy="thin the draws")
-    return _loaded(_ordered(found), path)
+    return readable(path, lambda: np.asarray(_ordered(found).values))
 
 
 def _names(labels: xr.DataArray) -> tuple[str, ...] | None:
@@ -142,10 +119,3 @@ def _names(labels: xr.DataArray) -> tuple[str, ...] | None:
     if point not in labels.coords or labels.coords[point].dtype.kind in "iuf":
         return None
     return tuple(str(name) for name in labels.coords[point].values)
-
-
-def _damaged(path: Path, error: Any) -> ValueError:
-    return ValueError(
-        f"'{path}' is not a readable NetCDF file ({visible(first_line(error))}); write it again with "
-        "engine 'h5netcdf'"
-    )

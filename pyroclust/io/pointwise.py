@@ -29,29 +29,10 @@ def pointwise_log_likelihood(
     :math:`1 / p(x_i \mid x_{-i}, c_{-i})` over the draws, so that ``arviz.loo`` works on these. It fails with
     the label of the point known: draws hardly ever have it in a cluster where it does not belong, and all the
     weight lies there.
-    Cost: O(N K P) a draw with K clusters and P numbers of a predictive density, in blocks of draws.
-
-    Args:
-        model: a mixture of a conjugate family.
-        data: the points.
-        draws: canonical labels.
-        values: the random hyperparameters in each draw; a Gamma concentration is integrated out.
-
-    Shape:
-        data: ``(N, D)``; draws: ``(S, N)``; values: ``(S,)`` each; output: ``(S, N)`` float64 nats.
-
-    Raises:
-        ValueError: if the shapes do not fit, the family is not conjugate, or a hyperparameter is not given.
 
     References:
         Vehtari, Gelman and Gabry (2017), Practical Bayesian model evaluation using leave-one-out
         cross-validation and WAIC. https://doi.org/10.1007/s11222-016-9696-4
-
-    Example:
-        >>> from pyroclust.models import gaussian2d
-        >>> data, draws = torch.zeros(3, 2), torch.tensor([[0, 0, 1], [0, 1, 2]])
-        >>> pointwise_log_likelihood(gaussian2d(), data, draws).shape
-        torch.Size([2, 3])
     """
     if not getattr(model, "is_conjugate", False):
         raise ValueError(

@@ -7,37 +7,16 @@ import pandas as pd
 
 from pyroclust.text import visible
 
-__all__ = ["are_numbers", "as_written", "refuse_fractions"]
+__all__ = ["are_numbers", "as_written"]
 
 
 def are_numbers(frame: pd.DataFrame) -> bool:
-    """Say whether all columns are numbers, or all are true and false.
-
-    Example:
-        >>> are_numbers(pd.DataFrame({"a": [1], "b": [2.0]}))
-        True
-        >>> are_numbers(pd.DataFrame({"a": [True], "b": [1]}))
-        False
-    """
+    """Say whether all columns are numbers, or all are true and false."""
     return all(kind.kind in "iuf" for kind in frame.dtypes) or all(kind.kind == "b" for kind in frame.dtypes)
 
 
 def as_written(frame: pd.DataFrame, written: pd.DataFrame, where: str) -> np.ndarray:
-    """Return labels as they stand in a file, where some are names, or numbers begin with zeros.
-
-    Args:
-        frame: the columns of the points.
-        written: the same table as text, other columns too.
-        where: what holds them, for errors.
-
-    Raises:
-        ValueError: if a label is missing, is written in two ways, or a column holds no labels.
-
-    Example:
-        >>> text = pd.DataFrame({"a": ["1", "x"], "b": ["1", "1"]})
-        >>> as_written(pd.DataFrame({"a": ["1", "x"], "b": [1, 1]}), text, "the table").tolist()
-        [['1', '1'], ['x', '1']]
-    """
+    """Return labels as they stand in a file, where some are names, or numbers begin with zeros."""
     text = written[list(frame.columns)].to_numpy(dtype=object)
     lost = frame.isna().to_numpy()
     if lost.any():
@@ -51,7 +30,7 @@ def as_written(frame: pd.DataFrame, written: pd.DataFrame, where: str) -> np.nda
     _refuse_two_ways(text, where)
     if are_numbers(frame):
         return frame.to_numpy()
-    refuse_fractions(frame, where)
+    _refuse_fractions(frame, where)
     _refuse_text_beside(frame, text, where)
     return text
 
@@ -84,15 +63,8 @@ def _refuse_text_beside(frame: pd.DataFrame, text: np.ndarray, where: str) -> No
             )
 
 
-def refuse_fractions(frame: pd.DataFrame, where: str) -> None:
-    """Refuse numbers that are not whole in columns beside those of names.
-
-    Raises:
-        ValueError: if there are, with the column.
-
-    Example:
-        >>> refuse_fractions(pd.DataFrame({"a": ["x"], "b": [1.0]}), "the table")
-    """
+def _refuse_fractions(frame: pd.DataFrame, where: str) -> None:
+    """Refuse numbers that are not whole in columns beside those of names."""
     for place, (name, kind) in enumerate(frame.dtypes.items()):
         column = frame.iloc[:, place]
         if kind.kind == "f" and (broken := column[np.trunc(column) != column].dropna()).size:

@@ -4,17 +4,29 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 
-from pyroclust.compiling import lean
-from pyroclust.distributions.compiled.clusters import add_point
+from pyroclust.compiling import inner, lean
+from pyroclust.distributions.compiled.pointers import Address, address_of, caller, from_place
 from pyroclust.distributions.compiled.protocol import log_predictive, refresh
+from pyroclust.nn.lanes import (
+    CONSTANT,
+    LANES,
+    NOWHERE,
+    exponentials,
+    logarithms,
+    refresh_lanes,
+    refresh_row,
+    repeat_cluster,
+    weigh_lanes,
+)
 
-__all__ = ["ROOM", "Decisions", "Work", "add_up_ahead"]
+__all__ = ["ROOM", "Ahead", "Decisions", "add_up_ahead", "compiled_ahead", "rows_of_lanes"]
 
 ROOM = 8
 """Clusters that a completion may open."""
-# Gains and losses one point at a time, and the log evidence of the completion.
-_GAIN, _LOSS, _EVIDENCE = range(3)
+# Gains and losses one point at a time, the log evidence of the completion, and the filter's log-weight.
+_GAIN, _LOSS, _EVIDENCE, _OWN = range(4)
 # Weights that differ by less are equal: rounding must not decide where a completion goes.
 _EQUAL = 1e-7
 # Where every density underflows, no candidate is better than another.
@@ -27,220 +39,515 @@ class Decisions(NamedTuple):
     Attributes:
         references: most points to come that are looked at.
         within: candidates whose filter weight is so many nats below the largest are not looked at.
+        skip: how many of the moments come before the filter's.
         dataset: ``(Q,)``.
         step: the point to be labelled, ``(Q,)``.
-        starts: first candidate of each decision, ``(Q + 1,)``.
-        sizes: points of candidates, ``(M,)``.
-        sums: their summed moments, ``(M, F)``.
-        found: gains, losses and evidence, first of joining, then of opening, ``(M + Q, 3)``.
+        clusters: number of clusters, ``(Q,)``.
+        starts: first candidate of each decision, ``(Q,)``.
+        place: where each candidate stands in the two tables, ``(M,)``.
+        counts: points of clusters.
+        moments: their summed moments, of as many rows.
+        found: gains, losses, evidence and the filter's weight, first of joining, then of opening,
+            ``(M + Q, 4)``.
     """
 
     references: int
     within: float
+    skip: int
     dataset: np.ndarray
     step: np.ndarray
+    clusters: np.ndarray
     starts: np.ndarray
-    sizes: np.ndarray
-    sums: np.ndarray
+    place: np.ndarray
+    counts: np.ndarray
+    moments: np.ndarray
     found: np.ndarray
 
 
-class Work(NamedTuple):
-    """Scratch space for at most W clusters and R points to come.
+_INDEX, _TABLE = np.zeros(0, np.int64), np.zeros((0, 0))
+_NOTHING = Decisions(0, 0.0, 0, _INDEX, _INDEX, _INDEX, _INDEX, _INDEX, np.zeros(0), _TABLE, _TABLE)
+
+
+class Ahead(NamedTuple):
+    """Scratch space for R points to come, W clusters, and 16 completions side by side.
 
     Attributes:
-        sizes: points in each cluster, ``(W,)``.
-        sums: their summed moments, ``(W, F)``.
-        changed: whether a completion has changed a cluster, ``(W,)``.
-        logs: weights of one point, ``(W + 1,)``.
-        own: weights of the point to be labelled, ``(W + 1,)``.
-        to_come: weights of the points to come before the decision, ``(R, W)``.
-        shares: their exponentials, ``(R, W)``.
+        look: address of the function that looks at points one at a time.
+        complete: address of the function that labels all of them.
+        width: W.
+        logs: weights of one point in each completion, ``(W, 16)``.
+        before: weights of the points to come before the decision, ``(W, R)``.
+        shares: their exponentials, ``(W, R)``.
         totals: sums of these over clusters, ``(R,)``.
+        now: weights of the points to come after it, ``(R,)``.
+        opening: densities of the points to come on their own, ``(R,)``.
+        to_come: the points to come, in blocks of 16, ``(R / 16, D, 16)``.
+        place: the points that are labelled now, ``(D, 16)``.
+        changed: whether a completion has changed a cluster, of rows of 16.
+        begun: how many completions there are, ``(1,)``.
+        of: numbers of a completion: the decision, its candidate, the clusters, how many there may be, points
+            that are looked at, the stride, the cluster of the point that is labelled now, ``(7, 16)``.
+        best: ``(16,)``.
+        weight: ``(16,)``.
+        new: weight of a new cluster, ``(16,)``.
+        evidence: ``(16,)``.
     """
 
-    sizes: np.ndarray
-    sums: np.ndarray
-    changed: np.ndarray
+    look: int
+    complete: int
+    width: int
     logs: np.ndarray
-    own: np.ndarray
-    to_come: np.ndarray
+    before: np.ndarray
     shares: np.ndarray
     totals: np.ndarray
+    now: np.ndarray
+    opening: np.ndarray
+    to_come: np.ndarray
+    place: np.ndarray
+    changed: np.ndarray
+    begun: np.ndarray
+    of: np.ndarray
+    best: np.ndarray
+    weight: np.ndarray
+    new: np.ndarray
+    evidence: np.ndarray
+
+    @classmethod
+    def empty(cls, width: int, dim: int, references: int) -> "Ahead":
+        """Make room."""
+        padded = -(-max(references, 1) // LANES) * LANES
+        wide = width, padded
+        totals, now, opening = np.zeros((3, padded))
+        best, weight, new, evidence = np.zeros((4, LANES))
+        return cls(
+            0,
+            0,
+            width,
+            np.zeros((width, LANES)),
+            np.zeros(wide),
+            np.zeros(wide),
+            totals,
+            now,
+            opening,
+            np.zeros((padded // LANES, dim, LANES)),
+            np.zeros((dim, LANES)),
+            np.zeros(rows_of_lanes(width) * LANES, np.bool_),
+            np.zeros(1, np.int64),
+            np.zeros((7, LANES), np.int64),
+            best,
+            weight,
+            new,
+            evidence,
+        )
 
 
-@lean
-def _restore(family: Any, work: Any, decisions: Any, first: int, cluster: int) -> None:
-    """Give a cluster the points that it has at a decision."""
-    work.sizes[cluster] = decisions.sizes[first + cluster]
-    for f in range(work.sums.shape[1]):
-        work.sums[cluster, f] = decisions.sums[first + cluster, f]
-    work.changed[cluster] = False
-    refresh(family, work.sums, cluster, work.sizes[cluster])
+_SIX = (types.voidptr,) * 6
+_call_look = caller(types.void(*_SIX, types.int64, types.int64, types.int64))
+_call_complete = caller(types.void(*_SIX))
 
 
-@lean
-def _put(family: Any, work: Any, data: Any, point: int, cluster: int) -> None:
-    """Put a point into a cluster that has to be restored."""
-    add_point(family, work.sizes, work.sums, data.moments, point, cluster)
-    work.changed[cluster] = True
+def compiled_ahead(ahead: Ahead, family: Any, shape: Any, work: Any, data: Any) -> Ahead:
+    """Return scratch space that knows functions for such arguments, each compiled once."""
+    kinds = family.type, shape.type, work.type, data.type, Address(_NOTHING).type, Address(ahead).type
+    look = address_of(_look, *kinds, types.int64, types.int64, types.int64)
+    return ahead._replace(look=look, complete=address_of(_complete, *kinds))
 
 
-@lean
+_DECISION, _CHOSEN, _CLUSTERS, _MOST, _LOOKED, _STRIDE, _PICK = range(7)
+
+
+def rows_of_lanes(width: int) -> int:
+    """Return how many rows of clusters are needed: of completions, before and after a decision, two more."""
+    return width + 2 * -(-width // LANES) + 2
+
+
+@inner
+def _candidate(decisions: Any, d: int, c: int) -> int:
+    """Return where a candidate of a decision is described."""
+    return decisions.starts[d] + c if c < decisions.clusters[d] else len(decisions.place) + d
+
+
+@inner
+def _stretch(data: Any, decisions: Any, d: int) -> int:
+    return -(-(data.num_points - decisions.step[d] - 1) // decisions.references)
+
+
+@inner
+def _load(family: Any, shape: Any, work: Any, decisions: Any, d: int, at: int) -> None:
+    """Bring the clusters of a decision into rows of 16."""
+    clusters = decisions.clusters[d]
+    for k in range(clusters):
+        place = decisions.place[decisions.starts[d] + k]
+        work.sizes[at + k] = int(decisions.counts[place])
+        for f in range(work.sums.shape[1]):
+            work.sums[at + k, f] = decisions.moments[place, decisions.skip + f]
+    for k in range(clusters, -(-clusters // LANES) * LANES):
+        work.sizes[at + k] = 0
+    for row in range(0, clusters, LANES):
+        refresh_row(family, shape, work, at + row, min(LANES, clusters - row))
+
+
+@inner
+def _weigh(
+    family: Any, shape: Any, work: Any, data: Any, decisions: Any, ahead: Any, d: int, at: int
+) -> None:
+    """Write the filter's weights of a decision."""
+    clusters, seen = decisions.clusters[d], decisions.step[d]
+    point = decisions.dataset[d] * data.num_points + seen
+    if not shape.is_other:
+        for e in range(shape.dim):
+            for a in range(len(work.values)):
+                ahead.place[e, a] = shape.points[point, e]
+    for row in range(0, clusters, LANES):
+        if not shape.is_other:
+            weigh_lanes(shape, work, at + row, ahead.place, ahead.weight)
+        for a in range(min(LANES, clusters - row)):
+            weight = ahead.weight[a]
+            if shape.is_other:
+                weight = _log_weight(family, work, data, point, at + row + a)
+            decisions.found[_candidate(decisions, d, row + a), _OWN] = weight
+    opening = data.log_open[seen, clusters] + data.log_alone[point]
+    decisions.found[_candidate(decisions, d, clusters), _OWN] = opening
+
+
+@inner
 def _log_weight(family: Any, work: Any, data: Any, point: int, cluster: int) -> float:
     size = work.sizes[cluster]
-    return data.log_join[size] + log_predictive(family, point, cluster, size)
+    found: float = data.log_join[size] + log_predictive(family, point, cluster, size)
+    return found
 
 
-@lean
-def _add_gains(
+@inner
+def _best(decisions: Any, d: int) -> float:
+    best = -math.inf
+    for c in range(decisions.clusters[d] + 1):
+        best = max(best, decisions.found[_candidate(decisions, d, c), _OWN])
+    return best
+
+
+@inner
+def _is_hopeless(decisions: Any, d: int, c: int, best: float) -> bool:
+    own = decisions.found[_candidate(decisions, d, c), _OWN]
+    return own == -math.inf or own < best - decisions.within
+
+
+@inner
+def _weigh_points(
     family: Any,
+    shape: Any,
     work: Any,
     data: Any,
+    ahead: Any,
+    cluster: int,
     first: int,
-    seen: int,
-    clusters: int,
-    chosen: int,
     stride: int,
-    found: np.ndarray,
+    looked: int,
+    found: Any,
 ) -> None:
-    """Add up what a point in its cluster does to each point to come, all else as it was."""
-    before = seen - data.discount * clusters
-    odds = math.exp(data.log_open[seen, clusters])
-    more = clusters + 1 if chosen == clusters else clusters
-    after = seen + 1 - data.discount * more
-    new_odds = math.exp(data.log_open[seen + 1, more])
-    for r, j in enumerate(range(seen + 1, data.num_points, stride)):
-        alone = math.exp(data.log_alone[first + j])
-        total = work.totals[r]
-        held = work.shares[r, chosen] if chosen < clusters else 0.0
-        now = math.exp(_log_weight(family, work, data, first + j, chosen))
-        then = max(total + odds * alone, _TINY) / (before + odds)
-        gain = math.log(
-            max(max(total - held, 0.0) + now + new_odds * alone, _TINY) / (after + new_odds) / then
-        )
-        if gain > 0:
-            found[_GAIN] += gain
-        else:
-            found[_LOSS] -= gain
+    """Write the weights of the points to come in one cluster."""
+    if shape.is_other:
+        for r in range(looked):
+            found[r] = _log_weight(family, work, data, first + r * stride, cluster)
+        return
+    # A row that holds this cluster 16 times.
+    at = len(work.sizes) - LANES
+    repeat_cluster(work, cluster, at)
+    for r in range(0, looked, LANES):
+        weigh_lanes(shape, work, at, ahead.to_come[r // LANES], from_place(found, r))
 
 
-@lean
-def _complete(family: Any, work: Any, data: Any, first: int, seen: int, clusters: int, stride: int) -> float:
-    """Put points to come where their weight is largest, and return their log evidence."""
-    total, most = 0.0, clusters + ROOM
-    for count, j in enumerate(range(seen, data.num_points, stride)):
-        point, best, pick = first + j, -math.inf, 0
-        for k in range(clusters):
-            work.logs[k] = (
-                _log_weight(family, work, data, point, k) if work.changed[k] else work.to_come[count, k]
+@inner
+def _raise_all(work: Any, values: Any, count: int) -> None:
+    """Replace log-weights by their exponentials."""
+    for r in range(0, count, LANES):
+        part = from_place(values, r)
+        for a in range(len(work.values)):
+            work.values[a] = part[a]
+        exponentials(work)
+        for a in range(len(work.values)):
+            part[a] = work.values[a]
+
+
+@inner
+def _look(
+    family: Any, shape: Any, work: Any, data: Any, decisions: Any, ahead: Any, d: int, before: int, after: int
+) -> None:
+    """Weigh the points to come before a decision, and add up what each candidate does to each of them."""
+    seen, clusters = decisions.step[d], decisions.clusters[d]
+    to_come, stride = data.num_points - seen - 1, _stretch(data, decisions, d)
+    looked = -(-to_come // stride)
+    padded = -(-looked // LANES) * LANES
+    first = decisions.dataset[d] * data.num_points + seen + 1
+    for r in range(padded):
+        point = first + min(r, looked - 1) * stride
+        ahead.opening[r] = data.log_alone[point]
+        ahead.totals[r] = 0.0
+        if not shape.is_other:
+            for e in range(shape.dim):
+                ahead.to_come[r // LANES, e, r % LANES] = shape.points[point, e]
+    _raise_all(work, ahead.opening, looked)
+    for k in range(clusters):
+        logs, shares = ahead.before[k], ahead.shares[k]
+        _weigh_points(family, shape, work, data, ahead, before + k, first, stride, looked, logs)
+        for r in range(padded):
+            shares[r] = logs[r]
+        _raise_all(work, shares, looked)
+        for r in range(padded):
+            ahead.totals[r] += shares[r]
+    odds, old = math.exp(data.log_open[seen, clusters]), math.exp(data.log_total[seen, clusters])
+    best = _best(decisions, d)
+    for c in range(clusters + 1):
+        if _is_hopeless(decisions, d, c, best):
+            continue
+        more = clusters + 1 if c == clusters else clusters
+        new_odds = math.exp(data.log_open[seen + 1, more])
+        ratio = old / math.exp(data.log_total[seen + 1, more])
+        # Of a new cluster no share is lost.
+        shares, lost = ahead.shares[min(c, clusters - 1)], 1.0 if c < clusters else 0.0
+        _weigh_points(family, shape, work, data, ahead, after + c, first, stride, looked, ahead.now)
+        _raise_all(work, ahead.now, looked)
+        gains, losses = 0.0, 0.0
+        for r in range(0, looked, LANES):
+            for a in range(len(work.values)):
+                total, alone = ahead.totals[r + a], ahead.opening[r + a]
+                then = max(total + odds * alone, _TINY)
+                left = max(total - lost * shares[r + a], 0.0)
+                now = max(left + ahead.now[r + a] + new_odds * alone, _TINY)
+                work.values[a] = ratio * (now / then)
+            logarithms(work)
+            for a in range(min(LANES, looked - r)):
+                gains += max(work.others[a], 0.0)
+                losses -= min(work.others[a], 0.0)
+        found = decisions.found[_candidate(decisions, d, c)]
+        found[_GAIN], found[_LOSS] = gains * to_come / looked, losses * to_come / looked
+
+
+@inner
+def _decide_all(
+    family: Any, shape: Any, work: Any, data: Any, decisions: Any, d: int, before: int, after: int
+) -> None:
+    """Put the point into every cluster, and into a new one."""
+    clusters, seen = decisions.clusters[d], decisions.step[d]
+    point = decisions.dataset[d] * data.num_points + seen
+    for c in range(clusters + 1):
+        work.sizes[after + c] = work.sizes[before + c] + 1 if c < clusters else 1
+        for f in range(work.sums.shape[1]):
+            old = work.sums[before + c, f] if c < clusters else 0.0
+            work.sums[after + c, f] = old + data.moments[point, f]
+    for k in range(clusters + 1, -(-(clusters + 1) // LANES) * LANES):
+        work.sizes[after + k] = 0
+    for row in range(0, clusters + 1, LANES):
+        refresh_row(family, shape, work, after + row, min(LANES, clusters + 1 - row))
+
+
+@inner
+def _begin(
+    family: Any,
+    shape: Any,
+    work: Any,
+    data: Any,
+    decisions: Any,
+    ahead: Any,
+    d: int,
+    c: int,
+    before: int,
+    after: int,
+) -> None:
+    """Begin the completion of a candidate."""
+    lane = ahead.begun[0]
+    ahead.begun[0] += 1
+    clusters, to_come = decisions.clusters[d], data.num_points - decisions.step[d] - 1
+    stride = _stretch(data, decisions, d)
+    ahead.of[_DECISION, lane], ahead.of[_CHOSEN, lane], ahead.of[_STRIDE, lane] = d, c, stride
+    ahead.of[_LOOKED, lane] = -(-to_come // stride)
+    now = max(clusters, c + 1)
+    ahead.of[_CLUSTERS, lane], ahead.of[_MOST, lane] = now, now + ROOM
+    ahead.evidence[lane] = 0.0
+    for k in range(now):
+        at, source = k * LANES + lane, after + c if k == c else before + k
+        work.sizes[at] = work.sizes[source]
+        for f in range(work.sums.shape[1]):
+            work.sums[at, f] = work.sums[source, f]
+        if shape.is_other:
+            ahead.changed[at] = k == c
+            refresh(family, work.sums, at, work.sizes[at])
+    for s in range(len(work.state)):
+        row = work.state[s]
+        for k in range(now):
+            row[k * LANES + lane] = row[after + c if k == c else before + k]
+    for k in range(now, ahead.width):
+        work.state[CONSTANT, k * LANES + lane] = NOWHERE
+
+
+@inner
+def _complete(family: Any, shape: Any, work: Any, data: Any, decisions: Any, ahead: Any) -> None:
+    """Put the points to come of up to 16 completions where their weights are largest."""
+    count, most, slots = ahead.begun[0], 0, 0
+    ahead.begun[0] = 0
+    for lane in range(len(work.values)):
+        if lane >= count:
+            ahead.of[_LOOKED, lane], ahead.of[_CLUSTERS, lane] = 0, 0
+            for k in range(ahead.width):
+                work.state[CONSTANT, k * LANES + lane] = NOWHERE
+        most, slots = max(most, ahead.of[_LOOKED, lane]), max(slots, ahead.of[_CLUSTERS, lane])
+    for r in range(most):
+        for lane in range(count):
+            d, now = ahead.of[_DECISION, lane], min(r, ahead.of[_LOOKED, lane] - 1)
+            first, seen = decisions.dataset[d] * data.num_points, decisions.step[d] + 1
+            point = first + seen + now * ahead.of[_STRIDE, lane]
+            ahead.new[lane] = data.log_open[seen + now, ahead.of[_CLUSTERS, lane]] + data.log_alone[point]
+            if not shape.is_other:
+                for e in range(shape.dim):
+                    ahead.place[e, lane] = shape.points[point, e]
+        for a in range(len(work.values)):
+            ahead.best[a], ahead.of[_PICK, a] = NOWHERE, -1
+        for k in range(slots):
+            logs = ahead.logs[k]
+            if shape.is_other:
+                _weigh_others(family, work, data, decisions, ahead, k, r, count)
+            else:
+                weigh_lanes(shape, work, k * LANES, ahead.place, logs)
+            for a in range(len(work.values)):
+                better = logs[a] > ahead.best[a] + _EQUAL
+                ahead.best[a] = logs[a] if better else ahead.best[a]
+                ahead.of[_PICK, a] = k if better else ahead.of[_PICK, a]
+        for a in range(len(work.values)):
+            better = ahead.new[a] > ahead.best[a] + _EQUAL
+            ahead.best[a] = ahead.new[a] if better else ahead.best[a]
+            ahead.of[_PICK, a] = -1 if better else ahead.of[_PICK, a]
+            work.values[a] = ahead.new[a] - ahead.best[a]
+        exponentials(work)
+        for a in range(len(work.values)):
+            ahead.weight[a] = work.values[a]
+        for k in range(slots):
+            logs = ahead.logs[k]
+            for a in range(len(work.values)):
+                work.values[a] = logs[a] - ahead.best[a]
+            exponentials(work)
+            for a in range(len(work.values)):
+                ahead.weight[a] += work.values[a]
+        for a in range(len(work.values)):
+            work.values[a] = ahead.weight[a]
+        logarithms(work)
+        for lane in range(count):
+            if r < ahead.of[_LOOKED, lane]:
+                seen = decisions.step[ahead.of[_DECISION, lane]] + 1 + r
+                total = data.log_total[seen, ahead.of[_CLUSTERS, lane]]
+                ahead.evidence[lane] += ahead.best[lane] + work.others[lane] - total
+        slots = max(slots, _put_all(family, shape, work, data, decisions, ahead, r, count))
+    for lane in range(count):
+        at = _candidate(decisions, ahead.of[_DECISION, lane], ahead.of[_CHOSEN, lane])
+        decisions.found[at, _EVIDENCE] = ahead.evidence[lane]
+
+
+@inner
+def _weigh_others(
+    family: Any, work: Any, data: Any, decisions: Any, ahead: Any, k: int, r: int, count: int
+) -> None:
+    """Weigh the point of each completion of one decision in cluster k, anew where that has changed."""
+    d = ahead.of[_DECISION, 0]
+    point = decisions.dataset[d] * data.num_points + decisions.step[d] + 1 + r * ahead.of[_STRIDE, 0]
+    for lane in range(len(work.values)):
+        ahead.logs[k, lane] = NOWHERE
+        if lane < count and k < ahead.of[_CLUSTERS, lane]:
+            at = k * LANES + lane
+            ahead.logs[k, lane] = (
+                _log_weight(family, work, data, point, at) if ahead.changed[at] else ahead.before[k, r]
             )
-            if work.logs[k] > best + _EQUAL:
-                best, pick = work.logs[k], k
-        odds = data.log_open[seen + count, clusters]
-        work.logs[clusters] = odds + data.log_alone[point]
-        if work.logs[clusters] > best + _EQUAL:
-            best, pick = work.logs[clusters], clusters
-        weight = 0.0
-        for k in range(clusters + 1):
-            weight += math.exp(work.logs[k] - best)
-        total += best + math.log(weight / (seen + count - data.discount * clusters + math.exp(odds)))
-        if pick < clusters or clusters < most:
-            if pick == clusters:
-                work.sizes[clusters] = 0
-                clusters += 1
-            _put(family, work, data, point, pick)
-    return total
+
+
+@inner
+def _put_all(
+    family: Any, shape: Any, work: Any, data: Any, decisions: Any, ahead: Any, r: int, count: int
+) -> int:
+    """Put the point of each completion into its cluster, and return the most clusters."""
+    most, nowhere = 0, len(work.sizes) - 2 * LANES
+    for lane in range(len(work.where)):
+        work.where[lane] = nowhere + lane
+        pick, clusters, live = ahead.of[_PICK, lane], ahead.of[_CLUSTERS, lane], r < ahead.of[_LOOKED, lane]
+        if live and pick < 0 and clusters < ahead.of[_MOST, lane]:
+            pick = clusters
+            work.sizes[pick * LANES + lane] = 0
+            for f in range(work.sums.shape[1]):
+                work.sums[pick * LANES + lane, f] = 0.0
+            ahead.of[_CLUSTERS, lane] = clusters + 1
+            most = max(most, clusters + 1)
+        if pick < 0 or not live:
+            continue
+        at, d = pick * LANES + lane, ahead.of[_DECISION, lane]
+        point = decisions.dataset[d] * data.num_points + decisions.step[d] + 1 + r * ahead.of[_STRIDE, lane]
+        work.where[lane] = at
+        work.sizes[at] += 1
+        for f in range(work.sums.shape[1]):
+            work.sums[at, f] += data.moments[point, f]
+        if shape.is_other:
+            ahead.changed[at] = True
+    refresh_lanes(family, shape, work, count)
+    return most
 
 
 @lean
-def _drop_hopeless(work: Any, clusters: int, within: float) -> float:
-    """Return the largest weight, infinity where no other is near it; those far below become impossible."""
-    best, left = -math.inf, 0
-    for c in range(clusters + 1):
-        best = max(best, work.own[c])
-    for c in range(clusters + 1):
-        if work.own[c] < best - within:
-            work.own[c] = -math.inf
-        elif work.own[c] > -math.inf:
-            left += 1
-    return best if left > 1 else math.inf
-
-
-@lean
-def add_up_ahead(family: Any, work: Any, data: Any, decisions: Any, begin: int, end: int) -> None:
+def add_up_ahead(
+    family: Any, shape: Any, work: Any, data: Any, decisions: Any, ahead: Any, begin: int, end: int
+) -> None:
     """Describe the candidates of some decisions by what they do to the points to come.
 
-    Cost O(K R) predictives and O(R) refreshed clusters a candidate.
-
-    Args:
-        family: tables and caches of the family.
-        work: scratch space.
-        data: the data sets.
-        decisions: what there is to decide; its ``found`` is written.
-        begin: the first decision.
-        end: the one after the last.
+    Cost O(K R) predictives and O(R) refreshed clusters a candidate. Completions of 16 candidates, whichever
+    decisions these belong to, go side by side.
     """
+    before = ahead.width * LANES
+    after = before + -(-ahead.width // LANES) * LANES
     for d in range(begin, end):
-        seen, start = decisions.step[d], decisions.starts[d]
-        first, clusters = decisions.dataset[d] * data.num_points, decisions.starts[d + 1] - start
-        to_come = data.num_points - seen - 1
+        clusters = decisions.clusters[d]
         for c in range(clusters + 1):
-            at = start + c if c < clusters else len(decisions.sizes) + d
             for f in range(3):
-                decisions.found[at, f] = 0.0
-        if to_come == 0:
+                decisions.found[_candidate(decisions, d, c), f] = 0.0
+        _load(family, shape, work, decisions, d, before)
+        _weigh(family, shape, work, data, decisions, ahead, d, before)
+        if decisions.references == 0 or decisions.step[d] + 1 == data.num_points:
             continue
-        for k in range(clusters):
-            _restore(family, work, decisions, start, k)
-            work.own[k] = _log_weight(family, work, data, first + seen, k)
-        work.own[clusters] = data.log_open[seen, clusters] + data.log_alone[first + seen]
-        best = _drop_hopeless(work, clusters, decisions.within)
-        if best == math.inf:
-            continue
-        stride = -(-to_come // decisions.references)
-        looked_at = -(-to_come // stride)
-        for k in range(clusters):
-            for r, j in enumerate(range(seen + 1, data.num_points, stride)):
-                work.to_come[r, k] = _log_weight(family, work, data, first + j, k)
-                work.shares[r, k] = math.exp(work.to_come[r, k])
-        for r in range(looked_at):
-            work.totals[r] = 0.0
-            for k in range(clusters):
-                work.totals[r] += work.shares[r, k]
-        top = -math.inf
+        best, left = _best(decisions, d), 0
         for c in range(clusters + 1):
-            if work.own[c] == -math.inf:
-                continue
-            at = start + c if c < clusters else len(decisions.sizes) + d
-            if c == clusters:
-                work.sizes[c] = 0
-            _put(family, work, data, first + seen, c)
-            found = decisions.found[at]
-            _add_gains(family, work, data, first, seen, clusters, c, stride, found)
-            found[_GAIN] *= to_come / looked_at
-            found[_LOSS] *= to_come / looked_at
-            found[_EVIDENCE] = _complete(family, work, data, first, seen + 1, max(clusters, c + 1), stride)
-            top = max(top, work.own[c] + found[_EVIDENCE])
-            for k in range(clusters):
-                if work.changed[k]:
-                    _restore(family, work, decisions, start, k)
-        _centre(work, decisions, d, best, top)
+            left += 0 if _is_hopeless(decisions, d, c, best) else 1
+        if left < 2:
+            continue
+        _decide_all(family, shape, work, data, decisions, d, before, after)
+        _call_look(ahead.look, (family, shape, work, data, decisions, ahead, d, before, after))
+        for c in range(clusters + 1):
+            if not _is_hopeless(decisions, d, c, best):
+                _begin(family, shape, work, data, decisions, ahead, d, c, before, after)
+                if ahead.begun[0] == LANES:
+                    _call_complete(ahead.complete, (family, shape, work, data, decisions, ahead))
+        # Tables of weights before the decision are those of one decision.
+        if shape.is_other and ahead.begun[0]:
+            _call_complete(ahead.complete, (family, shape, work, data, decisions, ahead))
+    if ahead.begun[0]:
+        _call_complete(ahead.complete, (family, shape, work, data, decisions, ahead))
+    if decisions.references:
+        for d in range(begin, end):
+            if decisions.step[d] + 1 < data.num_points:
+                _centre(decisions, d)
 
 
-@lean
-def _centre(work: Any, decisions: Any, d: int, best: float, top: float) -> None:
+@inner
+def _centre(decisions: Any, d: int) -> None:
     """Subtract the log evidence that all candidates have together under the filter's weights."""
-    start = decisions.starts[d]
-    clusters = decisions.starts[d + 1] - start
+    clusters, best = decisions.clusters[d], _best(decisions, d)
+    top, left = -math.inf, 0
+    for c in range(clusters + 1):
+        if not _is_hopeless(decisions, d, c, best):
+            found = decisions.found[_candidate(decisions, d, c)]
+            top = max(top, found[_OWN] + found[_EVIDENCE])
+            left += 1
+    if left < 2:
+        return
     joint, alone = 0.0, 0.0
     for c in range(clusters + 1):
-        at = start + c if c < clusters else len(decisions.sizes) + d
-        if work.own[c] > -math.inf:
-            joint += math.exp(work.own[c] + decisions.found[at, _EVIDENCE] - top)
-            alone += math.exp(work.own[c] - best)
+        if not _is_hopeless(decisions, d, c, best):
+            found = decisions.found[_candidate(decisions, d, c)]
+            joint += math.exp(found[_OWN] + found[_EVIDENCE] - top)
+            alone += math.exp(found[_OWN] - best)
     together = top + math.log(joint) - best - math.log(alone)
     for c in range(clusters + 1):
-        at = start + c if c < clusters else len(decisions.sizes) + d
-        if work.own[c] > -math.inf:
-            decisions.found[at, _EVIDENCE] -= together
+        if not _is_hopeless(decisions, d, c, best):
+            decisions.found[_candidate(decisions, d, c), _EVIDENCE] -= together

@@ -1,14 +1,15 @@
 """Kernel counts, shifts and second moments around many places, compiled, in the first cache."""
 
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 
-from pyroclust.compiling import compiled, lean
-from pyroclust.threads import num_threads
+from pyroclust.compiling import inner, lean
+from pyroclust.distributions.compiled.pointers import Address, ViewType, address_of, caller
+from pyroclust.nn.filter_tables import in_threads, threads_for
 
-__all__ = ["kernel_sums"]
+__all__ = ["Look", "add_kernels", "kernel_sums", "raise_floats"]
 
 # Points at once: their offsets and weights take 3 kB in two dimensions.
 _BLOCK = 256
@@ -20,14 +21,70 @@ _LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
 _LOWEST = np.float32(-80.0)
 
 
-@lean
-def _exponentials(values: np.ndarray, powers: np.ndarray, as_floats: np.ndarray) -> None:
-    """Replace values, none above 0, by their exponentials, to the last digit but one.
+class Look(NamedTuple):
+    """Points, kernels and scratch space.
+
+    Attributes:
+        add: address of the function that adds up kernels.
+        points: the points, ``(D, M)`` float32.
+        precision: of the kernels, ``(H,)`` float32.
+        columns: those of the second moments, ``(2, C)`` int64.
+        offset: ``(D, 256)``.
+        squared: ``(256,)``.
+        weight: ``(256,)``.
+        powers: ``(256,)`` int32.
+        as_floats: the same memory as float32.
+    """
+
+    add: int
+    points: np.ndarray
+    precision: np.ndarray
+    columns: np.ndarray
+    offset: np.ndarray
+    squared: np.ndarray
+    weight: np.ndarray
+    powers: np.ndarray
+    as_floats: np.ndarray
+
+    @classmethod
+    def of(cls, points: np.ndarray, precision: np.ndarray, columns: np.ndarray) -> "Look":
+        """Make scratch space for points, ``(M, D)``."""
+        powers = np.zeros(_BLOCK, np.int32)
+        squared, weight = np.zeros((2, _BLOCK), np.float32)
+        offset = np.zeros((points.shape[1], _BLOCK), np.float32)
+        turned = np.ascontiguousarray(points.T)
+        found = cls(0, turned, precision, columns, offset, squared, weight, powers, powers.view(np.float32))
+        block = ViewType(types.float32, 2)
+        kinds = (Address(found).type, types.int64, types.int64, ViewType(types.float32, 1), block, block)
+        return found._replace(add=address_of(_add_kernels, *kinds))
+
+
+_call_add = caller(
+    types.void(
+        types.voidptr,
+        types.int64,
+        types.int64,
+        ViewType(types.float32, 1),
+        ViewType(types.float32, 2),
+        ViewType(types.float32, 2),
+    )
+)
+
+
+@inner
+def add_kernels(look: Any, first: int, end: int, place: Any, whiten: Any, sums: Any) -> None:
+    """Add what kernels around a place count of points from ``first`` to ``end``, to ``(H, 1 + D + C)``."""
+    _call_add(look.add, (look, first, end, place, whiten, sums))
+
+
+@inner
+def raise_floats(values: Any, powers: Any, as_floats: Any, count: int) -> None:
+    """Replace values, none above 80, by their exponentials, to the last digit but one.
 
     Numba calls the C library for every single exponential, which no vector unit takes part in; the polynomial
     is that of expf in https://www.netlib.org/cephes/.
     """
-    for j in range(_BLOCK):
+    for j in range(count):
         power = np.floor(values[j] * _LOG2_E + np.float32(0.5))
         rest = values[j] - power * _LN2_HIGH - power * _LN2_LOW
         total = np.float32(1.9875691500e-4)
@@ -39,66 +96,74 @@ def _exponentials(values: np.ndarray, powers: np.ndarray, as_floats: np.ndarray)
         values[j] = total * rest * rest + rest + np.float32(1.0)
         # The bits of a float32 that is this power of two.
         powers[j] = (np.int32(power) + np.int32(127)) << 23
-    for j in range(_BLOCK):
+    for j in range(count):
         values[j] = values[j] * as_floats[j]
 
 
-@lean
-def _add_sums(offset: np.ndarray, weight: np.ndarray, columns: np.ndarray, sums: np.ndarray) -> None:
-    dim = len(offset)
+@inner
+def _add_sums(look: Any, count: int, sums: Any) -> None:
+    weight, dim = look.weight, len(look.offset)
     total = np.float32(0.0)
-    for j in range(_BLOCK):
+    for j in range(count):
         total += weight[j]
     sums[0] += total
     for d in range(dim):
+        offset = look.offset[d]
         total = np.float32(0.0)
-        for j in range(_BLOCK):
-            total += weight[j] * offset[d, j]
+        for j in range(count):
+            total += weight[j] * offset[j]
         sums[1 + d] += total
-    for k in range(columns.shape[1]):
-        left, right = offset[columns[0, k]], offset[columns[1, k]]
+    for k in range(look.columns.shape[1]):
+        left, right = look.offset[look.columns[0, k]], look.offset[look.columns[1, k]]
         total = np.float32(0.0)
-        for j in range(_BLOCK):
+        for j in range(count):
             total += weight[j] * (left[j] * right[j])
         sums[1 + dim + k] += total
 
 
-@compiled
-def _sum_kernels(
-    points: np.ndarray,
-    places: np.ndarray,
-    whiten: np.ndarray,
-    precision: np.ndarray,
-    columns: np.ndarray,
-    sums: np.ndarray,
-) -> None:
-    dim, number = points.shape
-    offset = np.empty((dim, _BLOCK), np.float32)
-    squared, weight = np.empty(_BLOCK, np.float32), np.empty(_BLOCK, np.float32)
-    powers = np.empty(_BLOCK, np.int32)
-    as_floats = powers.view(np.float32)
-    for row in range(len(places)):
-        for first in range(0, number, _BLOCK):
-            here = min(_BLOCK, number - first)
-            for j in range(_BLOCK):
-                squared[j] = 0.0
-            for d in range(dim):
-                for j in range(_BLOCK):
-                    offset[d, j] = 0.0
-                for e in range(dim):
-                    factor, place = whiten[row, d, e], places[row, e]
-                    for j in range(here):
-                        offset[d, j] += factor * (points[e, first + j] - place)
+@inner
+def _add_kernels(look: Any, first: int, end: int, place: Any, whiten: Any, sums: Any) -> None:
+    dim = len(look.points)
+    squared, weight = look.squared, look.weight
+    for start in range(first, end, _BLOCK):
+        here = min(_BLOCK, end - start)
+        # Whole vectors: what is left over of the last has no weight.
+        count = (here + 15) // 16 * 16
+        for j in range(count):
+            squared[j] = 0.0
+        for d in range(dim):
+            offset = look.offset[d]
+            for j in range(count):
+                offset[j] = 0.0
+            for e in range(dim):
+                factor, middle, points = whiten[d, e], place[e], look.points[e]
                 for j in range(here):
-                    squared[j] += offset[d, j] * offset[d, j]
-            for h in range(len(precision)):
-                half = np.float32(-0.5) * precision[h]
-                for j in range(_BLOCK):
-                    weight[j] = max(half * squared[j], _LOWEST)
-                _exponentials(weight, powers, as_floats)
-                for j in range(here, _BLOCK):
-                    weight[j] = 0.0
-                _add_sums(offset, weight, columns, sums[row, h])
+                    offset[j] += factor * (points[start + j] - middle)
+            for j in range(here):
+                squared[j] += offset[j] * offset[j]
+        for h in range(len(look.precision)):
+            half = np.float32(-0.5) * look.precision[h]
+            for j in range(count):
+                weight[j] = max(half * squared[j], _LOWEST)
+            raise_floats(weight, look.powers, look.as_floats, count)
+            for j in range(here, count):
+                weight[j] = 0.0
+            _add_sums(look, count, sums[h])
+
+
+class _Places(NamedTuple):
+    first: int
+    places: np.ndarray
+    whiten: np.ndarray
+    sums: np.ndarray
+
+
+@lean
+def _sum_kernels(look: Any, asked: Any, begin: int, end: int) -> None:
+    for row in range(begin, end):
+        add_kernels(
+            look, asked.first, look.points.shape[1], asked.places[row], asked.whiten[row], asked.sums[row]
+        )
 
 
 def kernel_sums(
@@ -131,19 +196,8 @@ def kernel_sums(
     """
     number, dim = points.shape
     sums = np.zeros((len(places), len(precision), 1 + dim + columns.shape[1]), np.float32)
-    turned = np.ascontiguousarray(points.T)
-    places, whiten = np.ascontiguousarray(places), np.ascontiguousarray(whiten)
-    threads = min(num_threads(), max(1, len(places) * number * len(precision) // _KERNELS_A_THREAD))
-    if threads == 1:
-        _sum_kernels(turned, places, whiten, precision, columns, sums)
-        return sums
-    cuts = np.linspace(0, len(places), threads + 1).astype(int)
-    parts = [slice(one, other) for one, other in pairwise(cuts)]
-    with ThreadPoolExecutor(threads) as pool:
-        list(
-            pool.map(
-                lambda part: _sum_kernels(turned, places[part], whiten[part], precision, columns, sums[part]),
-                parts,
-            )
-        )
+    asked = Address(_Places(0, np.ascontiguousarray(places), np.ascontiguousarray(whiten), sums))
+    threads = threads_for(len(places) * number * len(precision), _KERNELS_A_THREAD, max(1, len(places)))
+    looks = [Address(Look.of(points, precision, columns)) for _ in range(threads)]
+    in_threads(lambda look, begin, end: _sum_kernels(look, asked, begin, end), looks, len(places))
     return sums

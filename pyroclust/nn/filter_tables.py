@@ -27,6 +27,7 @@ class DataSets(NamedTuple):
         log_alone: log predictive density of single points in an empty cluster, ``(B N,)``.
         log_join: log(n - d), the weight of joining a cluster of n points, ``(N + 1,)``.
         log_open: weight of a new cluster after n points in K clusters, ``(N + 1, W)``.
+        log_total: weight of all clusters and a new one together, ``(N + 1, W)``.
     """
 
     num_points: int
@@ -35,6 +36,7 @@ class DataSets(NamedTuple):
     log_alone: np.ndarray
     log_join: np.ndarray
     log_open: np.ndarray
+    log_total: np.ndarray
 
 
 def can_foresee(scorer: FilterScorer | None) -> bool:
@@ -54,13 +56,18 @@ def tables_of(encoding: FilterEncoding, width: int) -> DataSets:
         encoding: data sets, of a filter for which :func:`can_foresee` holds.
         width: W.
     """
+    log_open = array_of(encoding.log_open(width))
+    number, discount = encoding.opening.shape[1], float(encoding.discount)
+    joining = np.arange(number + 1)[:, None] - discount * np.arange(width)
+    # There are never more clusters than points.
     return DataSets(
-        encoding.opening.shape[1],
-        float(encoding.discount),
+        number,
+        discount,
         array_of(encoding.moments.flatten(0, 1)),
         array_of(encoding.opening.flatten()),
         array_of(encoding.log_join()),
-        array_of(encoding.log_open(width)),
+        log_open,
+        np.log(np.maximum(joining, 0.0) + np.exp(log_open), where=joining > 0.0, out=np.zeros_like(log_open)),
     )
 
 
@@ -107,4 +114,4 @@ def threads_for(work: int, least: int, number: int) -> int:
 
 def array_of(values: Tensor) -> np.ndarray:
     """Return a contiguous array of a tensor's values."""
-    return np.ascontiguousarray(values.cpu().numpy())
+    return np.ascontiguousarray(values.detach().cpu().numpy())

@@ -1,6 +1,7 @@
 """What the points to come would say of a decision, by the exact filter: features for sequential guides."""
 
 import math
+from typing import cast
 
 import numpy as np
 import torch
@@ -9,8 +10,16 @@ from torch import Tensor
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.sequential.filter import FilterEncoding
 from pyroclust.distributions.sequential.scorer import Candidates
-from pyroclust.nn.compiled_foresight import ROOM, Decisions, Work, add_up_ahead
+from pyroclust.nn.compiled_foresight import (
+    ROOM,
+    Ahead,
+    Decisions,
+    add_up_ahead,
+    compiled_ahead,
+    rows_of_lanes,
+)
 from pyroclust.nn.filter_tables import array_of, compiled_family, in_threads, tables_of, threads_for
+from pyroclust.nn.lanes import LANES, Lanes, Shape, shape_of
 
 __all__ = ["Foresight"]
 
@@ -59,9 +68,9 @@ class Foresight:
     num_features = 7
 
     def __init__(self, encoding: FilterEncoding, references: int, *, within: float = math.inf) -> None:
-        self._encoding, self._references, self._within = encoding, references, within
+        self._encoding, self._references, self.within = encoding, references, within
         self._width = 0
-        self._parts: list[tuple[Address, Address]] = []
+        self._parts: list[tuple[Address, ...]] = []
 
     @torch.no_grad()
     def __call__(self, candidates: Candidates, *, skip: int = 0) -> tuple[Tensor, Tensor]:
@@ -74,35 +83,34 @@ class Foresight:
         Shape:
             output: of joining ``(M, 7)`` and of opening ``(Q, 7)``, float64.
         """
-        clusters = candidates.clusters
-        most = int(clusters.max())
-        counts = candidates.counts.flatten().index_select(0, candidates.place)
-        moments = candidates.moments.flatten(0, 1).index_select(0, candidates.place)[:, skip:]
-        number = len(clusters)
-        found = np.empty((len(counts) + number, 3))
-        starts = torch.cat([clusters.new_zeros(1), clusters.cumsum(0)])
+        clusters, places = candidates.clusters, len(candidates.place)
+        number, most = len(clusters), int(clusters.max())
+        found = np.empty((places + number, 4))
         decisions = Address(
             Decisions(
                 self._references,
-                self._within,
+                self.within,
+                skip,
                 array_of(candidates.dataset),
                 array_of(candidates.step),
-                array_of(starts),
-                array_of(counts.long()),
-                array_of(moments),
+                array_of(clusters),
+                array_of(clusters.cumsum(0) - clusters),
+                array_of(candidates.place),
+                array_of(candidates.counts.flatten()),
+                array_of(candidates.moments.flatten(0, 1)),
                 found,
             )
         )
-        predictives = len(counts) * min(self._references, self._num_points) * max(1, most)
+        predictives = places * min(self._references, self._num_points) * max(1, most)
         threads = threads_for(predictives, _PREDICTIVES_A_THREAD, number)
-        self._prepare(most + ROOM + 2, threads)
+        parts = self.parts(most + ROOM + 2, threads)
 
-        def describe(part: tuple[Address, Address], begin: int, end: int) -> None:
-            family, work = part
-            add_up_ahead(family, work, self._data, decisions, begin, end)
+        def describe(part: tuple[Address, ...], begin: int, end: int) -> None:
+            family, shape, work, ahead = part
+            add_up_ahead(family, shape, work, self.data, decisions, ahead, begin, end)
 
-        in_threads(describe, self._parts[:threads], number)
-        joining, opening = torch.from_numpy(found).to(moments.device).tensor_split((len(counts),))
+        in_threads(describe, parts, number)
+        joining, opening = torch.from_numpy(found).to(candidates.counts.device).tensor_split((places,))
         to_come = (self._num_points - 1 - candidates.step).double()
         return _features(joining, to_come.index_select(0, candidates.decision)), _features(opening, to_come)
 
@@ -110,23 +118,32 @@ class Foresight:
     def _num_points(self) -> int:
         return self._encoding.opening.shape[1]
 
-    def _prepare(self, width: int, threads: int) -> None:
-        """Make tables and scratch space for so many clusters, for each thread."""
+    @property
+    def data(self) -> Address:
+        """The data sets as compiled functions read them."""
+        return self._data
+
+    @property
+    def shape(self) -> Shape:
+        """What vector units need of the family."""
+        self.parts(ROOM + 2, 1)
+        return cast(Shape, self._shape.content)
+
+    def parts(self, width: int, threads: int) -> list[tuple[Address, ...]]:
+        """Return family, shape, clusters and scratch space for so many clusters, for each thread."""
         if width > self._width:
             self._width, self._parts = width + width // 2, []
-            self._data = Address(tables_of(self._encoding, self._width))
+            data = tables_of(self._encoding, self._width)
+            self._data, self._shape = Address(data), Address(shape_of(self._encoding, data))
         while len(self._parts) < threads:
-            work = Work(
-                np.zeros(self._width, np.int64),
-                np.zeros((self._width, self._encoding.moments.shape[-1])),
-                np.zeros(self._width, np.bool_),
-                np.zeros(self._width + 1),
-                np.zeros(self._width + 1),
-                np.zeros((self._references, self._width)),
-                np.zeros((self._references, self._width)),
-                np.zeros(self._references),
-            )
-            self._parts.append((compiled_family(self._encoding, self._width), Address(work)))
+            rows = rows_of_lanes(self._width)
+            points, num_moments = self._encoding.points, self._encoding.moments.shape[-1]
+            work = Address(Lanes.empty(rows, points.shape[-1], num_moments))
+            ahead = Ahead.empty(self._width, points.shape[-1], min(self._references, self._num_points))
+            family = compiled_family(self._encoding, rows * LANES)
+            ahead = compiled_ahead(ahead, family, self._shape, work, self._data)
+            self._parts.append((family, self._shape, work, Address(ahead)))
+        return self._parts[:threads]
 
 
 def _features(sums: Tensor, to_come: Tensor) -> Tensor:

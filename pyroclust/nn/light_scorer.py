@@ -18,6 +18,7 @@ from pyroclust.nn.filter_tables import can_foresee
 from pyroclust.nn.foreseeing_scorer import ForeseeingScorer
 from pyroclust.nn.foresight import Foresight
 from pyroclust.nn.futures import Future
+from pyroclust.nn.light_sampler import label_points
 from pyroclust.nn.look_ahead import KernelLookAhead
 from pyroclust.nn.network_scorer import NetworkScorer
 from pyroclust.nn.sizes import MAX_BLOCKS, check_bandwidths
@@ -254,6 +255,12 @@ class LightScorer(ForeseeingScorer[LightEncoding]):
     def _state(self, features: Tensor, shift: Tensor | None, dataset: Tensor) -> Tensor:
         first = self.state[0](features)
         return self.state[1:](first if shift is None else first + shift[dataset].unsqueeze(1))
+
+    def label_points(
+        self, encoding: LightEncoding, dataset: Tensor, known: Tensor | None = None
+    ) -> tuple[Tensor, Tensor] | None:
+        """Draw partitions, or score known ones, in compiled code."""
+        return label_points(self, encoding, dataset, known)
 
     def contribution(self, states: Tensor) -> Tensor:
         """Return the part of a state that clusters sum up."""

@@ -152,7 +152,7 @@ class KernelLookAhead(nn.Module):
         """
         if not self.num_features:
             return places.new_zeros(*places.shape[:-1], 0)
-        stride = -(-positions.shape[1] // _REFERENCES)
+        stride = self.stride(positions.shape[1])
         ahead = int(steps[0]) + 1
         first = -(-ahead // stride)
         references = positions[:, first * stride :: stride]
@@ -166,6 +166,15 @@ class KernelLookAhead(nn.Module):
         frames = whiten.expand(*places.shape, self.dim).split(block, 1)
         parts = zip(places.split(block, 1), frames, seen.split(block), strict=True)
         return torch.cat([self._block(references, p, w, s, stride) for p, w, s in parts], 1)
+
+    def stride(self, num_points: int) -> int:
+        """Return k, where every k-th of so many points stands for k."""
+        return -(-num_points // _REFERENCES)
+
+    @property
+    def columns(self) -> np.ndarray:
+        """Columns of the second moments, ``(2, C)``."""
+        return np.array((self._row, self._column) if self.second_moments else ((), ()), dtype=np.int64)
 
     def _block(self, references: Tensor, places: Tensor, whiten: Tensor, seen: Tensor, stride: int) -> Tensor:
         difference = references.unsqueeze(1) - places.unsqueeze(2)
@@ -185,16 +194,15 @@ class KernelLookAhead(nn.Module):
 
     def _compiled(self, references: Tensor, places: Tensor, whiten: Tensor, stride: int) -> Tensor:
         frames = whiten.expand(*places.shape, self.dim)[:, 0]
-        columns = (self._row, self._column) if self.second_moments else ((), ())
         found = kernel_sums(
             references.numpy(),
             places[:, 0].numpy(),
             frames.numpy(),
             precision=(-2 * self.log_bandwidths).exp().numpy(),
-            columns=np.array(columns, dtype=np.int64),
+            columns=self.columns,
         )
         count, shift, products = (
-            torch.from_numpy(found).unsqueeze(1).mul_(stride).split([1, self.dim, len(columns[0])], -1)
+            torch.from_numpy(found).unsqueeze(1).mul_(stride).split([1, self.dim, self.columns.shape[1]], -1)
         )
         return self._features(count.squeeze(-1), shift, products if self.second_moments else None)
 

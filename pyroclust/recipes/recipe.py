@@ -11,6 +11,7 @@ from typing import Any
 
 from pyroclust.counts import check_seed
 from pyroclust.errors import unknown_name
+from pyroclust.files import parse_json, read_text
 from pyroclust.infer import FitSettings, Validation
 from pyroclust.infer.choices import Choice
 from pyroclust.random_state import seeded
@@ -23,7 +24,7 @@ from pyroclust.recipes.tables import (
     training_data,
 )
 from pyroclust.saving.depth import check_depth
-from pyroclust.saving.entries import check_keys, parse_json, read_text, text_entry
+from pyroclust.saving.entries import check_keys, text_entry
 from pyroclust.saving.models import build_model
 from pyroclust.saving.objects import call
 from pyroclust.saving.room import CheckedAllocations

@@ -59,7 +59,7 @@ def labelled_tables(
         prior: a partition prior, whose clusters get classes of their own; without it partitions have the
             proportions of the tables.
     """
-    tables = read_labelled_folder(recipe.parent / folder, label=label)
+    tables = read_labelled_folder(_beside(recipe, folder), label=label)
     pairs = [(one.data, one.labels) for one in tables if one.labels is not None]
     return LabelledTables(pairs, prior=prior)
 
@@ -133,7 +133,7 @@ def any_table(
     if check_number("tables", tables, at_least=0):
         if folder is None:
             raise ValueError(f"tables is {tables:g}, expected a folder of tables beside it: set folder")
-        laws[_whole_tables(recipe.parent / folder, most_columns=most_columns)] = tables
+        laws[_whole_tables(_beside(recipe, folder), most_columns=most_columns)] = tables
     if not laws:
         return simulated
     asked = {"partitions": partitions, "sweeps": sweeps, "burn_in": burn_in}
@@ -152,6 +152,14 @@ def _whole_tables(folder: Path, *, most_columns: int) -> RowsOfTables:
             columns.pop("missing")
             found.append((torch.tensor(points.data), columns))
     return RowsOfTables(found, most_columns=most_columns)
+
+
+def _beside(recipe: Path, name: str) -> Path:
+    """Return what a recipe names beside it; recipes of others are to read nothing else of this machine."""
+    path = Path(name)
+    if path.is_absolute() or ".." in path.parts:
+        raise ValueError(f"'{name}' leads out of the folder of the recipe, expected a path relative to it")
+    return recipe.parent / path
 
 
 def _csv_files(folder: Path) -> list[Path]:
@@ -198,7 +206,7 @@ def posterior_pool(
     if tables > 0:
         if folder is None:
             raise ValueError(f"tables is {tables:g}, expected a folder of tables beside it: set folder")
-        laws[_unlabelled_tables(recipe.parent / folder, dim=model.component.dim)] = tables
+        laws[_unlabelled_tables(_beside(recipe, folder), dim=model.component.dim)] = tables
     if distorted > 0:
         laws[DistortedClusters(model)] = distorted
     if not laws:
@@ -242,8 +250,9 @@ def one_collection(
         ValueError: if the source cannot be read, its points are not those of the model, or labels are asked
             for and there are none.
     """
-    beside = recipe.parent / source
-    table = read_table(str(beside) if beside.exists() else source, label=label)
+    beside = _beside(recipe, source)
+    is_name = not beside.exists() and not Path(source).suffix and len(Path(source).parts) == 1
+    table = read_table(source if is_name else str(beside), label=label)
     kept = table.data if table.shape is not None or raw else standardise(table).data
     shape = (table.data.shape[1],) if table.shape is None else table.shape.event_shape
     if shape != tuple(model.event_shape):
@@ -295,6 +304,8 @@ def started_guide(model: Any, *, guide: str, num_orders: int | None = None) -> A
     Raises:
         ValueError: if the guide is not known or does not fit the model, or ``num_orders`` is below 1.
     """
+    if Path(guide).is_absolute() or ".." in Path(guide).parts:
+        raise ValueError(f"guide is '{guide}', expected a name, or a folder below the working folder")
     found = load_guide(guide)
     if num_orders is not None:
         found.order = RandomOrder()

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pyroclust import plots
+from pyroclust.baselines.scores import labels_found
 from pyroclust.diagnostics import (
     ClusterContrasts,
     ClusterProfiles,
@@ -29,7 +30,7 @@ __all__ = [
     "profile_section",
 ]
 
-_MOST_COLUMNS = 4
+_MOST_COLUMNS, _MOST_LABELS = 4, 30
 _MOST_NAMED, _MOST_SENTENCES, _MOST_SHARES, _MOST_ALONE = 3, 12, 30, 8
 _MOST_COUNTS = 12
 _BARS = {"guide": "guide", "weighted": "weighted draws", "refined": "refined draws", "mcmc": "MCMC"}
@@ -154,7 +155,9 @@ def profile_section(found: Analysis) -> Section:
     view, profiles = found.reference, found.reference.summary.profiles
     assert profiles is not None
     gist = f"{profiles.num_stable} of {len(profiles.sizes)} come back in most draws"
-    parts = (_sizes(view, profiles), _centres(view, profiles))
+    labels = None if found.data is None else found.data.labels
+    known = () if labels is None else (_labels(labels, estimate_of(view).assignments),)
+    parts = (_sizes(view, profiles), *known, _centres(view, profiles))
     return Section("What the clusters are like", parts, is_open=True, gist=gist)
 
 
@@ -196,6 +199,23 @@ def _sizes(view: Source, profiles: ClusterProfiles) -> FigureTable:
                 *numbers((means[k], profiles.stability[k]), 2),
             )
             for k in range(len(sizes))
+        ),
+    )
+
+
+def _labels(labels: np.ndarray, assignments: np.ndarray) -> FigureTable:
+    return FigureTable(
+        "Known labels, which were not used: the cluster that holds most rows of each, the share of its "
+        "rows that are there, and the share of that cluster's labelled rows that have the label.",
+        ("label", "rows", "cluster", "share found", "share of the cluster"),
+        tuple(
+            (
+                one.label,
+                str(one.points),
+                str(one.cluster + 1),
+                *numbers((one.share_found, one.share_of_cluster), 2),
+            )
+            for one in labels_found(labels, assignments)[:_MOST_LABELS]
         ),
     )
 

@@ -1,5 +1,6 @@
 """The answer in a person's words: how many clusters, which, how sure, may I rely on it, what next."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -121,8 +122,17 @@ _ABOUT_GUIDE = {
 }
 
 
-def reliance(verdict: Verdict, chains: Verdict | None, *, has_guide: bool) -> str:
-    """Say in one line whether an answer can be relied on."""
+def reliance(verdict: Verdict, chains: Verdict | None, *, has_guide: bool, doubts: Sequence[str] = ()) -> str:
+    """Say in one line whether an answer can be relied on; what is doubtful of the columns stays so."""
+    said = _reliance(verdict, chains, has_guide=has_guide)
+    if not doubts:
+        return said
+    more = f" {len(doubts) - 1} more doubt(s) stand in the notes." if len(doubts) > 1 else ""
+    careful = f"With care: {said.split(': ', 1)[1]}" if said.startswith("Yes: ") else said
+    return f"{careful} But {doubts[0][0].lower()}{doubts[0][1:]}{more}"
+
+
+def _reliance(verdict: Verdict, chains: Verdict | None, *, has_guide: bool) -> str:
     if chains is None:
         if verdict.level is Trust.UNCONFIRMED:
             return "With care: the refined draws have settled, but nothing confirms them."

@@ -7,7 +7,7 @@ import numpy as np
 
 from pyroclust.arrays import without_gaps
 from pyroclust.data.kinds import Kind
-from pyroclust.data.point_masses import put_back
+from pyroclust.data.point_masses import Parts, put_back
 from pyroclust.data.shapes import Graph, PointShape
 from pyroclust.data.standardise import (
     Standardised,
@@ -64,13 +64,23 @@ class AnalysedData:
         """Categories of the columns of the points."""
         return self.table.levels if self._are_columns_of_table else ((),) * len(self.points.columns)
 
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Of the numbers of the columns of the points."""
+        return self.table.units if self._are_columns_of_table else ("",) * len(self.points.columns)
+
+    @property
+    def parts(self) -> Parts:
+        """Of the columns of the points, those that were divided in two."""
+        return self.table.parts if self._are_columns_of_table else ()
+
     @cached_property
     def complete(self) -> np.ndarray:
         """The points as vectors without gaps, for pictures and for what knows distances alone."""
         if self.shape is not None:
             return self.values
         scale = {"location": self.points.location, "scale": self.points.scale}
-        whole = put_back(self.values, self.points.columns, self.kinds, **scale)
+        whole = put_back(self.values, self.parts, **scale)
         return as_vectors(whole, kinds=self.kinds, levels=self.levels)
 
     @property
@@ -132,7 +142,7 @@ class AnalysedData:
         if self.shape is not None:
             return ()
         columns = self.points.columns
-        return written(put_back(self.in_units, columns, self.kinds), columns, self.levels)
+        return written(put_back(self.in_units, self.parts), columns, self.levels)
 
     @property
     def labels(self) -> np.ndarray | None:

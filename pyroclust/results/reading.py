@@ -1,16 +1,18 @@
 """An analysis read back from the folder that it was saved in."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pyroclust.data.kinds import Kind
+from pyroclust.data.point_masses import parts_by_name
 from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import Answer, Finding, Mark, Trust, Verdict
-from pyroclust.files import unfinished
+from pyroclust.errors import first_line
+from pyroclust.files import parse_json, read_text, unfinished
+from pyroclust.hdf5 import check_self_contained
 from pyroclust.partitions import Draws
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
@@ -19,6 +21,7 @@ from pyroclust.results.weights import Weighting
 
 __all__ = ["read_analysis"]
 
+_LARGEST_SUMMARY = 1 << 28
 # What a group of draws.nc is called here; the posterior is that of MCMC where there is one.
 _GROUPS = ("guide", "proposals", "refined", "weighted", "second")
 # What summary.json says of the run, beside figures.
@@ -41,29 +44,38 @@ _LACKING: dict[str, Any] = {
 
 
 def read_analysis(folder: Path) -> Analysis:
-    """Read the data, draws, model and verdict of an analysis."""
-    import xarray as xr
-
+    """Read the data, draws, model and verdict of an analysis that anybody may have written."""
     try:
-        written = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-        summary = _LACKING | written
-        with xr.open_datatree(folder / "draws.nc", engine="h5netcdf") as tree:
-            groups = {name.strip("/"): tree[name].to_dataset().load() for name in tree.groups if name != "/"}
-        verdict, repeat = _verdict(summary), _repeat(summary)
-        main = groups["posterior"]
-    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        return _read(folder)
+    except (MemoryError, TimeoutError):
+        raise
+    except Exception as error:
         if why := unfinished(folder):
             raise ValueError(f"folder '{folder}' holds unfinished results: {why}") from error
         raise ValueError(
-            f"folder '{folder}' holds no analysis (draws.nc and summary.json) that can be read; run "
-            "pyroclust cluster or compare with --out first"
+            f"folder '{folder}' holds no analysis (draws.nc and summary.json) that can be read "
+            f"({first_line(error)}); run pyroclust cluster or compare with --out first"
         ) from error
+
+
+def _read(folder: Path) -> Analysis:
+    import xarray as xr
+
+    written = parse_json(read_text(folder / "summary.json", largest=_LARGEST_SUMMARY))
+    summary = _LACKING | written
+    draws_file = folder / "draws.nc"
+    check_self_contained(draws_file, is_read_whole=True)
+    with xr.open_datatree(draws_file, engine="h5netcdf") as tree:
+        groups = {name.strip("/"): tree[name].to_dataset().load() for name in tree.groups if name != "/"}
+    verdict, repeat = _verdict(summary), _repeat(summary)
+    main = groups["posterior"]
     observed = groups.get("observed_data")
     names = {"posterior": "guide" if "guide" in groups else "first"}
     if summary["command"] == "forest" or summary["mcmc_kernel"] is not None:
         names["posterior"] = "forest" if summary["command"] == "forest" else "mcmc"
     names |= {name: name for name in _GROUPS if name in groups}
     in_words, limits = summary["answer_in_words"], summary["tolerance"]
+    failures = list(map(str, summary["failures"]))
     found = Analysis(
         command=summary["command"],
         data=None if observed is None else _data(observed, main),
@@ -71,7 +83,7 @@ def read_analysis(folder: Path) -> Analysis:
         guide=GuideRecord(summary["guide"]) if summary["guide"] else None,
         draws={name: _draws(groups[group]) for group, name in names.items()},
         verdict=verdict,
-        seed=summary["seed"],
+        seed=int(summary["seed"]),
         # Limits of the library differ, one that was asked for holds for both.
         tolerance=limits["guide"] if limits["guide"] == limits["refined"] else None,
         about={name: written[name] for name in _ABOUT if name in written}
@@ -79,13 +91,13 @@ def read_analysis(folder: Path) -> Analysis:
             "rely": in_words["rely"],
             "constrained": bool(summary["constraints"] or summary["constrained"]),
         },
-        notes=[one for one in summary["notes"] if one not in summary["failures"]],
-        failures=list(summary["failures"]),
-        seconds_of=summary["seconds_of"],
+        notes=[one for one in map(str, summary["notes"]) if one not in failures],
+        failures=failures,
+        seconds_of=dict(summary["seconds_of"]),
         next=in_words["next"],
         repeat=repeat,
         folder=folder,
-        interrupted=summary["interrupted"],
+        interrupted=bool(summary["interrupted"]),
     )
     _take_weights(found)
     _take_estimates(found, summary)
@@ -119,8 +131,15 @@ def _draws(group: Any) -> Draws:
 
 def _data(observed: Any, main: Any) -> AnalysedData:
     columns = tuple(map(str, observed["column"].values))
-    kinds = tuple(map(Kind, json.loads(observed.attrs.get("kinds", "[]"))))
-    levels = tuple(map(tuple, json.loads(observed.attrs.get("levels", "[]"))))
+    kinds = tuple(map(Kind, parse_json(observed.attrs.get("kinds", "[]"))))
+    levels = tuple(map(tuple, parse_json(observed.attrs.get("levels", "[]"))))
+    # Older folders do not say which columns were divided.
+    parts = parts_by_name(columns, kinds) if kinds else ()
+    if "parts" in observed.attrs:
+        found = parse_json(observed.attrs["parts"])
+        parts = tuple((int(number), int(answer), float(value)) for number, answer, value in found)
+    if not all(place in range(len(columns)) for one in parts for place in one[:2]):
+        raise ValueError("its divided columns are not there")
     labels = None
     if "label" in observed:
         labels = np.array([str(one) or None for one in observed["label"].values], dtype=object)
@@ -135,6 +154,8 @@ def _data(observed: Any, main: Any) -> AnalysedData:
         tuple(map(str, main["point"].values)),
         kinds=kinds,
         levels=levels,
+        units=tuple(map(str, parse_json(observed.attrs.get("units", "[]")))),
+        parts=parts,
         weights=observed["weight"].values if "weight" in observed else None,
     )
     return AnalysedData(table, points)
@@ -146,7 +167,7 @@ def _model(summary: dict[str, Any], observed: Any) -> ModelRecord | None:
     is_of_rows = observed is not None and summary["points"] == "rows"
     described = observed.attrs.get("model") if is_of_rows else None
     return ModelRecord(
-        summary["model"], summary["model_in_words"], None if described is None else json.loads(described)
+        summary["model"], summary["model_in_words"], None if described is None else parse_json(described)
     )
 
 

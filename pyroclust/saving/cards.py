@@ -14,8 +14,9 @@ from typing import Any
 
 from pyroclust.counts import check_count, check_seed
 from pyroclust.errors import unknown_name
+from pyroclust.files import parse_json, read_text
 from pyroclust.saving.depth import check_depth
-from pyroclust.saving.entries import check_keys, list_entry, parse_json, read_text, table_entry, text_entry
+from pyroclust.saving.entries import check_keys, list_entry, table_entry, text_entry
 from pyroclust.saving.version_1 import modernised
 from pyroclust.text import listed
 

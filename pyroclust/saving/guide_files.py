@@ -1,7 +1,6 @@
 """The two files of a guide, card and weights: changed together, whatever stops the writing."""
 
 import hashlib
-import json
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -12,12 +11,17 @@ from pyroclust.files import (
     checksum,
     clear_leftovers,
     locked_folder,
+    parse_json,
+    read_regular,
+    read_text,
     replace_file,
     sync_folder,
 )
 from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, parse_card
 
 __all__ = ["check_guide_files", "read_weights", "write_card", "write_guide_files"]
+
+_LARGEST_WEIGHTS = 1 << 33
 
 
 def write_guide_files(folder: Path, card: str, weights: bytes | None) -> None:
@@ -78,7 +82,10 @@ def read_weights(folder: Path, sha256: str) -> bytes:
     # Twice under their own name, which they may get from a writer after it was looked at.
     for one in (path, _staged(folder, sha256), path):
         with suppress(FileNotFoundError, IsADirectoryError):
-            found = one.read_bytes()
+            try:
+                found = read_regular(one, largest=_LARGEST_WEIGHTS)
+            except ValueError as error:
+                raise ValueError(f"'{one}' is not read: {error}") from None
             if hashlib.sha256(found).hexdigest() == sha256:
                 return found
             content = found if one == path else content
@@ -129,5 +136,5 @@ def _finish_earlier(folder: Path) -> None:
 
 def _sha256_of_card(path: Path) -> str | None:
     with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-        return str(json.loads(path.read_text(encoding="utf-8"))["weights"]["sha256"])
+        return str(parse_json(read_text(path))["weights"]["sha256"])
     return None

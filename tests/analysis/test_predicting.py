@@ -120,7 +120,10 @@ def test_the_command_writes_rows(compared, tmp_path, capsys):
     written = pd.read_csv(out)
     assert len(written) == 30
     assert written["cluster"].astype(str).isin(["1", "2"]).sum() >= 27
-    assert run("predict", str(compared.folder), str(path), "--out", str(out), "--quiet", "--json") == 0
+    assert (
+        run("predict", str(compared.folder), str(path), "--out", str(out), "--quiet", "--json", "--overwrite")
+        == 0
+    )
     told = json.loads(capsys.readouterr().out)
     assert len(told["rows"]) == 30
     assert told["warning"] is None

@@ -74,7 +74,7 @@ def test_what_does_not_count_by_weights_is_refused(frame, options, told):
 
 
 def test_weights_of_graphs_and_updates_are_refused(frame):
-    with pytest.raises(ValueError, match="rows of columns: leave it out"):
+    with pytest.raises(ValueError, match="not columns of a table: leave it out"):
         pyroclust.cluster("karate", weight="times")
     found = pyroclust.cluster(frame, weight="times", **SHORT)
     with pytest.raises(ValueError, match="rows with weights"):

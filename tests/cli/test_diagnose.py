@@ -88,7 +88,7 @@ def test_same_seed_same_figures(files, tmp_path, capsys):
     ("arguments", "sentence"),
     [
         (["missing.csv"], "there is no file"),
-        (["broken"], "not a readable NetCDF file"),
+        (["broken"], "not a readable .nc file"),
         (["a", "short"], "expected the same points"),
         (["short", "--data", "iris"], "expected one row a point"),
         (["a", "--data", "iris", "--label", "specis"], "specis"),

@@ -74,7 +74,7 @@ def test_it_stays_whole(frame, change, told):
 
 
 def test_new_rows_have_it_whole_or_in_two(frame, table):
-    told = {"kinds": table.kinds, "levels": table.levels}
+    told = {"kinds": table.kinds, "levels": table.levels, "parts": table.parts}
     wanted = table.data[[0, 3, 29]]
     for new in (frame.iloc[[0, 3, 29]], frame.iloc[[0, 3, 29]].to_numpy()):
         np.testing.assert_array_equal(read_new_rows(new, table.columns, **told).data, wanted)
@@ -159,6 +159,10 @@ def test_rows_and_pictures_have_it_whole(found, folder, frame):
 
 
 def test_names_alone_divide_nothing():
+    own = pd.DataFrame({"x": [None, 1.5, 2.5, 4.5] * 6, "x is 5": ["yes", "no", "no", "no"] * 6})
+    table = read_table(own, kinds={}, masses_apart=True)
+    assert (table.parts, table.missing.sum()) == ((), 6)
+    assert np.isnan(dict(table.written())["x"]).sum() == 6
     rows = np.repeat([[5.0, 1.0]], 3, 0)
     found = read_new_rows(pd.DataFrame(rows, columns=["x", "x is 5"]), ["x", "x is 5"])
     np.testing.assert_array_equal(found.data, rows)

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pyroclust.data.datasets import read_table
-from pyroclust.delimited import Marks, find_marks
+from pyroclust.delimited import Cells, Marks, find_marks
 from pyroclust.results.files import csv_text
 
 NUMBERS = st.floats(-1e12, 1e12, allow_subnormal=False)
@@ -131,3 +131,21 @@ def test_what_is_written_is_read_back(rows: list[tuple[float, str]]) -> None:
 def test_good_frames_are_written_as_pandas_writes_them() -> None:
     frame = pd.DataFrame({"row": ["1", "b"], "x": [0.1, 1e-7], "n": [1, 2], "lost": [np.nan, 2.0]})
     assert csv_text(frame) == frame.to_csv(index=False)
+
+
+@given(st.lists(st.text(st.sampled_from("0123456789.,-+eE"), max_size=6), min_size=1, max_size=5))
+def test_plain_numbers_are_those_of_single_cells(cells: list[str]) -> None:
+    plain = Cells(cells).plain
+    if plain is None:
+        return
+    # A cell of white space is not plain, so that each of these is looked at alone.
+    values, is_text = Marks(plain.mark or ".").numbers([*cells, " "])
+    np.testing.assert_array_equal(values[:-1], plain.values)
+    assert not is_text.any()
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False).map(repr), min_size=1, max_size=5))
+def test_every_number_is_read_exactly(cells: list[str]) -> None:
+    plain = Cells(cells).plain
+    assert plain is not None
+    assert plain.values.tolist() == [float(cell) for cell in cells]

@@ -1,10 +1,13 @@
 """Workbooks of Excel: what is read, what is said, and what is refused."""
 
+import csv
 import datetime
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from pyroclust import read_table
 from pyroclust.data import workbooks
@@ -42,9 +45,40 @@ def test_what_is_no_table_is_refused_in_a_sentence(tmp_path, monkeypatch):
     empty = written(tmp_path, none=pd.DataFrame({"x": []}))
     with pytest.raises(ValueError, match="has no rows in its first sheet 'none'"):
         read_table(empty)
-    days = pd.DataFrame({"x": [0.5, 1.5], "day": [datetime.datetime(2020, 1, 31)] * 2})
-    with pytest.raises(ValueError, match="column 'day' holds dates or times such as 2020-01-31"):
-        read_table(written(tmp_path, days=days))
+    days = pd.DataFrame({"x": [0.5, 1.5], "day": [datetime.datetime(2020, 1, day) for day in (30, 31)]})
+    assert read_table(written(tmp_path, days=days)).data[:, 1].tolist() == [0, 1]
     monkeypatch.setattr(workbooks, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"needs the package openpyxl: pip install 'pyroclust\[excel\]'"):
         read_table(empty)
+
+
+CELLS = st.sampled_from(
+    ["01", "1", "2", "NA", "yes", "Yes", "no", "A", "a", "", "1.5", "-0.25", "n/a", "x y"]
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(
+    st.integers(1, 3).flatmap(
+        lambda width: st.lists(st.lists(CELLS, min_size=width, max_size=width), min_size=1, max_size=9)
+    )
+)
+def test_a_sheet_is_read_as_the_same_text(tmp_path, rows):
+    # A sheet does not say that it ends with empty rows.
+    rows = [*rows, ["last"] * len(rows[0])]
+    rows = [[f"c{place}" for place in range(len(rows[0]))], *rows]
+    frame = pd.DataFrame(rows)
+    frame.to_csv(tmp_path / "t.csv", index=False, header=False, quoting=csv.QUOTE_ALL)
+    frame.to_excel(tmp_path / "t.xlsx", index=False, header=False)
+    found = []
+    for suffix in ("csv", "xlsx"):
+        try:
+            table = read_table(tmp_path / f"t.{suffix}", kinds={})
+        except ValueError as error:
+            found.append(str(error))
+        else:
+            found.append(
+                (table.columns, table.kinds, table.levels, np.nan_to_num(table.data, nan=-9).tolist())
+            )
+    said = [one.replace("t.xlsx", "t.csv") if isinstance(one, str) else one for one in found]
+    assert said[0] == said[1]

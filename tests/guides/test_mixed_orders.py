@@ -292,11 +292,12 @@ def test_recipes_say_how_many_orders_are_mixed(tmp_path: Path) -> None:
         read_recipe(path)
 
 
-def test_a_recipe_can_start_from_a_guide_with_a_rule(tmp_path: Path) -> None:
+def test_a_recipe_can_start_from_a_guide_with_a_rule(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
     guide = NeuralClusteringProcess(gaussian2d(), scorer=light_scorer_for(gaussian2d(), width=8))
     save_guide(guide, tmp_path / "densest")
     path = tmp_path / "mixed.toml"
-    start = f'[model]\nname = "gaussian2d"\ndim = 2\n[start]\nguide = "{tmp_path / "densest"}"\n'
+    start = '[model]\nname = "gaussian2d"\ndim = 2\n[start]\nguide = "densest"\n'
     path.write_text(start)
     assert isinstance(read_recipe(path).build().order, DensestFirst)
     path.write_text(start + "num_orders = 4\n")

@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pyroclust.counts import check_count, check_seed
+from pyroclust.files import parse_json
 from pyroclust.guides import PredictiveFilter
 from pyroclust.models import nig_mixture
 from pyroclust.recipes import Recipe, read_recipe
 from pyroclust.saving.cards import GuideCard, read_card
-from pyroclust.saving.entries import parse_json
 from pyroclust.saving.guides import save_guide
 
 ONE_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -124,6 +124,9 @@ def sample_labels(scorer: Scorer[Any], encoding: Any, dataset: Tensor) -> tuple[
         dataset: ``(draws,)`` rows of the encoding; output: labels ``(draws, N)`` canonical in visiting
             order, and ``(draws,)`` float64.
     """
+    compiled = scorer.label_points(encoding, dataset)
+    if compiled is not None:
+        return compiled
     prefixes, prefix = _first_points(scorer, encoding, dataset)
     labels, log_prob = extend_labels(scorer, encoding, prefixes, prefix, first_step=1)
     return torch.cat([torch.zeros_like(dataset).unsqueeze(-1), labels], -1), log_prob
@@ -136,6 +139,9 @@ def score_labels(scorer: Scorer[Any], encoding: Any, dataset: Tensor, labels: Te
         dataset: ``(R,)`` rows of the encoding; labels: ``(R, N)`` canonical in visiting order; output:
             ``(R,)`` float64.
     """
+    compiled = scorer.label_points(encoding, dataset, labels)
+    if compiled is not None:
+        return compiled[1]
     prefixes, prefix = _first_points(scorer, encoding, dataset)
     return extend_labels(scorer, encoding, prefixes, prefix, first_step=1, known=labels[:, 1:])[1]
 

@@ -211,6 +211,17 @@ class Scorer(ABC, Generic[EncodingT]):
         )
         return self.decide(encoding, query, states.flatten(0, 1).index_select(0, steps.member), candidates)
 
+    def label_points(
+        self, encoding: EncodingT, dataset: Tensor, known: Tensor | None = None
+    ) -> tuple[Tensor, Tensor] | None:
+        """Draw partitions, or score known ones, in compiled code; None where there is none.
+
+        Shape:
+            dataset: ``(S,)``; known: ``(S, N)`` canonical in visiting order; output: ``(S, N)`` and ``(S,)``
+                float64.
+        """
+        return None
+
     def is_filter_of(self, prior: PartitionPrior, component: Component) -> bool:
         """Say whether this is the exact filter of a prior and a family, these very objects."""
         return False

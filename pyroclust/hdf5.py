@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from pyroclust.files import check_regular
 from pyroclust.memory import check_memory
 from pyroclust.text import visible
 
@@ -12,21 +13,16 @@ __all__ = ["check_self_contained"]
 _MOST_OBJECTS = 10_000
 
 
-def check_self_contained(path: Path) -> None:
+def check_self_contained(path: Path, *, is_read_whole: bool = False) -> None:
     """Refuse an HDF5 file whose values lie elsewhere, whose groups form no tree, or that unpacks to too much.
 
     Links, external storage and virtual data sets let a file name any file of this machine, whose bytes would
     be read as labels. Names of indices and single blocks are read whole: they must fit into memory.
-
-    Args:
-        path: an existing file.
-
-    Raises:
-        ValueError: if so.
-        OSError: if it is no HDF5 file, or damaged.
     """
     import h5py
 
+    check_regular(path)
+    total = 0
     with h5py.File(path, "r") as file:
         waiting: list[Any] = [file]
         seen = {_place(file)}
@@ -39,6 +35,7 @@ def check_self_contained(path: Path) -> None:
                 one = group[name]
                 if isinstance(one, h5py.Dataset):
                     _check_dataset(one, path)
+                    total += math.prod(one.shape or ()) * one.dtype.itemsize
                 if isinstance(one, h5py.Group) and _place(one) in seen:
                     raise _refused(path, f"its group '{visible(name)}' has several names")
                 if isinstance(one, h5py.Group):
@@ -46,6 +43,8 @@ def check_self_contained(path: Path) -> None:
                     seen.add(_place(one))
                 if len(seen) > _MOST_OBJECTS:
                     raise _refused(path, f"it has more than {_MOST_OBJECTS:,} groups")
+    if is_read_whole:
+        check_memory(2 * total, f"the values of '{path}'", remedy="read it where there is more")
 
 
 def _place(one: Any) -> tuple[int, int]:

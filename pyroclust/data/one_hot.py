@@ -1,0 +1,81 @@
+"""Columns of zeros and ones that together are one category, and the category that they are."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["OneHot", "one_hot_groups"]
+
+_NONE = "none of these"
+# Rare answers that are given apart from one another may never meet by chance.
+_CHANCE = 1e-3
+
+
+@dataclass(frozen=True)
+class OneHot:
+    """Some columns as one.
+
+    Attributes:
+        name: of the category.
+        places: of the columns.
+        levels: their part of the names, and one for rows that have none, where there are any.
+        values: places of the levels, ``(N,)``.
+    """
+
+    name: str
+    places: tuple[int, ...]
+    levels: tuple[str, ...]
+    values: NDArray[np.int64]
+
+
+def one_hot_groups(names: Sequence[str], columns: Sequence[NDArray[np.float64] | None]) -> list[OneHot]:
+    """Find columns of one prefix that are 0 or 1, of which every row has exactly one, or at most one.
+
+    Where some rows have none, the columns are taken for one category only if that no row has two would be a
+    chance of less than one in a thousand between answers that are independent.
+    """
+    groups: dict[str, list[tuple[int, str]]] = {}
+    for place, (name, values) in enumerate(zip(names, columns, strict=True)):
+        if (
+            values is None
+            or not np.isin(values, (0.0, 1.0)).all()
+            or values.min(initial=1) == values.max(initial=0)
+        ):
+            continue
+        for prefix, rest in _ways(name):
+            groups.setdefault(prefix, []).append((place, rest))
+    found: list[OneHot] = []
+    taken: set[int] = set()
+    for prefix, parts in sorted(groups.items(), key=lambda one: (-len(one[0]), one[0])):
+        places = [place for place, _ in parts]
+        if len(places) < 2 or taken & set(places):
+            continue
+        rows = np.stack([np.asarray(columns[place]) for place in places], -1)
+        number = rows.sum(-1)
+        if number.max() > 1 or (number.min() < 1 and not _is_no_chance(rows)):
+            continue
+        levels = [rest for _, rest in parts] + ([_NONE] if number.min() < 1 else [])
+        values = np.where(number == 1, rows.argmax(-1), len(places))
+        found.append(OneHot(prefix, tuple(places), tuple(levels), values))
+        taken |= set(places)
+    return sorted(found, key=lambda one: one.places[0])
+
+
+def _ways(name: str) -> list[tuple[str, str]]:
+    """Return the ways to divide a name in a prefix and the rest."""
+    return [
+        (name[: one.start()].rstrip(), name[one.end() :].lstrip())
+        for one in re.finditer(r"[_.=:/ -]+", name)
+        if name[: one.start()].strip() and name[one.end() :].strip()
+    ]
+
+
+def _is_no_chance(rows: NDArray[np.float64]) -> bool:
+    """Say whether independent answers would have met in some row."""
+    shares = rows.mean(0)
+    none = np.prod(1 - shares)
+    at_most_one = none * (1 + (shares / (1 - shares)).sum())
+    return len(rows) * np.log(at_most_one) < np.log(_CHANCE)

@@ -1,0 +1,212 @@
+"""Tables as people have them: units, names, one-hot columns, codes for missing, heaps, rows of one unit."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyroclust import read_table
+from pyroclust.data.datasets import read_new_rows
+from pyroclust.data.kinds import Kind
+from pyroclust.delimited import quantities
+
+ROWS = 60
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=ROWS).round(3)
+
+
+def read(tmp_path, text, name="table.csv", **beside):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return read_table(path, kinds=beside.pop("kinds", {}), **beside)
+
+
+def csv(**columns):
+    return pd.DataFrame(columns).to_csv(index=False)
+
+
+@pytest.mark.parametrize(
+    ("cells", "unit", "numbers"),
+    [
+        (["12%", "7.5 %", ""], "%", ["12", "7.5", ""]),
+        (["$1,200", "-$950"], "$", ["1,200", "-950"]),
+        (["1.200,50 EUR", "3 EUR"], "EUR", ["1.200,50", "3"]),
+        (["12 kg", "7kg"], "kg", ["12", "7"]),
+        (["1.5 m²", "2 m²"], "m²", ["1.5", "2"]),
+        (["5 years", "1 year"], "years", ["5", "1"]),
+        (["−3", "4"], "", ["-3", "4"]),
+        (["08:30", "17:00"], "hours", ["8.5", "17"]),
+        (["31.12.2020", "01.02.2021"], "days since 2020-12-31", ["0", "32"]),
+        (["12 Jan 2020", "3 Feb 2020"], "days since 2020-01-12", ["0", "22"]),
+        (["03/24/2020", "05/06/2020"], "days since 2020-03-24", ["0", "43"]),
+    ],
+)
+def test_numbers_in_disguise(cells, unit, numbers):
+    found = quantities(cells)
+    assert (found.unit, found.cells) == (unit, numbers)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["1", "2"],
+        ["12 kg", "9 lb"],
+        ["12", "7%"],
+        ["1a", "2a"],
+        ["A1", "B1"],
+        ["early", "late"],
+        ["03/04/2020", "05/06/2020"],
+        ["2020-13-01", "2020-02-30"],
+    ],
+)
+def test_other_text_stays_text(cells):
+    assert quantities(cells) is None
+
+
+def test_a_table_in_per_cent_is_the_table_in_numbers(tmp_path):
+    share, amount = (RNG.random(ROWS) * 100).round(1), RNG.integers(100_000, 400_000, ROWS)
+    plain = read(tmp_path, csv(share=share, amount=amount))
+    written = read(tmp_path, csv(share=[f"{s}%" for s in share], amount=[f"${a:,}" for a in amount]))
+    assert np.array_equal(plain.data, written.data)
+    assert written.units == ("%", "$")
+    assert any("'share' in %" in note for note in written.notes)
+
+
+def test_new_rows_need_the_unit_and_move_dates(tmp_path):
+    old = read(tmp_path, csv(day=["2020-01-01", "2020-01-31"] * 30, share=[f"{i}%" for i in range(ROWS)]))
+    assert old.units == ("days since 2020-01-01", "%")
+    beside = {"kinds": old.kinds, "levels": old.levels, "units": old.units}
+    new = pd.DataFrame({"day": ["2020-02-10"], "share": ["5%"]})
+    assert read_new_rows(new, old.columns, **beside).data.tolist() == [[40.0, 5.0]]
+    with pytest.raises(ValueError, match=r"'share' has numbers without a unit, .* in %"):
+        read_new_rows(new.assign(share=[0.05]), old.columns, **beside)
+
+
+def test_dates_of_data_frames_are_days():
+    frame = pd.DataFrame({"x": X, "day": pd.date_range("2021-03-01", periods=ROWS)})
+    assert read_table(frame, kinds={}).units == ("", "days since 2021-03-01")
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("patient_id", RNG.permutation(ROWS) * 7 + 3),
+        ("KundenNr", np.repeat(np.arange(20) + 5, 3)),
+        ("Kunde", RNG.permutation(np.arange(ROWS) % 25) + 17_000),
+        ("numéro", RNG.permutation(np.arange(ROWS) % 40)),
+        ("serial", RNG.choice(900_000, ROWS, replace=False) + 100_003),
+        ("row", np.arange(ROWS)),
+    ],
+)
+def test_names_are_no_measurements(name, values):
+    table = read_table(pd.DataFrame({"x": X, name: values}), kinds={}, aggregate="none")
+    assert table.columns == ("x",)
+    assert any(f"'{name}'" in note and "Left out" in note for note in table.notes)
+    told = read_table(pd.DataFrame({"x": X, name: values}), kinds={name: "number"}, aggregate="none")
+    assert name in told.columns
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("age", RNG.integers(20, 80, ROWS)),
+        ("price", RNG.choice(900_000, ROWS, replace=False) + 100_003),
+        ("home_value", RNG.choice(9000, ROWS, replace=False) * 100 + 100_000),
+        ("number_of_rooms", RNG.integers(1, 14, ROWS)),
+        ("items", RNG.integers(0, 15, ROWS)),
+        ("year", RNG.integers(1950, 2020, ROWS)),
+    ],
+)
+def test_measurements_are_no_names(name, values):
+    assert name in read_table(pd.DataFrame({"x": X, name: values}), kinds={}).columns
+
+
+def test_rows_of_one_unit_are_refused_or_made_one(tmp_path):
+    frame = pd.DataFrame(
+        {"patient_id": np.repeat(np.arange(20) + 1001, 3), "sbp": X, "ward": ["a", "a", "b"] * 20}
+    )
+    with pytest.raises(ValueError, match=r"60 rows of 20 'patient_id'.*--aggregate patient_id"):
+        read_table(frame, kinds={})
+    assert read_table(frame, kinds={}, aggregate="none").columns == ("sbp", "ward")
+    table = read_table(frame, kinds={}, aggregate="patient_id")
+    assert table.row_names[0] == "1001"
+    assert np.allclose(table.data[:, 0], X.reshape(20, 3).mean(1))
+
+
+def test_one_hot_columns_are_one_category():
+    color = np.array(["red", "green", "blue"])[RNG.integers(0, 3, 4 * ROWS)]
+    whole = pd.DataFrame({"x": np.tile(X, 4), "color": color})
+    parts = pd.get_dummies(whole, columns=["color"], dtype=int)
+    for frame in (parts, parts.drop(columns="color_blue")):
+        table = read_table(frame, kinds={})
+        assert table.columns == ("x", "color")
+        assert table.kinds[1] is Kind.CATEGORY
+        assert table.notes
+    as_one = read_table(whole, kinds={})
+    again = read_table(parts, kinds={})
+    cells = [dict(one.written())["color"].tolist() for one in (as_one, again)]
+    assert cells[0] == cells[1]
+
+
+def test_answers_that_may_meet_stay_apart():
+    frame = pd.DataFrame(RNG.integers(0, 2, (ROWS, 3)), columns=["has_a", "has_b", "has_c"]).assign(x=X)
+    assert len(read_table(frame, kinds={}).columns) == 4
+
+
+def test_codes_for_missing_answers():
+    answers = RNG.integers(1, 6, (ROWS, 3))
+    answers[:5, 0], answers[:4, 1] = 99, 0
+    frame = pd.DataFrame(answers, columns=["q1", "q2", "q3"]).assign(x=X)
+    said = " ".join(read_table(frame, kinds={}).notes)
+    assert "99 (5 in 'q1')" in said
+    assert "0 (4 in 'q2')" in said
+    table = read_table(frame, kinds={}, missing=["99", "q1..q3=0"])
+    assert np.isnan(table.data).sum() == 9
+    with pytest.raises(ValueError, match="no cell holds it"):
+        read_table(frame, kinds={}, missing=["-5"])
+    with pytest.raises(ValueError, match="missing: unknown column 'q9'"):
+        read_table(frame, kinds={}, missing=["q9=1"])
+
+
+def test_marks_of_statistics_programs_are_missing(tmp_path):
+    table = read(tmp_path, "x,y\n" + "1.5,#NULL!\n2.5,3\n4,5\n" * 20)
+    assert np.isnan(table.data).sum() == 20
+
+
+def test_doubts():
+    score = np.minimum(RNG.normal(95, 10, 300), 100).round(2)
+    steps = np.arange(300) % 7 / 3.7 - 1.2
+    far = np.where(np.arange(300) == 7, 1e6, RNG.normal(size=300))
+    data = pd.DataFrame({"score": score, "steps": steps, "far": far, "a": RNG.normal(size=300)})
+    table = read_table(data.assign(b=data.a * 2.54 + 3), kinds={})
+    said = " ".join(table.doubts)
+    for part in (
+        "have 100 in 'score', its largest",
+        "'steps' has 7 values",
+        "row 8 has 1e+06",
+        "'a' and 'b'",
+    ):
+        assert part in said
+    assert read_table(pd.DataFrame({"x": X, "y": RNG.normal(size=ROWS)}), kinds={}).doubts == ()
+
+
+def test_columns_can_be_left_out_and_tables_turned():
+    frame = pd.DataFrame({"x": X, "y": X**2, "z": X**3})
+    assert read_table(frame, kinds={}, leave_out=["y"]).columns == ("x", "z")
+    with pytest.raises(ValueError, match="columns and leave_out"):
+        read_table(frame, kinds={}, leave_out=["y"], columns=["x"])
+    turned = read_table(
+        pd.DataFrame({"gene": ["p", "q"], "s1": [1.0, 2.0], "s2": [3.0, 5.0]}), transpose=True
+    )
+    assert turned.columns == ("p", "q")
+    assert turned.row_names == ("s1", "s2")
+
+
+def test_a_category_that_no_row_had_is_missing_or_refused():
+    old = read_table(pd.DataFrame({"x": X, "kind": ["a", "b", "c"] * 20}), kinds={})
+    new = pd.DataFrame({"x": [0.5], "kind": ["d"]})
+    beside = {"kinds": old.kinds, "levels": old.levels}
+    found = read_new_rows(new, old.columns, **beside)
+    assert np.isnan(found.data[0, 1])
+    assert any("'d'" in note for note in found.notes)
+    with pytest.raises(ValueError, match="holds 'd'"):
+        read_new_rows(new, old.columns, **beside, refuses_unseen=True)
