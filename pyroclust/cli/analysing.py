@@ -141,7 +141,7 @@ def _diagnosis(
     if chains and other is not None:
         raise ValueError("--chains and a second source are both given, expected one of them")
     files = [(draws, group)] if other is None else [(draws, group), (other, other_group)]
-    how = {"variable": variable, "transpose": transpose, "burn_in": burn_in}
+    how: dict[str, Any] = {"variable": variable, "transpose": transpose, "burn_in": burn_in}
     sources = [
         read_draws([path, *chains] if chains else path, group=of, **how, **reading_of(path, reading))
         for path, of in files

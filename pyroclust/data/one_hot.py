@@ -58,8 +58,8 @@ def one_hot_groups(names: Sequence[str], columns: Sequence[NDArray[np.float64] |
         if number.max() > 1 or (number.min() < 1 and not _is_no_chance(rows)):
             continue
         levels = [rest for _, rest in parts] + ([_NONE] if number.min() < 1 else [])
-        values = np.where(number == 1, rows.argmax(-1), len(places))
-        found.append(OneHot(prefix, tuple(places), tuple(levels), values))
+        chosen = np.where(number == 1, rows.argmax(-1), len(places))
+        found.append(OneHot(prefix, tuple(places), tuple(levels), chosen))
         taken |= set(places)
     return sorted(found, key=lambda one: one.places[0])
 

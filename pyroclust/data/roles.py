@@ -86,7 +86,7 @@ class Units:
 def words_of(name: str) -> list[str]:
     """Return the words of a column's name, without capitals and accents."""
     parted = re.sub(r"(?<=[a-zäöüß])(?=[A-Z])", " ", name)
-    german = parted.casefold().translate(str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"}))
+    german = parted.casefold().replace("ä", "ae").replace("ö", "oe").replace("ü", "ue")
     plain = unicodedata.normalize("NFKD", german)
     plain = "".join(one for one in plain if not unicodedata.combining(one))
     return [one for one in re.split(r"[\W_\d]+", plain) if one]
