@@ -76,7 +76,7 @@ class AmortizedGuide(PyroModule):
     def __init__(self, model: Any, *, conditions: Sequence[str] = ()) -> None:
         super().__init__(name=own_name(type(self)))
         self.model: Model = as_model(model)
-        if getattr(self.model, "weights", None) is not None:
+        if getattr(self.model, "row_weights", None) is not None:
             raise ValueError(
                 "model has weights of rows, which guides do not count by, expected none: use MCMC, as "
                 "CollapsedGibbs or MergeSplit"

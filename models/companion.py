@@ -152,7 +152,7 @@ def companion(mixture: Mixture, num_components: int | None = None) -> Companion:
 
 def _check(mixture: Mixture, num_components: int) -> None:
     check_count("num_components", num_components, at_least=2)
-    if mixture.constraints is not None or mixture.weights is not None:
+    if mixture.constraints is not None or mixture.row_weights is not None:
         has = "weights of rows" if mixture.constraints is None else "constraints"
         raise ValueError(
             f"mixture has {has}, expected one without: labels of components are independent here, and "

@@ -72,7 +72,7 @@ class Mixture:
             )
         self.prior, self.component, self.name = prior, component, name
         self.constraints: Constraints | None = None
-        self.weights: Tensor | None = None
+        self.row_weights: Tensor | None = None
         both = sorted(prior.hyperpriors.keys() & component.hyperpriors.keys())
         if both:
             raise ValueError(
@@ -224,7 +224,7 @@ class Mixture:
         """
         ConjugateComponent.of(self.component, otherwise="clusters of others know no equal rows")
         new = copy.copy(self)
-        new.weights = None if weights is None else torch.from_numpy(checked_weights("weights", weights))
+        new.row_weights = None if weights is None else torch.from_numpy(checked_weights("weights", weights))
         return new
 
     def log_prob_constraints(self) -> Tensor:
@@ -237,14 +237,14 @@ class Mixture:
         Raises:
             ValueError: if there are too many of these, a hyperparameter is random, or rows have weights.
         """
-        if self.weights is not None:
+        if self.row_weights is not None:
             raise ValueError("model has weights of rows, expected none: copies of a row are not listed")
         if self.constraints is None:
             return torch.zeros(self.prior.batch_shape, dtype=torch.float64)
         return ConstrainedPartition(self.prior, self.constraints).log_normaliser
 
     def _partition(self, prior: PartitionPrior, num_points: int) -> PartitionDistribution:
-        if self.weights is not None:
+        if self.row_weights is not None:
             raise ValueError(
                 "model has weights of rows, which belong to one data set, expected none: data cannot be "
                 "simulated with rows that stand for equal ones"
@@ -266,8 +266,8 @@ class Mixture:
             self.prior == other.prior
             and self.component == other.component
             and self.constraints == other.constraints
-            and (self.weights is None) == (other.weights is None)
-            and (self.weights is None or torch.equal(self.weights, cast(Tensor, other.weights)))
+            and (self.row_weights is None) == (other.row_weights is None)
+            and (self.row_weights is None or torch.equal(self.row_weights, cast(Tensor, other.row_weights)))
         )
 
     def __hash__(self) -> int:
@@ -277,8 +277,8 @@ class Mixture:
     def __repr__(self) -> str:
         """Write prior and family, and what is known."""
         known = "" if self.constraints is None else f", {self.constraints!r}"
-        if self.weights is not None:
-            known += f", {len(self.weights)} rows that stand for {int(self.weights.sum())}"
+        if self.row_weights is not None:
+            known += f", {len(self.row_weights)} rows that stand for {int(self.row_weights.sum())}"
         return f"{type(self).__name__}({self.prior!r}, {self.component!r}{known})"
 
     def __call__(self, data: Tensor) -> Tensor:
@@ -316,19 +316,19 @@ class Mixture:
         # The prior refuses labels that are not canonical.
         log_prior = self.prior.log_prob(assignments, weights=self._weights_of(data.shape[-2]))
         labels = assignments.long().expand(*batch, -1)
-        likelihood = ClusteredData(self.component, labels, weights=self.weights)
+        likelihood = ClusteredData(self.component, labels, weights=self.row_weights)
         found = log_prior + likelihood.log_prob(data)
         if self.constraints is None:
             return found
         return torch.where(self.constraints.allows(assignments), found, -torch.inf)
 
     def _weights_of(self, num_points: int) -> Tensor | None:
-        if self.weights is not None and len(self.weights) != num_points:
+        if self.row_weights is not None and len(self.row_weights) != num_points:
             raise ValueError(
-                f"data has {num_points} points, and the model {len(self.weights)} weights of rows, expected "
-                "as many: they belong to one data set"
+                f"data has {num_points} points, and the model {len(self.row_weights)} weights of rows, "
+                "expected as many: they belong to one data set"
             )
-        return self.weights
+        return self.row_weights
 
     def _joint_batch(self, data: Tensor, assignments: Tensor) -> Size:
         """Return the broadcast batch of data and assignments; hyperparameters have to broadcast with it."""

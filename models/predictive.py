@@ -82,7 +82,7 @@ class PosteriorPredictive(TorchDistribution):
         self._mixture, self._data = model, data
         self._known = known = model.given(self._hyper)
         self._component = cast(ConjugateComponent, known.component)
-        counts, moments = block_moments(self._component, data, labels, weights=model.weights)
+        counts, moments = block_moments(self._component, data, labels, weights=model.row_weights)
         self._counts = torch.nn.functional.pad(counts, (0, 1))
         self._moments = torch.nn.functional.pad(moments, (0, 0, 0, 1))
         self._packed = self._component.predictive_parameters(self._counts, self._moments)
@@ -168,7 +168,7 @@ class PosteriorPredictive(TorchDistribution):
         """
         points = self._checked(points)
         partition = as_partitions("partition", partition, num_points=self._labels.shape[-1])
-        shares = shares_of_clusters(self._labels, self._counts, partition, weights=self._mixture.weights)
+        shares = shares_of_clusters(self._labels, self._counts, partition, weights=self._mixture.row_weights)
         width = int(shares.shape[-1])
 
         def probs(some: Tensor) -> Tensor:
@@ -193,7 +193,7 @@ class PosteriorPredictive(TorchDistribution):
             rows: which points.
             hidden: columns that the density is not of, as of a point where they are missing.
         """
-        block, weights = max(1, _MAX_ENTRIES // self._packed.numel()), self._mixture.weights
+        block, weights = max(1, _MAX_ENTRIES // self._packed.numel()), self._mixture.row_weights
         each = torch.ones_like(rows) if weights is None else weights[rows]
         found = torch.empty(len(rows), dtype=torch.float64)
         for weight in each.unique().tolist():
@@ -401,7 +401,7 @@ class Replicated:
                 prior = self.model.prior.sampled().partition(self.data.shape[-2])
             component = cast(ConjugateComponent, self.model.component.sampled())
             labels = pyro.sample("assignments", prior)
-            counts, moments = block_moments(component, self.data, labels, weights=self.model.weights)
+            counts, moments = block_moments(component, self.data, labels, weights=self.model.row_weights)
             draws = component.sample_parameters(counts, moments)
             parameters = {name: one.to(self.data.dtype) for name, one in draws.items()}
             law = component.likelihood(parameters_of_points(parameters, labels))

@@ -70,7 +70,7 @@ class StochasticBlockModel:
     scale_is_known = False
     has_likelihood = True
     is_conjugate = True
-    constraints = weights = None
+    constraints = row_weights = None
 
     def __init__(
         self,

@@ -121,7 +121,7 @@ class CollapsedModel(Model, JointModel, Protocol):
         ...
 
     @property
-    def weights(self) -> Tensor | None:
+    def row_weights(self) -> Tensor | None:
         """How many rows each row of the data stands for, ``(N,)`` int64; None for one each."""
         ...
 

@@ -159,7 +159,7 @@ def _with_many_clusters(model: CollapsedModel, data: Tensor, number: int) -> Ten
     if not model.is_conjugate:
         generator = np.random.default_rng(seed_from_torch())
         return canonical(torch.from_numpy(Overdispersed()(len(data), number, generator=generator)))
-    if model.weights is not None:
+    if model.row_weights is not None:
         model = cast(Any, model).weighted(None)
     random = model.hyperpriors.keys() - model.prior.integrated_names
     known = model.given({name: model.hyperpriors[name].sample() for name in sorted(random)})

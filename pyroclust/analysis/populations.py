@@ -32,7 +32,7 @@ def annealed(model: Any, data: Tensor, *, seed: int) -> tuple[LogEvidence, ...]:
 def can_be_annealed(model: Any) -> bool:
     """Return whether :func:`~pyroclust.infer.annealed_log_evidence` takes a model."""
     is_one = model.is_conjugate and model.has_likelihood and not is_of_graphs(model)
-    return bool(is_one and model.weights is None)
+    return bool(is_one and model.row_weights is None)
 
 
 def can_be_tempered(model: Any) -> bool:

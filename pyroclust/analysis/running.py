@@ -116,7 +116,7 @@ def _described(model: Any) -> dict[str, Any] | None:
     try:
         if getattr(model, "constraints", None) is not None:
             model = model.under(None)
-        return describe_model(model if getattr(model, "weights", None) is None else model.weighted(None))
+        return describe_model(model if getattr(model, "row_weights", None) is None else model.weighted(None))
     except ValueError:
         return None
 

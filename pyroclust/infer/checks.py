@@ -171,7 +171,7 @@ def refuse_weights(model: Any, why: str) -> None:
     Raises:
         ValueError: if so.
     """
-    if getattr(model, "weights", None) is not None:
+    if getattr(model, "row_weights", None) is not None:
         raise ValueError(
             f"model has weights of rows, which {why}, expected none: use MCMC, as CollapsedGibbs or "
             "MergeSplit"

@@ -69,6 +69,6 @@ def cluster_parameters(
         f"num_samples is {num_samples}: parameters",
         remedy="draw fewer",
     )
-    counts, moments = block_moments(component, points, labels, weights=model.weights)
+    counts, moments = block_moments(component, points, labels, weights=model.row_weights)
     shape = (num_samples, *counts.shape)
     return component.sample_parameters(counts.expand(shape), moments.expand(*shape, moments.shape[-1]))

@@ -56,7 +56,7 @@ def describe_model(model: Model) -> dict[str, Any]:
             f"model is a {type(model).__name__}, expected a Mixture or a class with @register(Model): only "
             "these are described; or save guide.state_dict() and keep the code"
         )
-    if model.constraints is not None or model.weights is not None:
+    if model.constraints is not None or model.row_weights is not None:
         has = "weights of rows" if model.constraints is None else "constraints"
         raise ValueError(
             f"model has {has}, which belong to one data set, expected a model without: save the guide "

@@ -83,7 +83,7 @@ def test_weights_belong_to_the_model_and_go_with_constraints() -> None:
     assert weighted != model
     assert weighted.weighted(None) == model
     assert "4 rows that stand for 7" in repr(weighted)
-    assert torch.equal(weighted.given({"concentration": 2.0}).weights, WEIGHTS)
+    assert torch.equal(weighted.given({"concentration": 2.0}).row_weights, WEIGHTS)
     known = weighted.constrained(must_link=[(0, 1)], cannot_link=[(0, 2)])
     allowed = known.constraints.allows(EVERY)
     expected = torch.where(allowed, weighted.log_joint(data, EVERY), -torch.inf)
@@ -169,7 +169,7 @@ def test_what_does_not_look_at_weights_says_so() -> None:
         ClusteredData(NormalKnownVariance(2), torch.zeros(3).long(), weights=torch.ones(3).long()).sample()
     with pytest.raises(ValueError, match="is a PyroComponent, expected a conjugate family"):
         Mixture(ChineseRestaurantPrior(1.0), student_t()).weighted([2, 1])
-    assert StochasticBlockModel().weights is None
+    assert StochasticBlockModel().row_weights is None
     assert not hasattr(StochasticBlockModel(), "weighted")
 
 

@@ -194,6 +194,6 @@ def trace_of(
     marginal = model.prior.integrated_names
     given = {name: found[name] for name in model.prior.hyperpriors if name in found and name not in marginal}
     prior = model.prior.given(given) if given else model.prior
-    num_points = assignments.shape[-1] if model.weights is None else int(model.weights.sum())
+    num_points = assignments.shape[-1] if model.row_weights is None else int(model.row_weights.sum())
     log_v = prior.log_v(num_points, label_range(assignments))
     return Trace(assignments, found, score + log_v + log_hyperprior(model, found))

@@ -57,7 +57,7 @@ class PartitionKernel(MCMCKernel, ABC):
 
     def __init__(self, model: CollapsedModel, *, init: Starts | Tensor | None = None, thin: int = 1) -> None:
         self.model, self.thin = model, check_count("thin", thin, at_most=_LONGEST_THIN)
-        has = {"constraints": model.constraints, "weights of rows": model.weights}
+        has = {"constraints": model.constraints, "weights of rows": model.row_weights}
         kept = [name for name, one in has.items() if one is not None]
         if kept and not self.keeps_constraints:
             raise ValueError(

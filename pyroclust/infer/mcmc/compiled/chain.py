@@ -308,8 +308,8 @@ def _rows(model: CollapsedModel, points: np.ndarray) -> tuple[np.ndarray, np.nda
     weight, moments = np.ones(num_points, dtype=np.int64), np.zeros((num_points, 0))
     if isinstance(component, ConjugateComponent):
         moments = np.ascontiguousarray(component.moments(torch.from_numpy(points)).numpy())
-    if model.weights is not None:
-        weight = model.weights.numpy().copy()
+    if model.row_weights is not None:
+        weight = model.row_weights.numpy().copy()
         moments = weight[:, None] * moments
     if model.constraints is None:
         every = np.arange(num_points)

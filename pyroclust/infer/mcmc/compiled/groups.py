@@ -63,7 +63,7 @@ class Groups(NamedTuple):
     @classmethod
     def of(cls, model: CollapsedModel, num_points: int) -> "Groups | None":
         """Lay out the constraints of a model; None where all rows are points that are free."""
-        if model.constraints is None and model.weights is None:
+        if model.constraints is None and model.row_weights is None:
             return None
         if model.constraints is None:
             return cls(np.zeros(num_points + 1, np.int64), np.empty(0, np.int64))
