@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pyroclust.data.columns import Column
 from pyroclust.data.looks import are_codes_of_classes, are_days, repeat
 from pyroclust.data.roles import is_survey_weight, names_things
-from pyroclust.delimited import MISSING, days_between, is_numeral
+from pyroclust.delimited import MISSING, days_between, is_numeral, quantities
 from pyroclust.errors import unknown_name
 from pyroclust.text import listed, short, visible
 
@@ -253,7 +253,14 @@ def _of_text(said: str, column: Column, *, may_go: bool) -> KindOfColumn:
     there = [cell for cell in cells if cell is not None]
     if sum(_DATE.fullmatch(cell.strip()) is not None for cell in distinct) > len(distinct) / 2:
         raise ValueError(_dates(said, distinct[0]))
-    if 2 * sum(map(is_numeral, there)) > len(there):
+    bare = [one for one in there if is_numeral(one)]
+    others = quantities([one for one in there if not is_numeral(one)]) if bare else None
+    if others is not None and others.unit:
+        raise ValueError(
+            f"column '{said}' holds '{short(visible(bare[0]), 40)}' without the unit that others have "
+            f"({others.unit}): write all with it, or all without"
+        )
+    if 2 * len(bare) > len(there):
         text = next((one for one in there if not is_numeral(one)), there[0])
         raise ValueError(_no_numbers(said, f"'{short(visible(text), 40)}'", is_text=True))
     none = np.full(len(cells), np.nan)

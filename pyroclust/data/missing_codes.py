@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyroclust.data.columns import RawTable
+from pyroclust.delimited import MISSING, Cells, is_numeral
 from pyroclust.errors import unknown_name
 from pyroclust.text import listed, short, visible
 
-__all__ = ["read_codes", "suspected_codes", "without_codes"]
+__all__ = ["read_codes", "suspected_codes", "without_codes", "without_marks"]
 
 _RANGE = ".."
 _NUMBERED = re.compile(r"(.+?)[\W_]*\d+")
@@ -23,6 +24,31 @@ _STAND_INS = (
     *(-7.0, -8.0, -77.0, -88.0, 77.0, 88.0, 777.0, 888.0, 98.0, 998.0, 9998.0),
     *(9.969209968386869e36, -1.7976931348623157e308, -3.4028234663852886e38),
 )
+_MARKS = frozenset(
+    [
+        "?",
+        ".",
+        "..",
+        "-",
+        "--",
+        "–",
+        "—",
+        "*",
+        "n.a.",
+        "na",
+        "missing",
+        "unknown",
+        "refused",
+        "k.a.",
+        "fehlt",
+        "inconnu",
+        "manquant",
+        "s/d",
+        "n.d.",
+        "nd",
+        "#n/a!",
+    ]
+) | {"n. a.", "k. a.", "not available", "not applicable", "no answer", "keine angabe", "sin datos"}
 # Of other numbers no less than this many of their ranges away.
 _RANGES = 1.0
 
@@ -65,6 +91,22 @@ def without_codes(raw: RawTable, codes: Mapping[int, frozenset[str]]) -> RawTabl
         raise ValueError(f"missing is {listed(every)}, and no cell holds it; leave it out")
     notes = (*raw.notes, f"Read as missing, as was said: {listed(said, _MOST_SHOWN)}.") if said else raw.notes
     return replace(raw, columns=tuple(columns), notes=notes)
+
+
+def without_marks(names: Sequence[str], columns: Sequence[Cells]) -> tuple[list[Cells], list[str]]:
+    """Empty the cells of columns of numbers that hold a mark for a missing one, and say so."""
+    found, said = list(columns), []
+    for place, (name, column) in enumerate(zip(names, columns, strict=True)):
+        if column.plain is not None:
+            continue
+        cells = [cell.strip() for cell in column]
+        numbers = sum(map(is_numeral, cells))
+        marks = dict.fromkeys(cell for cell in cells if cell not in MISSING and not is_numeral(cell))
+        if not marks or 2 * numbers < len(cells) or any(cell.casefold() not in _MARKS for cell in marks):
+            continue
+        found[place] = Cells(["" if cell.strip() in marks else cell for cell in column])
+        said.append(f"{listed(f'“{mark}”' for mark in marks)} in '{short(visible(name), 40)}'")
+    return found, [f"Read as missing among numbers: {listed(said, _MOST_SHOWN)}."] if said else []
 
 
 def suspected_codes(names: Sequence[str], columns: Sequence[NDArray[np.float64] | None]) -> str | None:

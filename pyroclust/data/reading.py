@@ -11,6 +11,7 @@ from pyroclust.data.cells import columns_of, numbered, raw_text
 from pyroclust.data.columns import RawTable, TextColumn
 from pyroclust.data.frames import raw_array, raw_frame
 from pyroclust.data.headers import FindHeader, TableHeader, find_header, find_header_of_edges
+from pyroclust.data.missing_codes import without_marks
 from pyroclust.data.workbooks import read_workbook
 from pyroclust.delimited import (
     PLAIN,
@@ -21,12 +22,14 @@ from pyroclust.delimited import (
     check_file,
     find_marks,
     foreign_suffix,
+    is_numeral,
     quantities,
     read_delimited,
 )
 from pyroclust.errors import readable
 from pyroclust.memory import check_memory
 from pyroclust.numpy_headers import NumpyHeader, numpy_header_of
+from pyroclust.text import listed, short, visible
 
 __all__ = ["SUFFIXES", "read_raw", "read_shaped"]
 
@@ -34,6 +37,7 @@ SUFFIXES = (*PLAIN, ".parquet", ".xlsx", ".npy")
 
 # Of a number that is copied.
 _BYTES_A_NUMBER = 24
+_MOST_TITLES = 5
 
 
 def read_raw(path: Path, options: ReadingOptions | None = None, *, of_edges: bool = False) -> RawTable:
@@ -74,7 +78,8 @@ def _read_text(path: Path, options: ReadingOptions, find: FindHeader) -> RawTabl
 
 
 def _of_text(found: DelimitedText, options: ReadingOptions, find: FindHeader) -> RawTable:
-    first, *rows = found.cells
+    title, grid = _without_title(found.cells)
+    first, *rows = grid
     columns = columns_of(rows, len(first))
     if options.header is not None or found.names_rows:
         header = TableHeader(found.names_rows if options.header is None else options.header)
@@ -84,8 +89,10 @@ def _of_text(found: DelimitedText, options: ReadingOptions, find: FindHeader) ->
         header = find(first, columns)
     names = first
     if not header.is_header:
-        columns = columns_of(found.cells, len(first))
+        columns = columns_of(grid, len(first))
         names = list(found.names or numbered(len(first)))
+    written = columns
+    columns, lost = without_marks(names, columns)
     # Numbers of a sheet are numbers there, and text stays text.
     marks = Marks()
     with_units = [None if column.plain is not None else quantities(column) for column in columns]
@@ -96,21 +103,32 @@ def _of_text(found: DelimitedText, options: ReadingOptions, find: FindHeader) ->
             if unit is None or not unit.are_converted
         ]
         marks = find_marks(bare, delimiter=found.delimiter, decimal=options.decimal)
-    notes = [*found.notes, *marks.notes]
+    notes = [*found.notes, *title, *marks.notes, *lost]
     if found.is_commented and found.names is None:
         notes.append("Lines that begin with # were left out.")
     return raw_text(
         names,
         [
-            TextColumn(column, marks)
+            TextColumn(column, marks, written=as_it_was)
             if unit is None
-            else TextColumn(Cells(unit.cells), Marks() if unit.are_converted else marks, unit.unit, column)
-            for column, unit in zip(columns, with_units, strict=True)
+            else TextColumn(Cells(unit.cells), Marks() if unit.are_converted else marks, unit.unit, as_it_was)
+            for column, unit, as_it_was in zip(columns, with_units, written, strict=True)
         ],
         names_rows=found.names_rows,
         is_header=header.is_header,
         notes=(*notes, *header.notes),
     )
+
+
+def _without_title(cells: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """Leave out lines of one cell above a line of names, and say so."""
+    full = [[cell.strip() for cell in row if cell.strip()] for row in cells[: _MOST_TITLES + 1]]
+    above = next((place for place, row in enumerate(full) if len(row) > 1), 0)
+    names = full[above] if above else []
+    if not above or len(names) < len(cells[above]) or any(map(is_numeral, names)) or len(names) < 2:
+        return [], cells
+    said = listed(f"“{short(visible(row[0]), 40)}”" for row in full[:above] if row)
+    return [f"Above the names of the columns {said} was left out."], cells[above:]
 
 
 def _read_binary(path: Path) -> RawTable:

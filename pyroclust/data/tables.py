@@ -269,7 +269,7 @@ def chosen_table(
     numbers = [at for at, kind in enumerate(of_columns.get("kinds", ())) if kind is Kind.NUMBER]
     masses = masses_note([chosen[at] for at in numbers], data[:, numbers])
     suspects = suspected_codes(chosen, [_numbers_or_none(raw.columns[place]) for place in places])
-    notes += filter(None, (masses, suspects, footer_note(_last_texts(raw, places))))
+    notes += filter(None, (masses, suspects, footer_note(_last_texts(raw))))
     labels = None
     if labelled is not None:
         labels = raw.columns[labelled].labels()
@@ -433,11 +433,9 @@ def _missing_note(names: Sequence[str], missing: NDArray[np.bool_]) -> str | Non
     )
 
 
-def _last_texts(raw: RawTable, numbers: Sequence[int]) -> list[str | None]:
-    """Return what the last row has beside its numbers."""
-    chosen = set(numbers)
-    beside = [column.last() for place, column in enumerate(raw.columns) if place not in chosen]
-    return [*(() if raw.row_names is None else raw.row_names[-1:]), *beside]
+def _last_texts(raw: RawTable) -> list[str | None]:
+    """Return the name and the texts of the last row."""
+    return [*(() if raw.row_names is None else raw.row_names[-1:]), *(one.last() for one in raw.columns)]
 
 
 def _said(raw: RawTable, place: int | None) -> str:

@@ -154,6 +154,12 @@ def _of_one_width(rows: list[list[str]], places: list[int], num_blank: int, text
             "The first line has one name less than the others have cells: the first column names the rows."
         )
         return Rows([["", *first], *rest], names_rows=True, notes=tuple(notes))
+    elif width == 1 and len(widths) == 1 and len(rest) > 1 and widths != {1}:
+        raise ValueError(
+            f"line {places[0]} has 1 cell, and all others {len(rest[0])}: if it is a title above the names "
+            "of "
+            "the columns, remove it"
+        )
     elif widths - {width}:
         place, row = next((place, row) for place, row in enumerate(rest, 1) if len(row) != width)
         cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"

@@ -72,7 +72,7 @@ def test_header_may_be_missing_and_an_unnamed_first_column_names_the_rows(tmp_pa
         ("a,b\n", "has 0 row"),
         ("a,b\n1,2\n", "has 1 row"),
         ("a,b\n1,2\n,3\n4,inf\n", "1 in 'a', 1 in 'b'"),
-        ("a,b\n1,2\n?,3\n", "column 'a' holds '?'"),
+        ("a,b\n1,2\n?x,3\n", "column 'a' holds '?x'"),
         ("a,b\n1,2\n1,3,4\n", "not a readable .csv"),
         ("a,when\n1,early\n2,late\n", "--label when"),
     ],

@@ -210,3 +210,18 @@ def test_a_category_that_no_row_had_is_missing_or_refused():
     assert any("'d'" in note for note in found.notes)
     with pytest.raises(ValueError, match="holds 'd'"):
         read_new_rows(new, old.columns, **beside, refuses_unseen=True)
+
+
+def test_marks_among_numbers_are_missing_and_labels_stay(tmp_path):
+    table = read(tmp_path, "x,y,k\n" + "1.5,?,1\n2.5,3,?\n4,5,1\n" * 20, label="k")
+    assert np.isnan(table.data).sum() == 20
+    assert "“?” in 'y'" in " ".join(table.notes)
+    assert sorted(set(table.labels)) == ["1", "?"]
+
+
+def test_titles_above_the_names_are_left_out_or_named(tmp_path):
+    table = read(tmp_path, "Report 2020,,\n,,\na,b,c\n1.5,2,3\n3,5,1\n2,2,5\n")
+    assert table.columns == ("a", "b", "c")
+    assert "“Report 2020” was left out" in " ".join(table.notes)
+    with pytest.raises(ValueError, match="line 1 has 1 cell, and all others 2: if it is a title"):
+        read(tmp_path, "Report 2020\na,b\n1.5,2\n3,5\n")
