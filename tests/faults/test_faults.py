@@ -29,3 +29,4 @@ def test_the_page_shows_the_cases() -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert module.PAGE.read_text("utf-8") == module.page(), "run: python docs/reliability.py"
+    assert module.LIST.read_text("utf-8") == module.cases(), "run: python docs/reliability.py"
