@@ -79,9 +79,12 @@ def test_other_posterior_is_flagged(files, tmp_path, capsys):
 
 
 def test_same_seed_same_figures(files, tmp_path, capsys):
-    once, _ = run(capsys, files["a"], "--json", "--seed", "3", "--out", str(tmp_path / "x"))
-    again, _ = run(capsys, files["a"], "--json", "--seed", "3", "--out", str(tmp_path / "y"))
-    assert once == again
+    once, again = (
+        json.loads(run(capsys, files["a"], "--json", "--seed", "3", "--out", str(tmp_path / place))[0])
+        for place in "xy"
+    )
+    # draws.nc says when it was made.
+    assert once | {"files": ()} == again | {"files": ()}
 
 
 @pytest.mark.parametrize(

@@ -96,8 +96,10 @@ def test_new_rows_with_gaps_are_predicted_and_strange_ones_warn(folder, frame):
     assert same.warning is None
     strange = predict(folder, new.assign(age=new["age"] + 40))
     assert strange.warning is not None
+    gone = predict(folder, new.assign(stage="gone"))
+    assert "'gone', which no row had" in " ".join(gone.notes)
     with pytest.raises(ValueError, match="'stage' holds 'gone', which no row had"):
-        predict(folder, new.assign(stage="gone"))
+        predict(folder, new.assign(stage="gone"), refuse_unseen=True)
 
 
 def test_the_density_of_a_row_is_that_of_its_cells_in_the_units_of_the_columns(frame):

@@ -39,7 +39,7 @@ def test_diagnose_writes_and_prints_before_it_ends(tmp_path, capsys):
     assert code_of(*arguments) == 0
     plain = json.loads(capsys.readouterr().out)
     assert code_of(*arguments, "--strict") == 3
-    assert json.loads(capsys.readouterr().out) == plain
+    assert json.loads(capsys.readouterr().out) | {"files": ()} == plain | {"files": ()}
     assert plain["verdict"]["level"] in {"do not trust", "cannot tell"}
 
 

@@ -132,7 +132,7 @@ _OF_DRAWS: _Broken = (
 _WITH_DATA: _Broken = (
     *_OF_DRAWS,
     (f"{_DRAWS}cluster_profiles", "The profiles of the clusters of", ()),
-    (f"{_SUMMARIES}membership", "The membership of the rows of", ()),
+    (f"{_SUMMARIES}membership_in", "The membership of the rows of", ()),
 )
 _STEPS = "pyroclust.analysis."
 _OF_COMPARISONS: _Broken = (
