@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from pyroclust.errors import first_line, lacks_memory
+from pyroclust.errors import ends_the_run, first_line
 
 __all__ = ["Attempts", "left_out"]
 
@@ -27,7 +27,8 @@ def left_out(what: str, reason: str) -> str:
 class Attempts:
     """Makes parts, and remembers in a sentence each why some could not be made.
 
-    A part is what the answer can do without. Interrupts and want of memory end the run all the same.
+    A part is what the answer can do without. Interrupts, time limits and want of memory end the run all the
+    same.
 
     Attributes:
         failures: the sentences, for the notes of the result.
@@ -65,7 +66,7 @@ class Attempts:
         try:
             return part()
         except Exception as error:
-            if lacks_memory(error):
+            if ends_the_run(error):
                 raise
             self._reasons[what] = first_line(error)
             return None

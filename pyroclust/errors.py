@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from pyroclust.text import listed, short, visible
 
-__all__ = ["first_line", "lacks_memory", "readable", "unknown_name"]
+__all__ = ["ends_the_run", "first_line", "lacks_memory", "readable", "unknown_name"]
 
 Found = TypeVar("Found")
 
@@ -52,6 +52,11 @@ def lacks_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or (
         isinstance(error, RuntimeError) and "allocate memory" in str(error)
     )
+
+
+def ends_the_run(error: BaseException) -> bool:
+    """Say whether an error is none of the part that it came up in: want of memory, or time that is over."""
+    return isinstance(error, TimeoutError) or lacks_memory(error)
 
 
 def readable(path: Path, read: Callable[[], Found]) -> Found:

@@ -168,8 +168,16 @@ def predict(
         log_density=density - ~np.isnan(table.data) @ np.log(data.points.scale),
         likeness=alike,
         sizes=np.bincount(clusters.assignments),
-        notes=(*table.notes, f"Clusters are those of {found.reference.draws.name}."),
+        notes=(*table.notes, f"Clusters are those of {found.reference.draws.name}.", *_reserve(found)),
     )
+
+
+def _reserve(found: Analysis) -> tuple[str, ...]:
+    """Say that probabilities are no surer than the answer that they are taken from."""
+    rely = str(found.about.get("rely") or "")
+    if found.verdict.answer is not None and not rely.startswith("With care"):
+        return ()
+    return (f"May these probabilities be relied on? {rely or found.verdict.sentence}",)
 
 
 def _likeness(law: NewPoints, points: torch.Tensor, density: np.ndarray, old: torch.Tensor) -> Likeness:

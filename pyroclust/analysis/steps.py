@@ -14,7 +14,7 @@ from pyroclust.arrays import plain
 from pyroclust.attempts import left_out
 from pyroclust.diagnostics.verdicts.findings import Question, untold
 from pyroclust.diagnostics.verdicts.verdict import Finding
-from pyroclust.errors import first_line, lacks_memory, unknown_name
+from pyroclust.errors import ends_the_run, first_line, unknown_name
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.files import figures_of
 
@@ -156,7 +156,7 @@ def run_steps(work: Work, steps: Sequence[Step], *, of_the_answer: bool) -> None
     """Take the steps that apply and are asked for, one after the other.
 
     A step that fails is a sentence, and its questions cannot be answered; want of memory ends the run, and so
-    does an essential step. After Ctrl-C what there is is kept, where there is something.
+    do a time limit and an essential step. After Ctrl-C what there is is kept, where there is something.
     """
     found = work.analysis
     for step in (*steps, *_REGISTERED.values()):
@@ -180,7 +180,7 @@ def run_steps(work: Work, steps: Sequence[Step], *, of_the_answer: bool) -> None
             )
             return
         except Exception as error:
-            if step.is_essential or lacks_memory(error):
+            if step.is_essential or ends_the_run(error):
                 raise
             why = first_line(error)
             found.failures.append(left_out(step.what or f"The step '{step.name}'", why))

@@ -30,12 +30,15 @@ from pyroclust.data.one_hot import one_hot_groups
 from pyroclust.data.point_masses import Parts, apart, divide, in_two, masses_note, parts_in, put_back
 from pyroclust.data.roles import units_of_rows
 from pyroclust.data.shapes import PointShape
+from pyroclust.delimited import is_numeral
 from pyroclust.errors import unknown_name
 from pyroclust.text import listed, short, visible
 
 __all__ = ["Table", "chosen_table", "table_of_kinds", "written"]
 
 _MOST_SHOWN = 4
+# So many columns for each row are probably rows.
+_TIMES_ROWS = 5
 _ROWS_AS_THEY_ARE = "none"
 
 
@@ -230,13 +233,13 @@ def chosen_table(
             )
     if not places:
         raise ValueError(f"{name} has no column to cluster; name at least one with --columns")
+    notes = [*raw.notes, *_turned_note(raw, places)]
     chosen = tuple(raw.names[place] for place in places)
     if len(set(chosen)) < len(chosen):
         twice = next(one for one in chosen if chosen.count(one) > 1)
         raise ValueError(f"{name}: a column name appears twice, '{short(twice, 60)}'; name each column once")
     if raw.num_rows < fewest:
         raise ValueError(f"{name} has {raw.num_rows} row(s), expected at least {fewest} points to cluster")
-    notes = list(raw.notes)
     if kinds is None:
         data = _numbers(raw, places, name)
         of_columns: Mapping[str, Any] = {}
@@ -321,6 +324,19 @@ def _one_hot_merged(
             f"{said} are one category, '{short(group.name, 40)}'. To keep one apart, name it in --kinds."
         )
     return replace(raw, names=tuple(names), columns=tuple(columns)), places, notes
+
+
+def _turned_note(raw: RawTable, places: Sequence[int]) -> list[str]:
+    """Say that features may lie in rows, where there are many more columns than rows with names."""
+    first = raw.row_names or raw.columns[0].labels().tolist()
+    names = [one for one in first if one and not is_numeral(str(one))]
+    if len(places) < _TIMES_ROWS * raw.num_rows or len(set(names)) < raw.num_rows or raw.num_rows < 3:
+        return []
+    return [
+        f"There are {len(places):,} columns and {raw.num_rows:,} rows, which have names such as "
+        f"'{short(visible(str(names[0])), 40)}': if rows are what was measured, and columns who, give "
+        "--transpose."
+    ]
 
 
 def _refuse_rows_of_units(raw: RawTable, places: Sequence[int], name: str) -> None:

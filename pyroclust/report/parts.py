@@ -24,7 +24,7 @@ from PIL import Image
 from pyroclust import plots
 from pyroclust.attempts import left_out
 from pyroclust.diagnostics import Finding, Mark
-from pyroclust.errors import first_line, lacks_memory
+from pyroclust.errors import ends_the_run, first_line
 from pyroclust.plots.style import pixels
 from pyroclust.progress import progress_bar
 
@@ -149,7 +149,7 @@ class Picture(Part):
                 self.draw(figure)
                 return _palette_png(figure), ""
         except Exception as error:
-            if lacks_memory(error):
+            if ends_the_run(error):
                 raise
             return b"", first_line(error)
 

@@ -9,7 +9,7 @@ import numpy as np
 from pyroclust.baselines import BASELINES, Baseline, BaselineResult
 from pyroclust.baselines.scores import PartitionScores, partition_scores, scores_where_known
 from pyroclust.diagnostics import VariationOfInformation
-from pyroclust.errors import first_line, lacks_memory
+from pyroclust.errors import ends_the_run, first_line
 from pyroclust.results.summaries import DrawsSummary
 
 __all__ = ["BaselineRow", "FailedRow", "baseline_rows"]
@@ -102,6 +102,6 @@ def _tried(method: Baseline, data: np.ndarray, seed: int) -> BaselineResult | Fa
     try:
         return method.partition(data, seed=seed)
     except Exception as error:
-        if lacks_memory(error):
+        if ends_the_run(error):
             raise
         return FailedRow(method.name, first_line(error).split(". ")[0])

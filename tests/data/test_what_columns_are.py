@@ -225,3 +225,9 @@ def test_titles_above_the_names_are_left_out_or_named(tmp_path):
     assert "“Report 2020” was left out" in " ".join(table.notes)
     with pytest.raises(ValueError, match="line 1 has 1 cell, and all others 2: if it is a title"):
         read(tmp_path, "Report 2020\na,b\n1.5,2\n3,5\n")
+
+
+def test_features_in_rows_are_said():
+    wide = pd.DataFrame(RNG.normal(size=(6, 60)), index=list("abcdef"))
+    assert "give --transpose" in read_table(wide, kinds={}).notes[0]
+    assert not read_table(wide.reset_index(drop=True), kinds={}).notes
