@@ -113,6 +113,7 @@ def predict(
     new: Source,
     *,
     num_draws: int = 400,
+    aggregate: str | None = None,
     refuse_unseen: bool = False,
     seed: int = 0,
     **reading: Any,
@@ -131,6 +132,8 @@ def predict(
             out.
         num_draws: most draws S that are averaged over; 100 where the family is not conjugate, for which the
             parameters of clusters are drawn by slice moves.
+        aggregate: column that says what each new row is of: its rows become one, as :func:`pyroclust.compare`
+            does.
         refuse_unseen: refuse a category that no row had that was clustered; by default its cell is taken as
             missing, and a note says so.
         seed: of which draws and old rows these are.
@@ -154,7 +157,8 @@ def predict(
     rng, clusters = np.random.default_rng(seed), found.reference.summary.estimate
     assert clusters is not None
     law = _new_points_law(found, data, num_draws, rng)
-    table = rows_like(data, new, law.model, refuses_unseen=refuse_unseen, **reading)
+    beside = {"aggregate": aggregate, "refuses_unseen": refuse_unseen}
+    table = rows_like(data, new, law.model, **beside, **reading)
     points = torch.from_numpy((table.data - data.points.location) / data.points.scale)
     estimate = torch.tensor(clusters.assignments)
     old = torch.from_numpy(rng.permutation(len(data.values))[:_OLD_ROWS])
@@ -275,10 +279,10 @@ def analysis_of(source: "Analysis | str | PathLike[str]") -> tuple[Analysis, Ana
     return found, found.data
 
 
-def rows_like(data: AnalysedData, new: Source, model: Any, *, refuses_unseen: bool, **reading: Any) -> Table:
+def rows_like(data: AnalysedData, new: Source, model: Any, **reading: Any) -> Table:
     """Read new rows with the columns of others, and refuse missing cells that a model cannot take."""
     like: dict[str, Any] = {"kinds": data.kinds, "levels": data.levels, "parts": data.parts}
-    like |= {"units": data.units, "refuses_unseen": refuses_unseen}
+    like |= {"units": data.units, "codes": data.codes}
     table = read_new_rows(new, data.points.columns, **like, **reading)
     if table.has_missing and not takes_missing(model):
         raise ValueError(

@@ -42,6 +42,7 @@ def update(
     new: Source,
     *,
     num_draws: int | None = None,
+    aggregate: str | None = None,
     refuse_unseen: bool = False,
     out: str | PathLike[str] | None = None,
     overwrite: bool = False,
@@ -66,6 +67,7 @@ def update(
         source: what :func:`pyroclust.compare` or this returned, or the folder that it wrote.
         new: rows with the same columns, as :func:`pyroclust.read_table` takes them.
         num_draws: draws to return, at least 10; as :func:`pyroclust.compare` by default.
+        aggregate: column that says what each new row is of: its rows become one.
         refuse_unseen: refuse a category that no row had; by default its cell is taken as missing.
         out: folder for the same files as :func:`pyroclust.compare` writes; by default nothing is written.
         overwrite: replace the results of another run, and write beside files that are no results.
@@ -101,7 +103,8 @@ def update(
             "source has constraints on its rows, expected none: compare all rows, under their constraints"
         )
     points, model = old.points, predictive_law(found, old, 1).model
-    added = rows_like(old, new, model, refuses_unseen=refuse_unseen, **reading)
+    beside = {"aggregate": aggregate, "refuses_unseen": refuse_unseen}
+    added = rows_like(old, new, model, **beside, **reading)
     table = _all_rows(old, added)
     num_draws = draws_of(len(table.data)) if num_draws is None else num_draws
     draws = some_draws(found, found.reference.draws.num_draws)
@@ -193,5 +196,6 @@ def _all_rows(old: AnalysedData, added: Table) -> Table:
         kinds=old.kinds,
         levels=old.levels,
         units=old.units,
+        codes=old.codes,
         parts=old.parts,
     )

@@ -196,7 +196,7 @@ update = _analysis(
     they are many or unlike the old ones, compare all rows anew.""",
     {"folder": _FOLDER, "new": argument("NEW", f"More {_ROWS}")}
     | options(
-        f"{_READING}refuse_unseen num_draws{_ENDS}",
+        f"{_READING}aggregate refuse_unseen num_draws{_ENDS}",
         num_draws="Draws; 1,000 by default, fewer above 5,000 rows.",
         out="Folder for the results; FOLDER-updated by default.",
     ),
@@ -208,7 +208,7 @@ update = _analysis(
 @takes(
     {"folder": _FOLDER, "new": argument("NEW", f"New {_ROWS}")}
     | options(
-        f"{_READING}refuse_unseen num_draws seed out overwrite as_json quiet",
+        f"{_READING}aggregate refuse_unseen num_draws seed out overwrite as_json quiet",
         num_draws=Option(
             "N", "Most draws that are averaged over.", int, default=400, flag="--draws", least=1
         ),

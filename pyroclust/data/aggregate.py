@@ -12,7 +12,7 @@ __all__ = ["aggregated"]
 _ROWS = "rows"
 
 
-def aggregated(raw: RawTable, place: int) -> RawTable:
+def aggregated(raw: RawTable, place: int, *, counts_rows: bool | None = None) -> RawTable:
     """Return a table with a row for each value of a column, which become the names of the rows."""
     name, units = short(raw.names[place], 60), raw.columns[place].labels()
     if any(unit is None for unit in units):
@@ -34,7 +34,7 @@ def aggregated(raw: RawTable, place: int) -> RawTable:
         names.append(other)
         columns.append(SeriesColumn(series, unit=column.unit))
     times = np.bincount(codes)
-    if times.min() < times.max():
+    if counts_rows or (counts_rows is None and times.min() < times.max()):
         names.append(_ROWS if _ROWS not in names else f"{_ROWS} of {raw.names[place]}")
         columns.append(SeriesColumn(pd.Series(times)))
     said = (

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pyroclust.data.aggregate import aggregated
 from pyroclust.data.frames import raw_array, raw_frame, transposed
 from pyroclust.data.graph_tables import (
     BUILT_IN_GRAPHS,
@@ -26,7 +27,7 @@ from pyroclust.data.kinds import Kind
 from pyroclust.data.point_masses import Parts
 from pyroclust.data.reading import SUFFIXES, read_raw, read_shaped
 from pyroclust.data.shaped_tables import BUILT_IN_IMAGES, images_table, shaped_table
-from pyroclust.data.tables import Table, chosen_table, table_of_kinds
+from pyroclust.data.tables import Table, chosen_table, column_named, table_of_kinds
 from pyroclust.delimited import ReadingOptions
 from pyroclust.errors import first_line, unknown_name
 from pyroclust.text import listed, visible
@@ -193,7 +194,9 @@ def read_new_rows(
     kinds: Sequence[Kind] = (),
     levels: Sequence[tuple[str, ...]] = (),
     units: Sequence[str] = (),
+    codes: Sequence[tuple[str, ...]] = (),
     refuses_unseen: bool = False,
+    aggregate: str | None = None,
     parts: Parts = (),
 ) -> Table:
     """Read rows that have the columns of a table that was clustered; one is enough.
@@ -220,6 +223,9 @@ def read_new_rows(
             raise ValueError(f"new has {len(raw.names)} column(s), expected {len(names)}: {listed(names)}")
         raw = replace(raw, names=names)
     beside: dict[str, Any] = {"kinds": kinds, "levels": levels or ((),) * len(columns), "units": units}
+    beside["codes"] = codes
+    if aggregate is not None:
+        raw = aggregated(raw, column_named(raw, aggregate, name), counts_rows="rows" in columns)
     return table_of_kinds(raw, name, columns=columns, **beside, parts=parts, refuses_unseen=refuses_unseen)
 
 

@@ -12,7 +12,7 @@ from pyroclust.delimited import MISSING, Cells, is_numeral
 from pyroclust.errors import unknown_name
 from pyroclust.text import listed, short, visible
 
-__all__ = ["read_codes", "suspected_codes", "without_codes", "without_marks"]
+__all__ = ["holds_code", "read_codes", "suspected_codes", "without_codes", "without_marks"]
 
 _RANGE = ".."
 _NUMBERED = re.compile(r"(.+?)[\W_]*\d+")
@@ -82,7 +82,7 @@ def without_codes(raw: RawTable, codes: Mapping[int, frozenset[str]]) -> RawTabl
     """Return a table in which cells that hold a code are empty, with a note of how many they are."""
     columns, said = list(raw.columns), []
     for place, values in codes.items():
-        is_code = _holds(columns[place].labels(), values)
+        is_code = holds_code(columns[place].labels(), values)
         if is_code.any():
             columns[place] = columns[place].without(is_code)
             said.append(f"{int(is_code.sum()):,} in '{short(raw.names[place], 40)}'")
@@ -169,7 +169,8 @@ def _place(name: str, names: Sequence[str]) -> int:
     return list(names).index(wanted)
 
 
-def _holds(cells: NDArray[np.object_], values: frozenset[str]) -> NDArray[np.bool_]:
+def holds_code(cells: NDArray[np.object_], values: frozenset[str]) -> NDArray[np.bool_]:
+    """Say which cells hold one of some values, written alike or equal as numbers."""
     numbers = {number for one in values if (number := _number(one)) is not None}
 
     def is_code(cell: str | None) -> bool:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["OneHot", "one_hot_groups"]
+__all__ = ["NONE_OF_THESE", "OneHot", "one_hot_groups", "ways_to_divide"]
 
-_NONE = "none of these"
+NONE_OF_THESE = "none of these"
 # Rare answers that are given apart from one another may never meet by chance.
 _CHANCE = 1e-3
 
@@ -45,7 +45,7 @@ def one_hot_groups(names: Sequence[str], columns: Sequence[NDArray[np.float64] |
             or values.min(initial=1) == values.max(initial=0)
         ):
             continue
-        for prefix, rest in _ways(name):
+        for prefix, rest in ways_to_divide(name):
             groups.setdefault(prefix, []).append((place, rest))
     found: list[OneHot] = []
     taken: set[int] = set()
@@ -57,14 +57,14 @@ def one_hot_groups(names: Sequence[str], columns: Sequence[NDArray[np.float64] |
         number = rows.sum(-1)
         if number.max() > 1 or (number.min() < 1 and not _is_no_chance(rows)):
             continue
-        levels = [rest for _, rest in parts] + ([_NONE] if number.min() < 1 else [])
+        levels = [rest for _, rest in parts] + ([NONE_OF_THESE] if number.min() < 1 else [])
         chosen = np.where(number == 1, rows.argmax(-1), len(places))
         found.append(OneHot(prefix, tuple(places), tuple(levels), chosen))
         taken |= set(places)
     return sorted(found, key=lambda one: one.places[0])
 
 
-def _ways(name: str) -> list[tuple[str, str]]:
+def ways_to_divide(name: str) -> list[tuple[str, str]]:
     """Return the ways to divide a name in a prefix and the rest."""
     return [
         (name[: one.start()].rstrip(), name[one.end() :].lstrip())

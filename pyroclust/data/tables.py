@@ -25,8 +25,8 @@ from pyroclust.data.kinds import (
 )
 from pyroclust.data.label_notes import about_alike, about_labels, about_partial
 from pyroclust.data.looks import footer_note
-from pyroclust.data.missing_codes import read_codes, suspected_codes, without_codes
-from pyroclust.data.one_hot import one_hot_groups
+from pyroclust.data.missing_codes import holds_code, read_codes, suspected_codes, without_codes
+from pyroclust.data.one_hot import NONE_OF_THESE, one_hot_groups, ways_to_divide
 from pyroclust.data.point_masses import Parts, apart, divide, in_two, masses_note, parts_in, put_back
 from pyroclust.data.roles import units_of_rows
 from pyroclust.data.shapes import PointShape
@@ -34,7 +34,7 @@ from pyroclust.delimited import is_numeral
 from pyroclust.errors import unknown_name
 from pyroclust.text import listed, short, visible
 
-__all__ = ["Table", "chosen_table", "table_of_kinds", "written"]
+__all__ = ["Table", "chosen_table", "column_named", "table_of_kinds", "written"]
 
 _MOST_SHOWN = 4
 # So many columns for each row are probably rows.
@@ -63,6 +63,7 @@ class Table:
         levels: of the D columns, their categories as written; empty for numbers and counts.
         units: of the D columns, as they are written behind or before every number, such as ``"%"``, or
             ``"days since 2020-01-31"``; empty where there is none.
+        codes: of the D columns, values that were said to stand for missing cells.
         doubts: sentences on columns that may make clusters of their own.
         parts: of each column that was divided, as it is mostly one value, the places of its two parts and
             that value.
@@ -80,6 +81,7 @@ class Table:
     kinds: tuple[Kind, ...] = ()
     levels: tuple[tuple[str, ...], ...] = ()
     units: tuple[str, ...] = ()
+    codes: tuple[tuple[str, ...], ...] = ()
     doubts: tuple[str, ...] = ()
     parts: Parts = ()
     weights: NDArray[np.int64] | None = None
@@ -92,6 +94,8 @@ class Table:
             object.__setattr__(self, "levels", ((),) * len(self.columns))
         if not self.units:
             object.__setattr__(self, "units", ("",) * len(self.columns))
+        if not self.codes:
+            object.__setattr__(self, "codes", ((),) * len(self.columns))
 
     @property
     def are_numbers(self) -> bool:
@@ -132,6 +136,7 @@ def table_of_kinds(
     kinds: Sequence[Kind],
     levels: Sequence[tuple[str, ...]],
     units: Sequence[str] = (),
+    codes: Sequence[tuple[str, ...]] = (),
     parts: Parts,
     refuses_unseen: bool = False,
 ) -> Table:
@@ -139,11 +144,17 @@ def table_of_kinds(
     name = visible(name)
     if not raw.num_rows:
         raise ValueError(f"{name} has 0 rows, expected at least 1")
+    for column, own in zip(columns, levels, strict=True):
+        if own and column not in raw.names and (merged := one_hot_again(raw, column, own)) is not None:
+            raw = replace(raw, names=(*raw.names, column), columns=(*raw.columns, merged))
     in_parts = parts_in(raw.names, columns, parts)
     found, notes = [], list(raw.notes)
-    for column, kind, own, unit in zip(columns, kinds, levels, units or ("",) * len(columns), strict=True):
+    units, codes = units or ("",) * len(columns), codes or ((),) * len(columns)
+    for column, kind, own, unit, code in zip(columns, kinds, levels, units, codes, strict=True):
         whole, value = in_parts.get(column, (column, None))
-        cells = raw.columns[_place(raw, whole, name)]
+        cells = raw.columns[column_named(raw, whole, name)]
+        if code:
+            cells = cells.without(holds_code(cells.labels(), frozenset(code)))
         try:
             if value is None:
                 values, unseen = values_of_kind(column, cells, kind, levels=own, unit=unit)
@@ -162,7 +173,8 @@ def table_of_kinds(
     rows = raw.row_names or tuple(str(row) for row in range(1, raw.num_rows + 1))
     data = np.stack(found, -1)
     of_columns: dict[str, Any] = {"kinds": tuple(kinds), "levels": tuple(levels), "units": tuple(units)}
-    return Table(name, data, tuple(columns), None, rows, tuple(notes), **of_columns, parts=parts)
+    of_columns |= {"codes": tuple(codes), "parts": parts}
+    return Table(name, data, tuple(columns), None, rows, tuple(notes), **of_columns)
 
 
 def written(
@@ -198,18 +210,21 @@ def chosen_table(
 ) -> Table:
     """Choose columns of a table and check that they can be clustered."""
     name = visible(name)
+    codes: dict[str, tuple[str, ...]] = {}
     if missing:
-        raw = without_codes(raw, read_codes(missing, raw.names))
+        told_codes = read_codes(missing, raw.names)
+        raw = without_codes(raw, told_codes)
+        codes = {raw.names[place]: tuple(sorted(values)) for place, values in told_codes.items()}
     if aggregate is not None and aggregate != _ROWS_AS_THEY_ARE:
-        raw = aggregated(raw, _place(raw, aggregate, name))
-    labelled = None if label is None else _place(raw, label, name)
-    known = None if partial_labels is None else _place(raw, partial_labels, name)
+        raw = aggregated(raw, column_named(raw, aggregate, name))
+    labelled = None if label is None else column_named(raw, label, name)
+    known = None if partial_labels is None else column_named(raw, partial_labels, name)
     if known is not None and known == labelled:
         raise ValueError(
             f"{name}: column '{_said(raw, known)}' is named by both label and partial_labels, expected two "
             "columns: labels that were used say nothing of how well the rest was found; leave --label out"
         )
-    weighed = None if weight is None else _place(raw, weight, name)
+    weighed = None if weight is None else column_named(raw, weight, name)
     beside = {labelled, known, weighed}
     if columns is not None:
         places = _named(raw, columns, name)
@@ -247,7 +262,7 @@ def chosen_table(
             looks = looks_note(chosen, [raw.columns[place] for place in places])
             notes += [] if looks is None else [looks]
     else:
-        told = {_place(raw, column, name): kind for column, kind in told_kinds(kinds).items()}
+        told = {column_named(raw, column, name): kind for column, kind in told_kinds(kinds).items()}
         if beside_them := sorted(told.keys() - set(places)):
             raise ValueError(
                 f"{name}: kinds has column '{_said(raw, beside_them[0])}', which is not clustered; leave it "
@@ -267,6 +282,8 @@ def chosen_table(
             "" if own else raw.columns[at].unit for at, own in zip(places, found.levels, strict=True)
         )
         of_columns = {"kinds": found.kinds, "levels": found.levels, "units": units, "parts": found.parts}
+        wholes = {chosen[answer]: chosen[number] for number, answer, _ in found.parts}
+        of_columns["codes"] = tuple(codes.get(wholes.get(one, one), ()) for one in chosen)
         data = found.data
         notes += [*_units_note(chosen, units), *found.notes]
     numbers = [at for at, kind in enumerate(of_columns.get("kinds", ())) if kind is Kind.NUMBER]
@@ -324,6 +341,21 @@ def _one_hot_merged(
             f"{said} are one category, '{short(group.name, 40)}'. To keep one apart, name it in --kinds."
         )
     return replace(raw, names=tuple(names), columns=tuple(columns)), places, notes
+
+
+def one_hot_again(raw: RawTable, name: str, levels: Sequence[str]) -> Column | None:
+    """Return a category whose columns of zeros and ones are there again; ``None`` where some are not."""
+    values = []
+    for level in levels:
+        places = [at for at, one in enumerate(raw.names) if (name, level) in ways_to_divide(one)]
+        numbers = _numbers_or_none(raw.columns[places[0]]) if len(places) == 1 else None
+        if numbers is None and level != NONE_OF_THESE:
+            return None
+        values.append(np.zeros(raw.num_rows) if numbers is None else numbers)
+    rows = np.stack(values, -1)
+    other = NONE_OF_THESE if NONE_OF_THESE in levels else None
+    cells = [levels[row.argmax()] if row.sum() == 1 else other if row.sum() == 0 else None for row in rows]
+    return SeriesColumn(pd.Series(cells, dtype=object))
 
 
 def _turned_note(raw: RawTable, places: Sequence[int]) -> list[str]:
@@ -461,10 +493,11 @@ def _said(raw: RawTable, place: int | None) -> str:
 def _named(raw: RawTable, columns: Sequence[str], name: str) -> list[int]:
     if isinstance(columns, str):
         raise ValueError(f"columns is the text '{short(visible(columns), 60)}', expected a list of names")
-    return [_place(raw, column, name) for column in columns]
+    return [column_named(raw, column, name) for column in columns]
 
 
-def _place(raw: RawTable, column: object, name: str) -> int:
+def column_named(raw: RawTable, column: object, name: str) -> int:
+    """Return the place of a column."""
     wanted = visible(str(column)).strip()
     places = [place for place, one in enumerate(raw.names) if one == wanted]
     if not places:

@@ -20,6 +20,7 @@ from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section
 from pyroclust.report.points import estimate_of
 from pyroclust.report.words import axis_names, interval, number, numbers
 from pyroclust.results.analysis import Analysis, Source
+from pyroclust.text import visible
 
 __all__ = [
     "apart_section",
@@ -210,7 +211,7 @@ def _labels(labels: np.ndarray, assignments: np.ndarray) -> FigureTable:
         ("label", "rows", "cluster", "share found", "share of the cluster"),
         tuple(
             (
-                one.label,
+                visible(one.label),
                 str(one.points),
                 str(one.cluster + 1),
                 *numbers((one.share_found, one.share_of_cluster), 2),

@@ -70,6 +70,11 @@ class AnalysedData:
         return self.table.units if self._are_columns_of_table else ("",) * len(self.points.columns)
 
     @property
+    def codes(self) -> tuple[tuple[str, ...], ...]:
+        """Values of the columns of the points that were said to stand for missing cells."""
+        return self.table.codes if self._are_columns_of_table else ((),) * len(self.points.columns)
+
+    @property
     def parts(self) -> Parts:
         """Of the columns of the points, those that were divided in two."""
         return self.table.parts if self._are_columns_of_table else ()

@@ -155,6 +155,7 @@ def _data(observed: Any, main: Any) -> AnalysedData:
         kinds=kinds,
         levels=levels,
         units=tuple(map(str, parse_json(observed.attrs.get("units", "[]")))),
+        codes=tuple(tuple(map(str, one)) for one in parse_json(observed.attrs.get("codes", "[]"))),
         parts=parts,
         weights=observed["weight"].values if "weight" in observed else None,
     )

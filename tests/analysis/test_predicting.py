@@ -166,3 +166,17 @@ def test_the_warning_of_new_rows_keeps_its_level_on_rows_of_the_same_clusters():
     assert np.mean(found) == pytest.approx(0.5, abs=4 / np.sqrt(12 * len(found)))
     # By chance .6 are below .01, and more than 4 once in 2,000 times.
     assert sum(p < 0.01 for p in found) <= 4
+
+
+def test_new_rows_of_units_are_read_as_the_old_ones_were(tmp_path):
+    rng, group = np.random.default_rng(0), np.repeat([0, 1], 20)
+    people = pd.DataFrame(
+        {"person_id": np.arange(40) + 501, "age": np.where(group, 60, 30) + rng.normal(0, 2, 40)}
+    )
+    visits = pd.concat([people.assign(c=np.where(group, "red", "blue"))] * 3).sort_index(kind="stable")
+    visits["pressure"] = np.where(np.arange(120) % 7, visits["age"] + rng.normal(80, 4, 120), 99)
+    visits = pd.get_dummies(visits.reset_index(drop=True).drop(index=[1, 5]), columns=["c"], dtype=int)
+    compare(visits, aggregate="person_id", missing=["pressure=99"], out=tmp_path / "o", **QUICK)
+    found = predict(tmp_path / "o", visits.iloc[:9], aggregate="person_id")
+    assert found.row_names == ("501", "502", "503", "504")
+    assert len(set(found.clusters)) == 1

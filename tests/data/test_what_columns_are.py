@@ -231,3 +231,15 @@ def test_features_in_rows_are_said():
     wide = pd.DataFrame(RNG.normal(size=(6, 60)), index=list("abcdef"))
     assert "give --transpose" in read_table(wide, kinds={}).notes[0]
     assert not read_table(wide.reset_index(drop=True), kinds={}).notes
+
+
+def test_new_rows_have_the_codes_and_the_one_hot_columns_of_the_old():
+    color = np.array(["red", "green", "blue"])[RNG.integers(0, 3, ROWS)]
+    age = np.where(np.arange(ROWS) % 9 == 0, 99.0, RNG.normal(40, 5, ROWS).round(1))
+    frame = pd.get_dummies(pd.DataFrame({"age": age, "color": color}), columns=["color"], dtype=int)
+    old = read_table(frame, kinds={}, missing=["age=99"])
+    beside = {"kinds": old.kinds, "levels": old.levels, "codes": old.codes}
+    again = read_new_rows(frame, old.columns, **beside)
+    np.testing.assert_array_equal(again.data, old.data)
+    with pytest.raises(ValueError, match="unknown column 'color'"):
+        read_new_rows(frame.drop(columns="color_red"), old.columns, **beside)

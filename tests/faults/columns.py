@@ -181,7 +181,7 @@ TWO_POINTS = "a,b\n" + "0,0\n" * 5 + "1,2\n" * 6
 
 def safe_cells(folder: Path) -> None:
     rows = (folder / "out" / "assignments.csv").read_bytes().decode().split("\n")
-    assert [row.split(",")[3] for row in rows[1:3]] == ["'=1+1", '"x\ry"'], rows
+    assert [row.split(",")[6] for row in rows[1:3]] == ["'=1+1", '"x\ry"'], rows
     page = (folder / "out" / "report.html").read_bytes().decode()
     assert not {"\x1b", "\r"} & set(page), "control characters in the page"
 
@@ -277,7 +277,7 @@ COMMANDS = [
     command(
         FAMILY,
         "two points repeated",
-        words("--raw"),
+        words("--raw --also baselines --verbose"),
         files={"t.csv": TWO_POINTS},
         says="variational mixture 2",
         slow=True,
@@ -285,7 +285,7 @@ COMMANDS = [
     command(
         FAMILY,
         "raw components",
-        words("--columns a,b --raw --pca 1 --guide filter-nig1d"),
+        words("--columns a,b --raw --pca 1 --guide filter-nig1d --verbose"),
         files={"t.csv": POINTS},
         says="2 columns as they are (a, b)",
         slow=True,
@@ -293,7 +293,7 @@ COMMANDS = [
     command(
         FAMILY,
         "a table that is told",
-        words("--delimiter tab --decimal , --no-header"),
+        words("--delimiter tab --decimal , --no-header --verbose"),
         files={"t.csv": "1,5\t2\n2,5\t3,25\n9,5\t8\n9,25\t7\n"},
         says="4 rows of x1, x2",
         slow=True,

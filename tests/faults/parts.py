@@ -177,7 +177,7 @@ _OF_RUNS: _Broken = (
         "The calibration of the guide near the data",
         (Question.NEAR,),
     ),
-    (f"{_STEPS}of_the_model.shared_log_prob", "The log evidence", ()),
+    (f"{_STEPS}populations.annealed_log_evidence", "The log evidence", ()),
     (f"{_STEPS}drawing.draw_mcmc", "MCMC", ()),
     (
         "pyroclust.calibration.training_world._log_weights",
@@ -207,7 +207,7 @@ def _no_picture(arguments: list[str]) -> Callable[[Path], str]:
         pd.DataFrame({"x": _POINTS[:, 0]}).to_csv(folder / "x.csv", index=False)
         np.save(folder / "d.npy", np.random.default_rng(0).integers(2, size=(2, 30, 6)))
         with mock.patch("pyroclust.report.parts.plots.new_figure", side_effect=_BROKEN):
-            code, out, err = run_command([*arguments, "--out", "out", "--quiet"])
+            code, out, err = run_command([*arguments, "--out", "out", "--quiet", "--verbose"])
         assert code == 0, err
         figures = json.loads((folder / "out" / "summary.json").read_text())
         written = html.unescape((folder / "out" / "report.html").read_text())
