@@ -29,6 +29,7 @@ from pyroclust.report.rows import missing_section, rows_section
 from pyroclust.report.simulations import calibration_section, familiarity_section, witnesses_section
 from pyroclust.report.words import seconds
 from pyroclust.results.analysis import Analysis
+from pyroclust.text import visible
 
 __all__ = ["page_of", "register_section"]
 
@@ -75,7 +76,7 @@ def computed_section(found: Analysis) -> Section:
     repeat = found.repeat
     if repeat is not None:
         if repeat.command:
-            parts.append(Paragraph(f"The command: {repeat.command}"))
+            parts.append(Paragraph(f"The command: {visible(repeat.command)}"))
         versions = ", ".join(f"{name} {version}" for name, version in repeat.versions.items())
         named = {"table": repeat.table, "guide": repeat.guide}
         sums = ", ".join(f"{name} {value}" for name, value in named.items() if value)

@@ -39,7 +39,7 @@ def terminal_view(found: Analysis, *, verbose: bool = False) -> RenderableType:
         )
         words.add_row(_text(question), _text(answer, style=style))
     parts: list[RenderableType] = [_text(found.name, style="bold"), Text(), words, Text()]
-    last = [Text(visible(f"Next: {following}"), no_wrap=True, overflow="ignore")] if following else []
+    last = [Text(f"Next: {following}", no_wrap=True, overflow="ignore")] if following else []
     notes = [*dict.fromkeys((*found.failures, *found.notes))]
     if not verbose:
         if found.interrupted:

@@ -8,7 +8,7 @@ import numpy as np
 from pyroclust.diagnostics import Mark, Trust, Verdict
 from pyroclust.diagnostics.verdicts.findings import share_together
 from pyroclust.results.summaries import DrawsSummary
-from pyroclust.text import listed
+from pyroclust.text import listed, visible
 
 __all__ = ["AnswerInWords", "reliance"]
 
@@ -55,7 +55,7 @@ class AnswerInWords:
             certain_rows=float("nan") if estimate is None else share_together(1 - estimate.uncertainty),
             certain_pairs=share_together(pairs) + share_together(1 - pairs) if pairs.size else 1.0,
             rely=rely,
-            next=following,
+            next=visible(following),
         )
 
     def __repr__(self) -> str:
