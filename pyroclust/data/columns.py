@@ -37,6 +37,13 @@ class Column(ABC):
     def numbers(self) -> NDArray[np.float64]:
         """Return the values, nan where there are none, ``(N,)``."""
 
+    def numbers_or_none(self) -> NDArray[np.float64] | None:
+        """Return the values, ``None`` where some are no numbers."""
+        try:
+            return self.numbers()
+        except ValueError:
+            return None
+
     @abstractmethod
     def labels(self) -> NDArray[np.object_]:
         """Return the values as text, ``None`` where there are none, ``(N,)``."""

@@ -96,14 +96,13 @@ def _far(name: str, values: NDArray[np.float64], row_names: Sequence[str]) -> st
 
 
 def _twins(columns: Sequence[tuple[str, NDArray[np.float64]]]) -> list[str]:
-    found = []
-    scaled = []
+    names, scaled = [], []
     for name, values in columns:
-        there = _there(values)
-        if len(there) == len(values) > 2 and (spread := there.std()) > 0 and len(np.unique(there)) > 2:
-            scaled.append((name, (values - there.mean()) / spread))
-    for at, (name, values) in enumerate(scaled):
-        for other, others in scaled[at + 1 :]:
-            if 1 - abs(float(values @ others)) / len(values) < _SAME:
-                found.append(f"'{name}' and '{other}'")
-    return found
+        if not np.isnan(values).any() and len(np.unique(values)) > 2:
+            names.append(name)
+            scaled.append((values - values.mean()) / (values.std() * np.sqrt(len(values))))
+    if not names:
+        return []
+    # One product for all pairs.
+    alike = np.abs(np.array(scaled) @ np.array(scaled).T) > 1 - _SAME
+    return [f"'{names[one]}' and '{names[other]}'" for one, other in np.argwhere(np.triu(alike, 1))]

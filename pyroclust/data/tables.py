@@ -2,17 +2,16 @@
 
 import shlex
 import unicodedata
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from pyroclust.arrays import checked_weights
 from pyroclust.data.aggregate import aggregated
-from pyroclust.data.columns import Column, RawTable, SeriesColumn
+from pyroclust.data.columns import RawTable
 from pyroclust.data.doubts import doubts_of
 from pyroclust.data.kinds import (
     Kind,
@@ -26,7 +25,7 @@ from pyroclust.data.kinds import (
 from pyroclust.data.label_notes import about_alike, about_labels, about_partial
 from pyroclust.data.looks import footer_note
 from pyroclust.data.missing_codes import holds_code, read_codes, suspected_codes, without_codes
-from pyroclust.data.one_hot import NONE_OF_THESE, one_hot_groups, ways_to_divide
+from pyroclust.data.one_hot import one_hot_again, one_hot_merged
 from pyroclust.data.point_masses import Parts, apart, divide, in_two, masses_note, parts_in, put_back
 from pyroclust.data.roles import units_of_rows
 from pyroclust.data.shapes import PointShape
@@ -271,7 +270,7 @@ def chosen_table(
         told = told if usual is None else dict.fromkeys(places, usual) | told
         may_go = columns is None and not preferred
         if may_go:
-            raw, places, merged = _one_hot_merged(raw, places, told)
+            raw, places, merged = one_hot_merged(raw, places, told)
             notes += merged
             if aggregate is None:
                 _refuse_rows_of_units(raw, places, name)
@@ -288,7 +287,7 @@ def chosen_table(
         notes += [*_units_note(chosen, units), *found.notes]
     numbers = [at for at, kind in enumerate(of_columns.get("kinds", ())) if kind is Kind.NUMBER]
     masses = masses_note([chosen[at] for at in numbers], data[:, numbers])
-    suspects = suspected_codes(chosen, [_numbers_or_none(raw.columns[place]) for place in places])
+    suspects = suspected_codes(chosen, [raw.columns[place].numbers_or_none() for place in places])
     notes += filter(None, (masses, suspects, footer_note(_last_texts(raw))))
     labels = None
     if labelled is not None:
@@ -319,45 +318,6 @@ def chosen_table(
     )
 
 
-def _one_hot_merged(
-    raw: RawTable, places: Sequence[int], told: Container[int]
-) -> tuple[RawTable, list[int], list[str]]:
-    """Put one category in the place of the columns of zeros and ones that are its levels."""
-    free = [place for place in places if place not in told]
-    groups = one_hot_groups(
-        [raw.names[place] for place in free], [_numbers_or_none(raw.columns[place]) for place in free]
-    )
-    names, columns, places, notes = list(raw.names), list(raw.columns), list(places), []
-    for group in groups:
-        parts = [free[at] for at in group.places]
-        if group.name in raw.names:
-            continue
-        names[parts[0]] = group.name
-        cells = [group.levels[at] for at in group.values.tolist()]
-        columns[parts[0]] = SeriesColumn(pd.Series(pd.Categorical(cells, group.levels)))
-        places = [place for place in places if place not in parts[1:]]
-        said = listed(f"'{short(raw.names[part], 40)}'" for part in parts)
-        notes.append(
-            f"{said} are one category, '{short(group.name, 40)}'. To keep one apart, name it in --kinds."
-        )
-    return replace(raw, names=tuple(names), columns=tuple(columns)), places, notes
-
-
-def one_hot_again(raw: RawTable, name: str, levels: Sequence[str]) -> Column | None:
-    """Return a category whose columns of zeros and ones are there again; ``None`` where some are not."""
-    values = []
-    for level in levels:
-        places = [at for at, one in enumerate(raw.names) if (name, level) in ways_to_divide(one)]
-        numbers = _numbers_or_none(raw.columns[places[0]]) if len(places) == 1 else None
-        if numbers is None and level != NONE_OF_THESE:
-            return None
-        values.append(np.zeros(raw.num_rows) if numbers is None else numbers)
-    rows = np.stack(values, -1)
-    other = NONE_OF_THESE if NONE_OF_THESE in levels else None
-    cells = [levels[row.argmax()] if row.sum() == 1 else other if row.sum() == 0 else None for row in rows]
-    return SeriesColumn(pd.Series(cells, dtype=object))
-
-
 def _turned_note(raw: RawTable, places: Sequence[int]) -> list[str]:
     """Say that features may lie in rows, where there are many more columns than rows with names."""
     first = raw.row_names or raw.columns[0].labels().tolist()
@@ -373,7 +333,7 @@ def _turned_note(raw: RawTable, places: Sequence[int]) -> list[str]:
 
 def _refuse_rows_of_units(raw: RawTable, places: Sequence[int], name: str) -> None:
     """Refuse several rows of one unit, which the model would take for independent."""
-    values = [(raw.names[place], _numbers_or_none(raw.columns[place])) for place in places]
+    values = [(raw.names[place], raw.columns[place].numbers_or_none()) for place in places]
     there = [(column, some[np.isfinite(some)]) for column, some in values if some is not None]
     if units := units_of_rows(there):
         ways = [f"--aggregate {shlex.quote(one.column)}" for one in units]
@@ -382,13 +342,6 @@ def _refuse_rows_of_units(raw: RawTable, places: Sequence[int], name: str) -> No
             f"model takes them to be; make one row of each with {' or '.join(ways[:_MOST_SHOWN])}, or take "
             f"the rows as they are with --aggregate {_ROWS_AS_THEY_ARE}"
         )
-
-
-def _numbers_or_none(column: Column) -> NDArray[np.float64] | None:
-    try:
-        return column.numbers()
-    except ValueError:
-        return None
 
 
 def _units_note(names: Sequence[str], units: Sequence[str]) -> list[str]:
