@@ -172,7 +172,7 @@ def read_table(
         read, preferred, own = BUILT_IN[name]
         if label is None and own != partial_labels:
             beside["label"] = own
-        return chosen_table(raw_frame(read()), name, **beside, preferred=preferred)
+        return chosen_table(turned(raw_frame(read())), name, **beside, preferred=preferred)
     path = Path(name)
     if not path.suffix and not path.exists():
         known = [*BUILT_IN, *BUILT_IN_GRAPHS, *BUILT_IN_IMAGES]

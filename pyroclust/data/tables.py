@@ -227,7 +227,7 @@ def chosen_table(
     beside = {labelled, known, weighed}
     if columns is not None:
         places = _named(raw, columns, name)
-    elif preferred:
+    elif preferred and not leave_out:
         places = [place for place, one in enumerate(raw.names) if one in preferred and place not in beside]
     else:
         places = [place for place in range(len(raw.names)) if place not in beside]

@@ -243,3 +243,10 @@ def test_new_rows_have_the_codes_and_the_one_hot_columns_of_the_old():
     np.testing.assert_array_equal(again.data, old.data)
     with pytest.raises(ValueError, match="unknown column 'color'"):
         read_new_rows(frame.drop(columns="color_red"), old.columns, **beside)
+
+
+def test_built_in_tables_take_the_options_of_others():
+    sepals = read_table("iris", leave_out=["petal_length_cm", "petal_width_cm"])
+    assert sepals.columns == ("sepal_length_cm", "sepal_width_cm")
+    with pytest.raises(ValueError, match="no column to cluster"):
+        read_table("galaxies", transpose=True)
