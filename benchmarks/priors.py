@@ -28,12 +28,15 @@ import pandas as pd
 import torch
 import typer
 from kept import kept, write_report
-from pyro.distributions import Categorical, Gamma, InverseGamma, LogNormal
+from pyro.distributions import Categorical, Geometric, LogNormal
 from rich.console import Console
 from sklearn.metrics import adjusted_rand_score
 
 from pyroclust.analysis.chains import draw_mcmc
+from pyroclust.analysis.steps import Settings
 from pyroclust.diagnostics import co_assignment, point_estimate
+from pyroclust.diagnostics.chains.convergence import have_converged_well
+from pyroclust.diagnostics.chains.partition_convergence import convergence_with_log_joint
 from pyroclust.distributions import (
     FiniteMixturesPrior,
     GammaConcentration,
@@ -151,24 +154,15 @@ def _log_normal(spread: float, median: float = 0.2) -> LogNormal:
 
 CANDIDATES: dict[str, Callable[[int], Mixture]] = {
     "today": lambda dim: standardised_mixture(dim),
-    "mfm geometric, fixed": lambda dim: standardised_mixture(dim, prior="mfm"),
-    "mfm bnb, fixed": lambda dim: Mixture(_finite(), _normal(dim, 0.08, 0.2)),
-    "mfm bnb, gamma": lambda dim: Mixture(_finite(), _normal(dim, 0.02, Gamma(1.0, 2.0))),
-    "mfm bnb, log-normal .7": lambda dim: Mixture(_finite(), _normal(dim, 0.02, _log_normal(0.7))),
-    "mfm bnb, log-normal .7, kappa .05": lambda dim: Mixture(_finite(), _normal(dim, 0.05, _log_normal(0.7))),
-    "mfm bnb, log-normal 1": lambda dim: Mixture(_finite(), _normal(dim, 0.02, _log_normal(1.0))),
-    "mfm bnb, log-normal .4": lambda dim: Mixture(_finite(), _normal(dim, 0.02, _log_normal(0.4))),
-    "mfm bnb, inverse gamma": lambda dim: Mixture(_finite(), _normal(dim, 0.02, InverseGamma(3.0, 0.5))),
-    "mfm bnb, weight .5, log-normal .7": lambda dim: Mixture(
-        _finite(0.5), _normal(dim, 0.02, _log_normal(0.7))
+    "mfm, random scale": lambda dim: Mixture(
+        FiniteMixturesPrior(0.5, Geometric(0.4)), _normal(dim, 0.05, _log_normal(1.0))
     ),
-    "mfm bnb, weight 2, log-normal .7": lambda dim: Mixture(
-        _finite(2.0), _normal(dim, 0.02, _log_normal(0.7))
+    "mfm, fixed scale": lambda dim: Mixture(
+        FiniteMixturesPrior(0.5, Geometric(0.4)), _normal(dim, 0.08, 0.2)
     ),
-    "gamma-crp, log-normal .7": lambda dim: Mixture(
-        GammaConcentration(2.0, 4.0), _normal(dim, 0.02, _log_normal(0.7))
+    "gamma-crp, random scale": lambda dim: Mixture(
+        GammaConcentration(2.0, 4.0), _normal(dim, 0.05, _log_normal(1.0))
     ),
-    "mfm bnb, log-normal .7, kappa .01": lambda dim: Mixture(_finite(), _normal(dim, 0.01, _log_normal(0.7))),
 }
 CEILING = "its own law"
 
@@ -182,9 +176,10 @@ def measure(world: World, candidate: str) -> dict[str, Any]:
         model = CANDIDATES[candidate](world.dim)
         points = (points - points.mean(0)) / points.std(0)
     began = time.process_time()
-    chains = draw_mcmc(model, torch.tensor(points), num_draws=250, num_chains=4, seed=world.seed % 2**31)
+    settings = Settings(mcmc_draws=250)
+    draws = draw_mcmc(model, torch.tensor(points), settings, seed=world.seed % 2**31).draws
     seconds = time.process_time() - began
-    flat = chains.draws.flat
+    flat = draws.flat
     numbers = flat.max(-1) + 1
     true = int(truth.max()) + 1
     chances = np.bincount(numbers, minlength=true + 1) / len(numbers)
@@ -211,7 +206,7 @@ def measure(world: World, candidate: str) -> dict[str, Any]:
         "ari": float(adjusted_rand_score(truth, estimate)),
         "brier": float(((together - same) ** 2).mean()),
         "excess": float((together - same).mean()),
-        "converged": chains.converged,
+        "converged": have_converged_well(convergence_with_log_joint(draws.assignments, draws.log_joint)),
         "seconds": seconds,
     }
 

@@ -16,6 +16,7 @@ from pyroclust.guides.neural_clustering_process import (
 )
 from pyroclust.guides.predictive_filter import PredictiveFilter
 from pyroclust.guides.retarget import retarget
+from pyroclust.guides.scale_averaged_process import ScaleAveragedProcess
 from pyroclust.guides.semi_supervised_guide import SemiSupervisedGuide
 from pyroclust.guides.sequential_guide import SequentialGuide
 from pyroclust.guides.set_transformer_mixture import SetTransformerMixture, mixture_network_for
@@ -33,6 +34,7 @@ __all__ = [
     "EmbeddedMixtureGuide",
     "NeuralClusteringProcess",
     "PredictiveFilter",
+    "ScaleAveragedProcess",
     "SemiSupervisedGuide",
     "SequentialGuide",
     "SetTransformerMixture",

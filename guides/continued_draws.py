@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Size, Tensor
 
+from pyroclust.distributions.components.clustered_data import block_moments
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.sequential.anchored import AnchoredPartition
 from pyroclust.guides.exact_filter import exact_filter
@@ -64,7 +65,6 @@ class ContinuedDraws:
 
     def __init__(self, model: Any, draws: Tensor) -> None:
         self.model, self._draws = model, draws
-        self._filter = exact_filter(model).eval()
 
     def posterior(self, data: Tensor) -> AnchoredPartition:
         """Return the law of the partition of all rows, ``(N + M, D)``, the old ones first.
@@ -75,8 +75,16 @@ class ContinuedDraws:
         old = self._draws.shape[-1]
         first = torch.arange(old)
         order = torch.cat([first, old + torch.randperm(len(data) - old)])
+        filtered = self._filter(data[:old])
         return AnchoredPartition(
             DrawsOfRows(self.model, data[:old], self._draws),
-            self._filter.posterior(data, order=order),
-            self._filter.posterior(data[:old], order=first),
+            filtered.posterior(data, order=order),
+            filtered.posterior(data[:old], order=first),
         )
+
+    def _filter(self, rows: Tensor) -> Any:
+        """Return the exact filter, with random hyperparameters of clusters as draws have them on average."""
+        component = self.model.component
+        found = component.over_hyperparameters(*block_moments(component, rows, self._draws))
+        known = {name: float(one.transform(one.mean.mean())) for name, one in found.items()}
+        return exact_filter(self.model.given(known)).eval()

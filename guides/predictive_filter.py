@@ -1,15 +1,20 @@
 """The exact no-look-ahead filter: a guide without weights, the baseline of every table."""
 
-from collections.abc import Callable, Sequence
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 from torch import Tensor
 
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.sequential.filter import FilterScorer
+from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
 from pyroclust.guides.base import AmortizedGuide, checked_names, refuse_a_view
+from pyroclust.guides.hyper_law import integrated_names, likely_hyperparameters
 from pyroclust.guides.sequential_guide import SequentialGuide
 from pyroclust.nn import Order, RandomOrder
+from pyroclust.points import Points
 from pyroclust.programs import as_model
 from pyroclust.protocols import CollapsedModel, Model
 from pyroclust.registry import register
@@ -43,7 +48,8 @@ class PredictiveFilter(SequentialGuide):
     .. math:: q(c_n \mid c_{<n}, x) = p(c_n \mid c_{<n}, x_{\le n})
 
     It needs no training and knows everything about the past, nothing about the points to come. A trained
-    guide that does not beat it has learned nothing.
+    guide that does not beat it has learned nothing. Random hyperparameters of the component that integrate
+    out have the values that draws of the filter itself find, one a data set.
 
     Args:
         model: a collapsed mixture with ``prior`` and ``component``.
@@ -73,9 +79,34 @@ class PredictiveFilter(SequentialGuide):
     ) -> None:
         model = as_model(model)
         conditions = checked_names(conditions)
-        scorer = filter_scorer(model, conditions=conditions)
+        to_find = tuple(name for name in integrated_names(model) if name not in conditions)
+        scorer = filter_scorer(model, conditions=(*conditions, *to_find))
         order = RandomOrder() if order is None else order
         super().__init__(model, scorer=scorer, order=order, conditions=conditions, num_orders=num_orders)
+        self._to_find = to_find
+
+    def posterior(
+        self, data: Points, *, order: Tensor | None = None
+    ) -> SequentialPartition | OrderAveragedPartition:
+        """Return the distribution over partitions of data sets, as :meth:`SequentialGuide.posterior`."""
+        if not self._to_find:
+            return super().posterior(data, order=order)
+        data = self.points(data)
+        flat = data.reshape(-1, *data.shape[-2:])
+        found = likely_hyperparameters(self.model, flat, 1, draw=partial(self._draws, flat))
+        values = {name: one.view(data.shape[:-2]) for name, one in found.items()}
+        return self._told(values).posterior(data, order=order)
+
+    def _draws(self, flat: Tensor, values: Mapping[str, Tensor], number: int) -> tuple[Tensor, Tensor]:
+        (shape,) = {one.shape for one in values.values()}
+        told = self._told(values).posterior(flat.expand(*shape, *flat.shape[1:]))
+        return told.sample_and_log_prob((number,))
+
+    def _told(self, values: Mapping[str, Tensor]) -> "PredictiveFilter":
+        """Return a view that knows the values, beside those that were set, one a data set."""
+        view = copy.copy(self)
+        view._to_find, view.condition_values = (), self.condition_values | dict(values)
+        return view
 
     @property
     def arguments(self) -> dict[str, Any]:

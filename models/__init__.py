@@ -19,6 +19,7 @@ from pyroclust.models.marginal_mixture import MarginalMixture
 from pyroclust.models.mixture import Mixture
 from pyroclust.models.nig_mixture import nig_mixture
 from pyroclust.models.niw_mixture import niw_mixture
+from pyroclust.models.normal_mixture import normal_mixture
 from pyroclust.models.overlap2d import overlap2d
 from pyroclust.models.predictive import PosteriorPredictive, Replicated
 from pyroclust.models.rows_of_tables import RowsOfTables
@@ -71,6 +72,7 @@ __all__ = [
     "in_words",
     "nig_mixture",
     "niw_mixture",
+    "normal_mixture",
     "overlap2d",
     "sensitivity2d",
     "set_transformer_clusters",

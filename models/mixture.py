@@ -107,8 +107,10 @@ class Mixture:
 
     @property
     def has_likelihood(self) -> bool:
-        """Whether :meth:`log_joint` can be evaluated: conjugate, and no random hyperparameter left to set."""
-        return self.is_conjugate and self.hyperpriors.keys() <= self.prior.integrated_names
+        """Whether :meth:`log_joint` can be evaluated: conjugate, and what is random integrates out."""
+        if not isinstance(self.component, ConjugateComponent):
+            return False
+        return self.hyperpriors.keys() <= self.prior.integrated_names | self.component.integrated_names
 
     @property
     def hyperpriors(self) -> dict[str, Distribution]:

@@ -18,6 +18,7 @@ from pyroclust.models.mixture import Mixture
 from pyroclust.partitions import as_partitions, label_range
 from pyroclust.points import Points, as_points, check_points, check_tensor
 from pyroclust.protocols import takes_missing
+from pyroclust.random_state import seeded
 
 __all__ = ["PosteriorPredictive", "Replicated", "next_cluster_log_weights", "shares_of_clusters"]
 
@@ -40,7 +41,7 @@ class PosteriorPredictive(TorchDistribution):
         data: points, ``(N, D)``.
         assignments: canonical labels, ``(..., N)``: draws of any sampler, every one weighed alike.
         hyperparameters: the random hyperparameters that came with the draws, ``(...)`` each, by name; those
-            that the prior integrates out may be left out.
+            that integrate out may be left out, and those of the component are then drawn, one a partition.
 
     Shape:
         batch_shape: ``()``; event_shape: ``(D,)``.
@@ -79,6 +80,12 @@ class PosteriorPredictive(TorchDistribution):
         labels = labels.reshape(-1, len(data))
         self._labels = labels
         self._hyper = {name: one.detach().reshape(-1) for name, one in given.items()}
+        if model.component.hyperpriors.keys() - given.keys():
+            free = cast(ConjugateComponent, model.component)
+            blocks = block_moments(free, data, labels, weights=model.row_weights)
+            with seeded(0):
+                drawn = {name: one.sample() for name, one in free.over_hyperparameters(*blocks).items()}
+            self._hyper = drawn | self._hyper
         self._mixture, self._data = model, data
         self._known = known = model.given(self._hyper)
         self._component = cast(ConjugateComponent, known.component)
@@ -333,7 +340,7 @@ def _check(model: Mixture, data: Tensor, given: Mapping[str, Tensor]) -> None:
     if data.dim() != 2 or data.shape[-1] != component.dim:
         raise ValueError(f"data has shape {tuple(data.shape)}, expected (N, {component.dim})")
     component.check(data)
-    missing = set(model.component.hyperpriors) - set(given)
+    missing = set(model.component.hyperpriors) - set(given) - component.integrated_names
     if missing:
         raise ValueError(
             f"hyperparameters lacks {', '.join(sorted(missing))}, expected the values that came with draws"

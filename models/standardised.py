@@ -22,6 +22,13 @@ from pyroclust.errors import unknown_name
 from pyroclust.models.mixture import Mixture
 from pyroclust.models.nig_mixture import nig_mixture
 from pyroclust.models.niw_mixture import niw_mixture
+from pyroclust.models.normal_mixture import (
+    WEIGHT,
+    diagonal_normals,
+    law_of_number,
+    normal_mixture,
+    normals,
+)
 
 __all__ = ["FAMILIES", "PRIORS", "NamedPrior", "named_prior", "standardised_mixture"]
 
@@ -31,6 +38,8 @@ _FEWEST_EXPECTED = 1.01
 _FIRST_STEP, _STEP = 2.0, 5.0
 
 FAMILIES: Mapping[str, Callable[[int], Component]] = {
+    "normal": normals,
+    "diagonal": diagonal_normals,
     "niw": lambda dim: NormalInverseWishart(dim, 0.08, dof=dim + 2.0, scale=0.2),
     "nig": lambda dim: NormalInverseGamma(dim, 0.08, shape=2.0, rate=0.2),
     "student-t": student_t,
@@ -68,9 +77,9 @@ PRIORS: Mapping[str, NamedPrior] = {
         lambda above: PitmanYorPrior(_DISCOUNT, above - _DISCOUNT),
     ),
     "mfm": NamedPrior(
-        FiniteMixturesPrior(1.0, Geometric(0.2)),
-        lambda weight: FiniteMixturesPrior(weight, Geometric(0.2)),
-        lambda extra: FiniteMixturesPrior(1.0, Geometric(1 / (1 + extra))),
+        FiniteMixturesPrior(WEIGHT, law_of_number()),
+        lambda weight: FiniteMixturesPrior(weight, law_of_number()),
+        lambda extra: FiniteMixturesPrior(WEIGHT, Geometric(1 / (1 + extra))),
         (1e-4, 1e3),
     ),
 }
@@ -90,25 +99,28 @@ def standardised_mixture(
 
     .. math:: c \sim \text{prior}, \qquad \theta_k \sim \text{family}, \qquad x_i \sim F(\theta_{c_i})
 
-    Families have the hyperparameters of :func:`~pyroclust.models.nig_mixture` and
-    :func:`~pyroclust.models.niw_mixture`, which say why:
+    Families:
 
-    * ``"niw"``: normal clusters with a mean and a full covariance of their own.
-    * ``"nig"``: normal clusters with independent columns, each with a mean and a variance of its own.
-    * ``"student-t"``: the same with tails of 4 degrees of freedom; not conjugate.
+    * ``"normal"``: normal clusters with a mean and a full covariance of their own, whose common scale is
+      random, :math:`\Sigma_k \sim IW(D + 2, s I)`, :math:`\mu_k \sim N(0, \Sigma_k / 0.05)`,
+      :math:`\log s \sim N(\log 0.2, 1)`. Of one column it is the next. Why these numbers: docs/priors.md.
+    * ``"diagonal"``: the same with independent columns, :math:`\sigma^2_{kd} \sim IG(2, s)`.
+    * ``"niw"``, ``"nig"``: both with the scale 0.2, see :func:`~pyroclust.models.niw_mixture` and
+      :func:`~pyroclust.models.nig_mixture`.
+    * ``"student-t"``: ``"nig"`` with tails of 4 degrees of freedom; not conjugate.
 
     Priors, with their defaults:
 
     * ``"gamma-crp"``: Chinese restaurant process with concentration :math:`\alpha \sim \text{Gamma}(2, 4)`.
     * ``"crp"``: Chinese restaurant process with :math:`\alpha = 1/2`, the mean of that Gamma law.
     * ``"py"``: Pitman-Yor process with discount 1/4 and concentration 0.3.
-    * ``"mfm"``: mixture of finite mixtures, :math:`M - 1 \sim \text{Geometric}(0.2)` and weights from
-      :math:`\text{Dirichlet}(1)`.
+    * ``"mfm"``: mixture of finite mixtures, :math:`M - 1 \sim \text{Geometric}(0.4)` and weights from
+      :math:`\text{Dirichlet}(1/2)`.
 
     Args:
         dim: number of columns.
-        family: name of the family; ``"nig"`` for one column and ``"niw"`` for more by default.
-        prior: name of the prior; ``"gamma-crp"`` by default, ``"crp"`` where a concentration is given.
+        family: name of the family; ``"normal"`` by default.
+        prior: name of the prior; ``"mfm"`` by default.
         concentration: of ``"crp"`` or ``"py"``; of the Dirichlet weights of ``"mfm"``.
         expected_clusters: prior mean of the number of clusters in ``num_points`` points. It sets the
             concentration of ``"crp"`` and ``"py"``, the mean of the concentration's Gamma law of shape 2, or
@@ -121,19 +133,20 @@ def standardised_mixture(
 
     Example:
         >>> standardised_mixture(13).name
-        'niw_mixture'
+        'normal_mixture'
         >>> model = standardised_mixture(3, family="nig", prior="crp", expected_clusters=5, num_points=100)
         >>> model.name, round(model.prior.concentration, 4)
         ('nig-crp', 0.9476)
     """
     dim = check_count("dim", dim)
-    family = ("nig" if dim == 1 else "niw") if family is None else _known("family", family, FAMILIES)
-    prior = ("gamma-crp" if concentration is None else "crp") if prior is None else prior
+    family = "normal" if family is None else _known("family", family, FAMILIES)
+    prior = "mfm" if prior is None else prior
     law = named_prior(
         prior, concentration=concentration, expected_clusters=expected_clusters, num_points=num_points
     )
     model = Mixture(law, FAMILIES[family](dim), name=f"{family}-{prior}")
-    return next((one for one in (nig_mixture(dim), niw_mixture(dim)) if one == model), model)
+    known = normal_mixture(dim), nig_mixture(dim), niw_mixture(dim)
+    return next((one for one in known if one == model), model)
 
 
 def named_prior(

@@ -17,6 +17,7 @@ from pyroclust.distributions import (
     Product,
 )
 from pyroclust.models.mixture import Mixture
+from pyroclust.models.normal_mixture import diagonal_normals
 from pyroclust.models.standardised import FAMILIES, named_prior, standardised_mixture
 
 __all__ = ["table_mixture"]
@@ -62,9 +63,10 @@ def table_mixture(
         yes_no: how many columns of 0 and 1.
         levels: number of categories of each other column.
         missing: whether cells may be missing, nan.
-        family: that of the numbers is ``"nig"`` by default, or ``"niw"`` with a full covariance where no cell
-            is missing. Numbers alone, all there, take any family, as :func:`standardised_mixture` says.
-        prior: name of the prior; see :func:`standardised_mixture`.
+        family: that of the numbers is ``"nig"`` by default; ``"normal"`` with a random scale, or ``"niw"``
+            with a full covariance where no cell is missing. Numbers alone, all there, take any family, as
+            :func:`standardised_mixture` says, with full covariances by default.
+        prior: name of the prior, ``"gamma-crp"`` by default; see :func:`standardised_mixture`.
         concentration: of that prior.
         expected_clusters: prior mean of the number of clusters in ``num_points`` points.
         num_points: N, where ``expected_clusters`` is given.
@@ -84,11 +86,13 @@ def table_mixture(
         raise ValueError(
             f"count_means is {list(count_means)}, expected numbers in rising order: sort the columns"
         )
+    if prior is None:
+        prior = "gamma-crp" if concentration is None else "crp"
     alone = bool(numbers) and not (means or yes_no or levels)
     if alone and not missing:
         return standardised_mixture(
             numbers,
-            family=family,
+            family=("nig" if numbers == 1 else "niw") if family is None else family,
             prior=prior,
             concentration=concentration,
             expected_clusters=expected_clusters,
@@ -112,7 +116,7 @@ def table_mixture(
     if not parts:
         raise ValueError("there are no columns, expected at least one of numbers, counts, yes_no and levels")
     law = named_prior(
-        ("gamma-crp" if concentration is None else "crp") if prior is None else prior,
+        prior,
         concentration=concentration,
         expected_clusters=expected_clusters,
         num_points=num_points,
@@ -121,17 +125,21 @@ def table_mixture(
 
 
 def _numbers(number: int, family: str | None, *, missing: bool) -> ConjugateComponent:
+    own = 1 if missing else number
     if family in (None, "nig"):
-        return _with_gaps(
-            NormalInverseGamma(1 if missing else number, 0.08, shape=2.0, rate=0.2), number, missing=missing
-        )
+        return _with_gaps(NormalInverseGamma(own, 0.08, shape=2.0, rate=0.2), number, missing=missing)
+    if family in ("normal", "diagonal"):
+        return _with_gaps(diagonal_normals(own), number, missing=missing)
     found: Component | None = FAMILIES["niw"](number) if family == "niw" else None
     if not isinstance(found, NormalInverseWishart):
-        raise ValueError(f"family is '{family}', expected 'nig' or 'niw' beside columns of other kinds")
+        raise ValueError(
+            f"family is '{family}', expected 'normal', 'diagonal', 'nig' or 'niw' beside columns of other "
+            "kinds"
+        )
     if missing:
         raise ValueError(
             "family is 'niw', but cells are missing, which integrate out where columns are independent: "
-            "expected 'nig', or a table without these rows"
+            "expected 'normal', or a table without these rows"
         )
     return found
 

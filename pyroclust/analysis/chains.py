@@ -20,6 +20,7 @@ from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT
 from pyroclust.diagnostics.verdicts.findings import convergence_findings
 from pyroclust.diagnostics.verdicts.verdict import all_passed
 from pyroclust.guides.exact_filter import exact_filter
+from pyroclust.infer.checks import log_joint_of
 from pyroclust.infer.mcmc import CollapsedModel, FromDraws, Overdispersed
 from pyroclust.infer.mcmc.coarse_starts import coarse_starts
 from pyroclust.infer.mcmc.defaults import default_kernel_name
@@ -118,7 +119,7 @@ def draw_mcmc(
     draws = replace(
         draws,
         name=name,
-        log_joint=draws.log_joint if model.has_likelihood else None,
+        log_joint=_log_joint(draws, model, data),
         seconds=to_start + chains.seconds,
         seconds_warmup=to_start + chains.seconds - last,
     )
@@ -202,6 +203,17 @@ def _or_populations(
 def _is_usable(rows: tuple[Convergence, ...]) -> bool:
     """Return whether a verdict would take the chains for converged, roughly or well."""
     return all_passed(convergence_findings("MCMC", max_rhat=max_rhat(rows), min_ess=min_ess(rows)))
+
+
+def _log_joint(draws: Draws, model: Any, data: Tensor) -> np.ndarray | None:
+    """Return log p(partition, data), without the hyperparameters that chains keep."""
+    if not model.has_likelihood:
+        return None
+    if not draws.parameters.keys() & model.hyperpriors.keys() - model.prior.integrated_names:
+        return draws.log_joint
+    distinct, place = np.unique(draws.flat, axis=0, return_inverse=True)
+    found = log_joint_of(model, data, torch.from_numpy(distinct)).numpy()
+    return np.asarray(found[place].reshape(draws.assignments.shape[:2]))
 
 
 def _rows(draws: Draws, model: Any) -> tuple[Convergence, ...]:

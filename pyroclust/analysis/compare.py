@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["cluster", "compare", "options_given", "scaled"]
 
 # Columns are independent in this family, and cells may be missing.
-_INDEPENDENT = "nig"
+_INDEPENDENT = ("nig", "diagonal")
 # Labels as drawn, canonical, and as chains of draws.
 _BYTES_A_LABEL = 3 * 8
 _OF_COMPARE_ALONE = ("conditions", "within", "between", "kernel", "refine", "tolerance")
@@ -278,7 +278,7 @@ def compare(
         partial_labels=partial_labels,
         weight=weight if isinstance(weight, str) else None,
         # Full covariances and principal components need all cells.
-        masses_apart=of_any_table and pca is None and family in (None, _INDEPENDENT),
+        masses_apart=of_any_table and pca is None and family in (None, *_INDEPENDENT),
         **reading,
     )
     if weight is not None and not isinstance(weight, str):

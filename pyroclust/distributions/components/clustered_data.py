@@ -117,7 +117,7 @@ class ClusteredData(TorchDistribution):
         if self._validate_args:
             component.check(value)
         counts, moments = block_moments(component, value, self.assignments, weights=self.weights)
-        return component.log_marginal(counts, moments).sum(-1)
+        return component.log_likelihood(counts, moments)
 
     def _check_shape(self, value: Tensor) -> None:
         check_tensor("value", value)

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +16,7 @@ from pyroclust.distributions.components.parameter_sites import (
     log_density_of_parameters,
     sample_parameters_of_clusters,
 )
+from pyroclust.distributions.hyper_integrals import Integral, integral_over
 from pyroclust.distributions.hyperparameters import Hyperparameter, Hyperparameterised
 from pyroclust.partitions import most_clusters
 from pyroclust.points import check_tensor
@@ -228,6 +229,38 @@ class ConjugateComponent(Component):
     @abstractmethod
     def log_marginal(self, counts: Tensor, moments: Tensor) -> Tensor:
         """Return the log marginal likelihood of blocks in nats; 0 for an empty block."""
+
+    def log_marginal_of(self, name: str, counts: Tensor, moments: Tensor) -> Callable[[Tensor], Tensor]:
+        """Return the log marginal likelihood of blocks as a function of a hyperparameter ``(...)``."""
+        return lambda value: self.given({name: value}).log_marginal(counts, moments)
+
+    @property
+    def integrated_names(self) -> frozenset[str]:
+        """Names of the random hyperparameters where these integrate out, as single ones do."""
+        return frozenset(self.hyperpriors) if len(self.hyperpriors) == 1 else frozenset()
+
+    def log_likelihood(self, counts: Tensor, moments: Tensor) -> Tensor:
+        r"""Return the log marginal likelihood of partitions in nats, a random hyperparameter integrated out.
+
+        .. math:: \log \int p(h) \prod_k p(x_k \mid h) \, dh
+
+        That is one integral a partition: clusters share the hyperparameter.
+
+        Shape:
+            counts: ``(..., K)``; moments: ``(..., K, F)``; output: ``(...)`` float64.
+        """
+        if not self.hyperpriors:
+            return self.log_marginal(counts, moments).sum(-1)
+        (found,) = self.over_hyperparameters(counts, moments).values()
+        return found.log_total
+
+    def over_hyperparameters(self, counts: Tensor, moments: Tensor) -> dict[str, Integral]:
+        """Integrate the likelihood of partitions over a random hyperparameter, by its name."""
+        if len(self.hyperpriors) != 1:
+            return {}
+        ((name, prior),) = self.hyperpriors.items()
+        blocks = self.log_marginal_of(name, counts, moments)
+        return {name: integral_over(prior, lambda value: blocks(value).sum(-1), counts.shape[:-1])}
 
     @abstractmethod
     def predictive_parameters(self, counts: Tensor, moments: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Normal components with unknown mean and full covariance."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 from pyro import sample as site
@@ -98,6 +98,12 @@ class NormalInverseWishart(ConjugateComponent):
 
     def _posterior(self, counts: Tensor, moments: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return kappa, the mean less m, and the Cholesky factor of the scale matrix of the posterior."""
+        kappa, mean, scatter = self._scatter(counts, moments)
+        identity = torch.eye(self.dim, dtype=mean.dtype, device=mean.device)
+        return kappa, mean, cholesky(scatter + self.hyper("scale", trailing=3) * identity)
+
+    def _scatter(self, counts: Tensor, moments: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return kappa, the mean less m, and what points add to the scale matrix."""
         counts, moments = self.over_batch(counts, moments)
         kappa, prior_mean = self.hyper("kappa") + counts, self.hyper("mean", trailing=2)
         total = moments[..., : self.dim]
@@ -106,21 +112,42 @@ class NormalInverseWishart(ConjugateComponent):
         scatter = moments[..., self.dim :].unflatten(-1, (self.dim, self.dim))
         half = (prior_mean * (total - 0.5 * shift)).unsqueeze(-1)
         scatter = scatter - half - half.mT - kappa[..., None, None] * mean.unsqueeze(-1) * mean.unsqueeze(-2)
-        identity = torch.eye(self.dim, dtype=mean.dtype, device=mean.device)
-        return kappa, mean, cholesky(scatter + self.hyper("scale", trailing=3) * identity)
+        return kappa, mean, scatter
 
     def log_marginal(self, counts: Tensor, moments: Tensor) -> Tensor:
         """Return the log marginal likelihood of blocks in nats."""
         counts, moments = self.over_batch(counts, moments)
-        prior_kappa, prior_dof = self.hyper("kappa"), self.hyper("dof")
         kappa, _, factor = self._posterior(counts, moments)
         log_det = 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-        dof = prior_dof + counts
+        dof = self.hyper("dof")
+        prior = 0.5 * dof * self.dim * self.hyper("scale").log()
+        return self._constant(counts, kappa) + prior - 0.5 * (dof + counts) * log_det
+
+    def log_marginal_of(self, name: str, counts: Tensor, moments: Tensor) -> Callable[[Tensor], Tensor]:
+        """Return the log marginal likelihood of blocks as a function of a hyperparameter ``(...)``.
+
+        Of the scale it takes eigenvalues once, and then O(D) a block and value.
+        """
+        if name != "scale":
+            return super().log_marginal_of(name, counts, moments)
+        counts, moments = counts.double(), moments.double()
+        kappa, _, scatter = self._scatter(counts, moments)
+        roots = torch.linalg.eigvalsh(scatter).clamp_min(0.0)
+        constant, dof = self._constant(counts, kappa), self.hyper("dof")
+
+        def blocks(value: Tensor) -> Tensor:
+            log_det = (roots + value[..., None, None]).log().sum(-1)
+            prior = 0.5 * dof * self.dim * value.log().unsqueeze(-1)
+            return constant + prior - 0.5 * (dof + counts) * log_det
+
+        return blocks
+
+    def _constant(self, counts: Tensor, kappa: Tensor) -> Tensor:
+        """Return what the log marginal likelihood has without the scale."""
+        prior_kappa, half_dof = self.hyper("kappa"), 0.5 * self.hyper("dof")
         return (
-            torch.mvlgamma(dof / 2, self.dim)
-            - torch.mvlgamma(prior_dof / 2, self.dim)
-            + 0.5 * prior_dof * self.dim * self.hyper("scale").log()
-            - 0.5 * dof * log_det
+            torch.mvlgamma(half_dof + 0.5 * counts, self.dim)
+            - torch.mvlgamma(half_dof, self.dim)
             + 0.5 * self.dim * (prior_kappa.log() - kappa.log() - counts * math.log(math.pi))
         )
 

@@ -11,6 +11,7 @@ from torch.distributions import Distribution, constraints
 
 from pyroclust.distributions.components.component import Component, ConjugateComponent
 from pyroclust.distributions.components.parameter_sites import PrefixedSites
+from pyroclust.distributions.hyper_integrals import Integral
 from pyroclust.registry import register
 
 __all__ = ["GroupedSupport", "Product", "SideBySide"]
@@ -223,6 +224,25 @@ class Product(ConjugateComponent):
         """Return the log marginal likelihood of blocks in nats, the sum over parts."""
         first, *others = (part.log_marginal(counts, own) for part, own in self._with_moments(moments))
         return sum(others, start=first)
+
+    @property
+    def integrated_names(self) -> frozenset[str]:
+        """Names of the random hyperparameters of parts that have one each."""
+        parts = enumerate(self.parts)
+        return frozenset(f"{index}.{name}" for index, part in parts for name in part.integrated_names)
+
+    def log_likelihood(self, counts: Tensor, moments: Tensor) -> Tensor:
+        """Return the log marginal likelihood of partitions in nats: a product of one integral a part."""
+        first, *others = (part.log_likelihood(counts, own) for part, own in self._with_moments(moments))
+        return sum(others, start=first)
+
+    def over_hyperparameters(self, counts: Tensor, moments: Tensor) -> dict[str, Integral]:
+        """Integrate over the random hyperparameter of each part."""
+        return {
+            f"{index}.{name}": one
+            for index, (part, own) in enumerate(self._with_moments(moments))
+            for name, one in part.over_hyperparameters(counts, own).items()
+        }
 
     def predictive_parameters(self, counts: Tensor, moments: Tensor) -> Tensor:
         """Pack the predictives of all parts, one after the other."""

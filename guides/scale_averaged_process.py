@@ -1,0 +1,127 @@
+"""The Neural Clustering Process of models whose clusters share a scale that nobody knows."""
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor
+
+from pyroclust.counts import check_count
+from pyroclust.distributions.sequential.partition import OrderAveragedPartition
+from pyroclust.guides.base import AmortizedGuide
+from pyroclust.guides.hyper_law import integrated_names, likely_hyperparameters
+from pyroclust.guides.neural_clustering_process import NeuralClusteringProcess
+from pyroclust.nn import NetworkScorer, Order
+from pyroclust.points import Points
+from pyroclust.programs import as_model
+from pyroclust.protocols import Model
+from pyroclust.registry import register
+
+__all__ = ["ScaleAveragedProcess"]
+
+
+@register(AmortizedGuide)
+class ScaleAveragedProcess(NeuralClusteringProcess):
+    r"""A Neural Clustering Process for clusters of one scale, averaged over what that scale may be.
+
+    .. math:: q(c \mid x) = \frac1J \sum_j  q_\phi\!\left(c \,\Big|\, x \sqrt{s_0 / s_j(x)}\right)
+
+    Where the scale :math:`s` of normal clusters is random, the posterior is an average of posteriors for
+    known scales, and the one for s is that for :math:`s_0` of the same points in other units. So one network
+    serves all scales. Where to look is found by draws of it: partitions given the scale, then the law of the
+    scale given these partitions, which it is averaged over at quantiles. It is an exact distribution,
+    whatever these are.
+
+    Args:
+        model: a mixture of normal clusters with one random hyperparameter, their scale.
+        scorer: of the model with a known scale; the light one by default.
+        order: rule for the visiting order.
+        reference: the known scale :math:`s_0`.
+        num_scales: how many are averaged over.
+
+    Raises:
+        ValueError: if the model has no such hyperparameter.
+
+    Example:
+        >>> from pyroclust.models import normal_mixture
+        >>> guide = ScaleAveragedProcess(normal_mixture(2))
+        >>> guide.posterior(torch.randn(3, 6, 2)).sample((5,)).shape
+        torch.Size([5, 3, 6])
+    """
+
+    def __init__(
+        self,
+        model: Model | Callable[[Tensor], Any],
+        *,
+        scorer: NetworkScorer[Any] | None = None,
+        order: Order | None = None,
+        reference: float = 0.2,
+        num_scales: int = 3,
+    ) -> None:
+        model = as_model(model)
+        scale = scale_name(model)
+        super().__init__(model.given({scale: reference}), scorer=scorer, order=order)
+        self.known, self.model, self.scale_name = self.model, model, scale
+        self.reference, self.num_scales = reference, check_count("num_scales", num_scales)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of the constructor but the model."""
+        return {
+            "scorer": self.scorer,
+            "order": self.order,
+            "reference": self.reference,
+            "num_scales": self.num_scales,
+        }
+
+    @property
+    def mixes_orders(self) -> bool:
+        """Its posteriors are mixtures."""
+        return True
+
+    def at_reference(self) -> NeuralClusteringProcess:
+        """Return the guide of the model with the known scale: a view with the same weights."""
+        return NeuralClusteringProcess(self.known, scorer=self.scorer, order=self.order)
+
+    def posterior(self, data: Points, *, order: Tensor | None = None) -> OrderAveragedPartition:
+        """Encode data sets in several units and return the distribution over their partitions.
+
+        Args:
+            data: ``(*batch, N, D)``.
+            order: permutations ``(*batch, N)`` or ``(N,)``; the guide's own rule otherwise.
+        """
+        data = self.points(data)
+        flat = data.reshape(-1, *data.shape[-2:])
+        visit = None if order is None else order.expand(data.shape[:-1]).reshape(flat.shape[:-1])
+        scales = likely_hyperparameters(
+            self.model,
+            flat,
+            self.num_scales,
+            draw=lambda values, number: self._draws(flat, values[self.scale_name], visit, number),
+        )[self.scale_name]
+        inner = self._in_units(flat, scales, visit)
+        return OrderAveragedPartition(inner.on(inner.dataset.view(-1, *data.shape[:-2])))
+
+    def _draws(
+        self, flat: Tensor, scales: Tensor, visit: Tensor | None, number: int
+    ) -> tuple[Tensor, Tensor]:
+        labels, log_q = self._in_units(flat, scales, visit).sample_and_log_prob((number,))
+        return labels.unflatten(1, scales.shape), log_q.unflatten(1, scales.shape)
+
+    def _in_units(self, flat: Tensor, scales: Tensor, visit: Tensor | None) -> Any:
+        """Return the network's posteriors in a row, of data sets ``(B, N, D)`` with scales ``(..., B)``."""
+        factor = (self.reference / scales).sqrt().to(flat)
+        copies = (flat * factor[..., None, None]).reshape(-1, *flat.shape[1:])
+        return super().posterior(
+            copies, order=None if visit is None else visit.repeat(len(copies) // len(flat), 1)
+        )
+
+
+def scale_name(model: Any) -> str:
+    """Return the name of the random scale of normal clusters."""
+    names = integrated_names(model)
+    if names not in (("scale",), ("rate",)):
+        raise ValueError(
+            f"model '{model.name}' has the random hyperparameters {list(names)}, expected the scale of "
+            "normal clusters alone: take NeuralClusteringProcess"
+        )
+    return names[0]
