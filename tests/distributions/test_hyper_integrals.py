@@ -1,0 +1,126 @@
+"""Random hyperparameters that integrate out: against sums over a fine grid, and draws of them."""
+
+import math
+
+import pytest
+import torch
+from pyro.distributions import Gamma, InverseGamma, LogNormal
+from torch import Size
+
+from pyroclust.distributions import (
+    BernoulliBeta,
+    NormalInverseGamma,
+    NormalInverseWishart,
+    PartlyObserved,
+    PoissonGamma,
+    Product,
+)
+from pyroclust.distributions.components.clustered_data import block_moments
+from pyroclust.distributions.hyper_integrals import integral_over
+
+PRIORS = LogNormal(-1.6, 1.0), InverseGamma(3.0, 0.5), Gamma(1.0, 2.0)
+
+
+def normals(dim, prior):
+    if dim == 1:
+        return NormalInverseGamma(1, 0.05, shape=2.0, rate=prior)
+    return NormalInverseWishart(dim, 0.05, dof=dim + 2.0, scale=prior)
+
+
+def partitions(num_points):
+    one, many = torch.zeros(num_points, dtype=torch.int64), torch.arange(num_points)
+    return torch.stack([one, many, many % 3 if num_points > 3 else one])
+
+
+def on_a_grid(component, counts, moments):
+    """Sum over 20,000 places of the logarithm."""
+    ((name, prior),) = component.hyperpriors.items()
+    real = torch.linspace(-25.0, 18.0, 20_001, dtype=torch.float64)
+    own = type(prior)(**{one: getattr(prior, one).double() for one in prior.arg_constraints})
+    value = real.exp()
+    blocks = component.log_marginal_of(name, counts.expand(len(real), -1), moments.expand(len(real), -1, -1))
+    density = own.log_prob(value) + real + blocks(value).sum(-1)
+    return density.logsumexp(0) + (real[1] - real[0]).log()
+
+
+@pytest.mark.parametrize("prior", PRIORS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize(("dim", "num_points"), [(1, 5), (2, 40), (2, 300), (4, 100)])
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 100.0])
+def test_likelihood_is_the_sum_over_a_grid(dim, num_points, prior, unit, seeded):
+    component = normals(dim, prior)
+    data = unit * torch.randn(num_points, dim, dtype=torch.float64)
+    for labels in partitions(num_points):
+        counts, moments = block_moments(component, data, labels)
+        found = component.log_likelihood(counts, moments)
+        assert abs(float(found - on_a_grid(component, counts, moments))) < 1e-6
+
+
+@pytest.mark.parametrize("prior", PRIORS[:2], ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 100.0])
+def test_twice_the_nodes_change_nothing(prior, unit, seeded):
+    component = normals(3, prior)
+    for num_points in (1, 4, 120):
+        data = unit * torch.randn(num_points, 3, dtype=torch.float64)
+        density = component.log_marginal_of("scale", *block_moments(component, data, partitions(num_points)))
+
+        def total(value, density=density):
+            return density(value).sum(-1)
+
+        once, twice = (
+            integral_over(prior, total, Size((3,)), nodes=number).log_total for number in (64, 128)
+        )
+        torch.testing.assert_close(once, twice, atol=1e-7, rtol=0)
+
+
+def test_eigenvalues_give_the_marginal_of_every_scale(seeded):
+    component = normals(3, PRIORS[0])
+    data = torch.randn(2, 30, 3, dtype=torch.float64)
+    blocks = block_moments(component, data, torch.arange(30) % 4)
+    for scale in (1e-4, 0.2, 50.0):
+        value = torch.full((2,), scale, dtype=torch.float64)
+        expected = component.given({"scale": scale}).log_marginal(*blocks)
+        torch.testing.assert_close(component.log_marginal_of("scale", *blocks)(value), expected)
+
+
+def test_draws_and_moments_are_those_of_the_law(seeded):
+    torch.manual_seed(0)
+    component = normals(1, LogNormal(-1.6, 1.0))
+    data = torch.tensor([[0.1], [0.3], [2.0], [2.2]], dtype=torch.float64)
+    counts, moments = block_moments(component, data, torch.tensor([0, 0, 1, 1]).expand(20_000, -1))
+    (found,) = component.over_hyperparameters(counts, moments).values()
+    draws = found.sample().log()
+    assert float(draws.mean()) == pytest.approx(float(found.mean[0]), abs=0.02)
+    assert float(draws.var()) == pytest.approx(float(found.variance[0]), abs=0.02)
+    # The law itself, on a grid.
+    real = torch.linspace(-12.0, 8.0, 4001, dtype=torch.float64)
+    value = real.exp()
+    blocks = component.log_marginal_of("rate", counts[:1].expand(4001, -1), moments[:1].expand(4001, -1, -1))
+    law = LogNormal(torch.tensor(-1.6, dtype=torch.float64), torch.tensor(1.0, dtype=torch.float64))
+    weights = (law.log_prob(value) + real + blocks(value).sum(-1)).softmax(0)
+    below = weights.cumsum(0)
+    for level in (0.05, 0.25, 0.5, 0.75, 0.95):
+        place = real[int((below < level).sum())]
+        assert float((draws < place).double().mean()) == pytest.approx(level, abs=0.012)
+
+
+def test_parts_have_integrals_of_their_own(seeded):
+    numbers = PartlyObserved(NormalInverseGamma(1, 0.05, shape=2.0, rate=LogNormal(-1.6, 1.0)), 2)
+    counts_of = PoissonGamma(1, 1.0, rate=Gamma(2.0, 2.0))
+    component = Product([numbers, counts_of, BernoulliBeta(1)])
+    assert component.integrated_names == {"0.rate", "1.rate"}
+    data = torch.tensor([[0.3, math.nan, 2.0, 1.0], [1.0, -1.0, 0.0, 0.0], [0.2, 0.1, 5.0, 1.0]]).double()
+    labels = torch.tensor([0, 1, 0])
+    counts, moments = block_moments(component, data, labels)
+    total = component.log_likelihood(counts, moments)
+    apart = 0.0
+    for part, columns in ((numbers, data[:, :2]), (counts_of, data[:, 2:3])):
+        apart += on_a_grid(part, *block_moments(part, columns, labels))
+    last = component.parts[2]
+    apart += last.log_marginal(*block_moments(last, data[:, 3:], labels)).sum()
+    assert float(total) == pytest.approx(float(apart), abs=1e-6)
+    assert set(component.over_hyperparameters(counts, moments)) == {"0.rate", "1.rate"}
+
+
+def test_two_random_numbers_of_one_family_do_not_integrate_out():
+    component = NormalInverseGamma(1, Gamma(2.0, 2.0), shape=2.0, rate=LogNormal(0.0, 1.0))
+    assert not component.integrated_names
