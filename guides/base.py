@@ -96,6 +96,11 @@ class AmortizedGuide(PyroModule):
         """
         raise TypeError(f"{type(self).__name__} must define posterior(data)")
 
+    @classmethod
+    def model_of_network(cls, model: Any, arguments: Mapping[str, Any]) -> Any:
+        """Return the model that parts of the network are made of, by arguments of the constructor."""
+        return model
+
     @property
     def event_dim(self) -> int:
         """Dimensions of a data set: that of its points and those of a point, 2 for vectors."""

@@ -1,6 +1,6 @@
 """The Neural Clustering Process of models whose clusters share a scale that nobody knows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from torch import Tensor
@@ -17,6 +17,8 @@ from pyroclust.protocols import Model
 from pyroclust.registry import register
 
 __all__ = ["ScaleAveragedProcess"]
+
+_REFERENCE = 0.2
 
 
 @register(AmortizedGuide)
@@ -54,14 +56,19 @@ class ScaleAveragedProcess(NeuralClusteringProcess):
         *,
         scorer: NetworkScorer[Any] | None = None,
         order: Order | None = None,
-        reference: float = 0.2,
+        reference: float = _REFERENCE,
         num_scales: int = 3,
     ) -> None:
         model = as_model(model)
-        scale = scale_name(model)
-        super().__init__(model.given({scale: reference}), scorer=scorer, order=order)
-        self.known, self.model, self.scale_name = self.model, model, scale
+        known = self.model_of_network(model, {"reference": reference})
+        super().__init__(known, scorer=scorer, order=order)
+        self.known, self.model, self.scale_name = known, model, scale_name(model)
         self.reference, self.num_scales = reference, check_count("num_scales", num_scales)
+
+    @classmethod
+    def model_of_network(cls, model: Any, arguments: Mapping[str, Any]) -> Any:
+        """Return the model with the known scale."""
+        return model.given({scale_name(model): arguments.get("reference", _REFERENCE)})
 
     @property
     def arguments(self) -> dict[str, Any]:

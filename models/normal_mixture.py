@@ -62,7 +62,7 @@ def normal_mixture(dim: int = 2) -> Mixture:
 
 def law_of_number() -> Geometric:
     """Return the law of the number of components less one."""
-    return Geometric(torch.tensor(0.4, dtype=torch.float64))
+    return Geometric(0.4)
 
 
 def normals(dim: int) -> ConjugateComponent:

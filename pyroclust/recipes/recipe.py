@@ -16,6 +16,7 @@ from pyroclust.infer import FitSettings, Validation
 from pyroclust.infer.choices import Choice
 from pyroclust.random_state import seeded
 from pyroclust.recipes.tables import (
+    averaged_guide,
     hard_simulations,
     labelled_tables,
     network_tables,
@@ -33,7 +34,18 @@ __all__ = ["Recipe", "find_recipe", "list_recipes", "read_recipe"]
 
 # A card holds its recipe and must stay below what is read of a card, with every letter escaped too.
 _LARGEST_FILE = 1 << 20
-_TABLES = {"model", "tables", "data", "guide", "start", "order", "training", "choice", "validation"}
+_TABLES = {
+    "model",
+    "tables",
+    "data",
+    "guide",
+    "start",
+    "order",
+    "training",
+    "choice",
+    "validation",
+    "averaged",
+}
 
 
 @dataclass(frozen=True)
@@ -87,6 +99,18 @@ class Recipe:
         with seeded(self.seed), CheckedAllocations("the network"):
             entries = None if network is None else (network, _table(self.content, network))
             return new_guide(self.model, guide, entries, order)
+
+    def finished(self, guide: Any) -> Any:
+        """Return the guide that is saved, by the one that was trained.
+
+        Raises:
+            ValueError: if ``[averaged]`` does not fit it.
+        """
+        if "averaged" not in self.content:
+            return guide
+        return call(
+            averaged_guide, _table(self.content, "averaged"), where="averaged", given={"guide": guide}
+        )
 
 
 def list_recipes() -> tuple[str, ...]:

@@ -18,8 +18,15 @@ from pyroclust.data.standardise import standardise
 from pyroclust.data.tables import Table
 from pyroclust.distributions import PartitionPrior
 from pyroclust.errors import unknown_name
-from pyroclust.guides import AmortizedGuide, NeuralClusteringProcess, SequentialGuide, retarget
+from pyroclust.guides import (
+    AmortizedGuide,
+    NeuralClusteringProcess,
+    ScaleAveragedProcess,
+    SequentialGuide,
+    retarget,
+)
 from pyroclust.guides.retarget import parts_of
+from pyroclust.guides.scale_averaged_process import scale_name
 from pyroclust.infer.choices import Choice, HardSimulations, HardStandardised
 from pyroclust.infer.refining import PosteriorPool, PosteriorTables
 from pyroclust.models import (
@@ -35,9 +42,11 @@ from pyroclust.nn import RandomOrder
 from pyroclust.nn.deep.deformations import Deformation
 from pyroclust.registry import find, registered
 from pyroclust.saving.guides import load_guide
+from pyroclust.saving.models import build_model
 from pyroclust.saving.objects import call
 
 __all__ = [
+    "averaged_guide",
     "hard_simulations",
     "labelled_tables",
     "network_tables",
@@ -290,6 +299,35 @@ def hard_simulations(model: Any, *, oversampling: int = 4, hardness: int | None 
     if hardness is None:
         return HardSimulations(model.typical_scale, oversampling)
     return HardStandardised(oversampling, hardness=hardness)
+
+
+def averaged_guide(
+    guide: AmortizedGuide, *, model: Mapping[str, Any], num_scales: int = 3
+) -> ScaleAveragedProcess:
+    """``[averaged]``: the guide of a model with a random scale, by the trained one of a known scale.
+
+    Args:
+        guide: of the recipe's model.
+        model: the other model, as in ``[model]``.
+        num_scales: how many scales are averaged over.
+
+    Raises:
+        ValueError: if the model, its scale known, is not the recipe's.
+    """
+    other = build_model(model)
+    known = guide.model
+    reference = getattr(known.component, scale_name(other), None)
+    if not isinstance(guide, NeuralClusteringProcess) or reference is None:
+        raise ValueError(f"[averaged] is of a {type(guide).__name__}, expected a Neural Clustering Process")
+    found = ScaleAveragedProcess(
+        other, scorer=guide.scorer, order=guide.order, reference=reference, num_scales=num_scales
+    )
+    if found.known != known:
+        raise ValueError(
+            f"[averaged] has the model {other.name}, which with scale {reference:g} is not the recipe's: "
+            "expected the same prior and the same family"
+        )
+    return found.eval()
 
 
 def started_guide(model: Any, *, guide: str, num_orders: int | None = None) -> Any:

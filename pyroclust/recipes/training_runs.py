@@ -100,6 +100,7 @@ def train_recipe(
     recipe, folder = read_recipe(path), Path(out)
     check_outside_the_package(folder)
     guide = recipe.build()
+    recipe.finished(guide)
     check_has_data(guide, recipe.data)
     helps = int(os.environ.get("RANK", "0")) > 0
     with ExitStack() as stack:
@@ -123,7 +124,7 @@ def train_recipe(
         )
         if helps:
             return TrainedGuide(guide, result, None)
-        guide = guide.cpu()
+        guide = recipe.finished(guide.cpu())
         save_guide(guide, folder, card=_card(recipe, result))
         _try_to_draw(folder, say or _on_standard_error)
         if interrupt.requested:

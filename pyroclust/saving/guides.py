@@ -19,7 +19,7 @@ from pyroclust.guides import AmortizedGuide, SequentialGuide
 from pyroclust.guides.retarget import parts_of
 from pyroclust.protocols import data_shape
 from pyroclust.random_state import kept_random_state
-from pyroclust.registry import find
+from pyroclust.registry import arguments_of, find
 from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, GuideCard, find_guide, parse_card, read_card
 from pyroclust.saving.guide_files import read_weights, write_guide_files
 from pyroclust.saving.models import build_model, describe_model
@@ -194,12 +194,17 @@ def describe_guide(guide: AmortizedGuide) -> dict[str, Any]:
         >>> describe_guide(load_guide("filter-nig1d"))["arguments"]["order"]
         {'class': 'RandomOrder', 'arguments': {}}
     """
-    given = parts_of(guide.model)
+    given = _given(type(guide), guide.model, arguments_of(guide))
     if isinstance(guide, SequentialGuide):
         # A filter is made of the model again, and no argument: it must be that of the model.
         describe(guide.scorer, where="guide.scorer", given=given)
     described: dict[str, Any] = describe(guide, where="guide", given=given)
     return described
+
+
+def _given(kind: type[AmortizedGuide], model: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a guide and its parts ask for when they are built."""
+    return parts_of(kind.model_of_network(model, arguments)) | {"model": model}
 
 
 @single_precision()
@@ -220,7 +225,9 @@ def _build(card: GuideCard, path: Path) -> Any:
         # The initial weights are thrown away: drawing them must not move the caller's random state.
         with kept_random_state(), CheckedAllocations("the network"):
             described = {"class": card.guide_class, "arguments": card.arguments}
-            return build(described, AmortizedGuide, where="guide", given=parts_of(model))
+            kind: Any = find(AmortizedGuide, card.guide_class, where=f"'{path}'")
+            given = _given(kind, model, card.arguments)
+            return build(described, AmortizedGuide, where="guide", given=given)
     except ValueError as error:
         raise ValueError(f"'{path}' has arguments that do not fit ({error}); restore the file") from None
 
