@@ -281,9 +281,7 @@ def analysis_of(source: "Analysis | str | PathLike[str]") -> tuple[Analysis, Ana
 
 def rows_like(data: AnalysedData, new: Source, model: Any, **reading: Any) -> Table:
     """Read new rows with the columns of others, and refuse missing cells that a model cannot take."""
-    like: dict[str, Any] = {"kinds": data.kinds, "levels": data.levels, "parts": data.parts}
-    like |= {"units": data.units, "codes": data.codes}
-    table = read_new_rows(new, data.points.columns, **like, **reading)
+    table = read_new_rows(new, data.clustered, **reading)
     if table.has_missing and not takes_missing(model):
         raise ValueError(
             f"new has missing cells, which model {model.name} cannot take: leave these rows out, or "

@@ -187,15 +187,13 @@ def _all_rows(old: AnalysedData, added: Table) -> Table:
     labels = None
     if before.labels is not None:
         labels = np.concatenate([before.labels, np.full(len(added.data), None, dtype=object)])
-    return Table(
-        before.name,
-        np.concatenate([old.in_units, added.data]),
-        old.points.columns,
-        labels,
-        (*before.row_names, *more),
-        kinds=old.kinds,
-        levels=old.levels,
-        units=old.units,
-        codes=old.codes,
-        parts=old.parts,
+    return replace(
+        old.clustered,
+        data=np.concatenate([old.in_units, added.data]),
+        labels=labels,
+        row_names=(*before.row_names, *more),
+        notes=(),
+        doubts=(),
+        partial_labels=None,
+        weights=None,
     )

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pyroclust.data.aggregate import aggregated
+from pyroclust.data.choosing import chosen_table, rows_like
 from pyroclust.data.frames import raw_array, raw_frame, transposed
 from pyroclust.data.graph_tables import (
     BUILT_IN_GRAPHS,
@@ -24,10 +25,9 @@ from pyroclust.data.graph_tables import (
     read_graph,
 )
 from pyroclust.data.kinds import Kind
-from pyroclust.data.point_masses import Parts
 from pyroclust.data.reading import SUFFIXES, read_raw, read_shaped
 from pyroclust.data.shaped_tables import BUILT_IN_IMAGES, images_table, shaped_table
-from pyroclust.data.tables import Table, chosen_table, column_named, table_of_kinds
+from pyroclust.data.tables import Table
 from pyroclust.delimited import ReadingOptions
 from pyroclust.errors import first_line, unknown_name
 from pyroclust.text import listed, visible
@@ -186,26 +186,19 @@ def read_table(
 
 def read_new_rows(
     source: Source,
-    columns: Sequence[str],
+    like: Table,
     *,
     delimiter: str | None = None,
     decimal: str | None = None,
     header: bool | None = None,
-    kinds: Sequence[Kind] = (),
-    levels: Sequence[tuple[str, ...]] = (),
-    units: Sequence[str] = (),
-    codes: Sequence[tuple[str, ...]] = (),
     refuses_unseen: bool = False,
     aggregate: str | None = None,
-    parts: Parts = (),
 ) -> Table:
     """Read rows that have the columns of a table that was clustered; one is enough.
 
     Files and data frames are asked for the columns by their names, and may have others; arrays have as many.
     """
-    told, source = ReadingOptions(delimiter, decimal, header), _in_pandas(source)
-    kinds = kinds or (Kind.NUMBER,) * len(columns)
-    name, is_named = "table", True
+    told, source, name = ReadingOptions(delimiter, decimal, header), _in_pandas(source), "table"
     if isinstance(source, Table):
         raw = raw_frame(pd.DataFrame(dict(source.written())))
     elif isinstance(source, pd.DataFrame):
@@ -214,19 +207,16 @@ def read_new_rows(
         path = Path(source)
         raw, name = read_raw(path, told), path.stem
     else:
-        raw, name, is_named = raw_array(_array(source)), "array", False
-    if not is_named:
-        answers = {place for _, place, _ in parts}
-        whole = tuple(one for place, one in enumerate(columns) if place not in answers)
-        names = tuple(columns) if len(raw.names) == len(columns) else whole
+        raw, name, names = raw_array(_array(source)), "array", like.columns
+        if len(raw.names) != len(names):
+            answers = {answer for _, answer, _ in like.parts}
+            names = tuple(one for place, one in enumerate(names) if place not in answers)
         if len(raw.names) != len(names):
             raise ValueError(f"new has {len(raw.names)} column(s), expected {len(names)}: {listed(names)}")
         raw = replace(raw, names=names)
-    beside: dict[str, Any] = {"kinds": kinds, "levels": levels or ((),) * len(columns), "units": units}
-    beside["codes"] = codes
     if aggregate is not None:
-        raw = aggregated(raw, column_named(raw, aggregate, name), counts_rows="rows" in columns)
-    return table_of_kinds(raw, name, columns=columns, **beside, parts=parts, refuses_unseen=refuses_unseen)
+        raw = aggregated(raw, raw.place_of(aggregate, name), counts_rows="rows" in like.columns)
+    return rows_like(raw, name, like, refuses_unseen=refuses_unseen)
 
 
 def _in_pandas(source: Any) -> Any:

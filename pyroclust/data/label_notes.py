@@ -1,7 +1,7 @@
-"""What is said of columns of labels: those that are missing, and what somebody may have meant otherwise."""
+"""What is said of labels that are missing, or that somebody may have meant otherwise, and of totals."""
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -10,11 +10,17 @@ from numpy.typing import NDArray
 from pyroclust.delimited import MISSING
 from pyroclust.text import listed, short, visible
 
-__all__ = ["about_alike", "about_labels", "about_partial"]
+__all__ = ["about_alike", "about_labels", "about_partial", "footer_note"]
 
 # Words that stand for no label in many files, and are labels here.
 _NO_LABEL = frozenset(
     ("?", "-", "--", ".", "..", "*", "none", "nil", "missing", "unknown", "n.a.", "unlabelled")
+)
+_FOOTERS = frozenset(
+    (
+        *("total", "totals", "subtotal", "sum", "mean", "average", "avg", "median"),
+        *("gesamt", "insgesamt", "summe", "mittelwert", "somme", "moyenne", "totale", "media", "promedio"),
+    )
 )
 
 
@@ -72,6 +78,16 @@ def about_alike(classes: Iterable[str], column: str) -> list[str]:
     if alike is None:
         return []
     return [f"In '{column}' “{alike[0]}” and “{alike[1]}” are two classes, as written."]
+
+
+def footer_note(last: Sequence[str]) -> str | None:
+    """Say where the last row looks like a total of the others."""
+    for text in last:
+        words = text.strip(" :.").casefold().split()
+        if words and len(words) <= 3 and _FOOTERS & {words[0], words[-1]}:
+            said = short(visible(text.strip()), 30)
+            return f"The last row, with “{said}”, was read as a point: if it is no point, remove it."
+    return None
 
 
 def _stands_for_none(label: str) -> bool:

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from pyroclust.data.choosing import chosen_table
 from pyroclust.data.reading import SUFFIXES, read_raw
-from pyroclust.data.tables import Table, chosen_table
+from pyroclust.data.tables import Table
 from pyroclust.text import listed
 
 __all__ = ["read_labelled_folder"]

@@ -8,12 +8,14 @@ from pathlib import Path
 
 from pyroclust.delimited.foreign import foreign_content
 from pyroclust.delimited.numerals import Cells, grouped, is_numeral
-from pyroclust.delimited.options import PLAIN, ReadingOptions
 from pyroclust.delimited.rows import COMMENT, Rows, decoded, rows_of
 from pyroclust.memory import check_memory
 from pyroclust.text import visible
 
-__all__ = ["DelimitedText", "read_delimited"]
+__all__ = ["PLAIN", "DelimitedText", "ReadingOptions", "read_delimited"]
+
+# Suffixes of delimited text, and what divides cells unless a file looks otherwise.
+PLAIN = {".csv": ",", ".tsv": "\t"}
 
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 _LOOKED_AT, _HEAD = 200, 1 << 18
@@ -23,24 +25,38 @@ _LEADING, _ZERO_FIRST = re.compile(r"[+-]?\d{1,3}", re.ASCII), re.compile(r"0\d\
 
 
 @dataclass(frozen=True)
-class DelimitedText:
-    """The cells of a text file or a sheet, in rows of one width.
+class ReadingOptions:
+    """What is told of a delimited file; what is ``None`` is found out."""
 
-    Attributes:
-        cells: of each row, the first line included.
-        notes: what was understood where it is not the plain case.
-        delimiter: what divides them; empty where nothing has to.
-        names_rows: whether the first line was one short, so that the first column is names of rows.
-        is_commented: whether lines that begin with # were left out.
-        names: names of the columns that stand in a comment above the first row, or ``None``.
-    """
+    delimiter: str | None = None  # a space stands for any number of spaces
+    decimal: str | None = None
+    header: bool | None = None  # whether the first line names the columns
+
+    def __post_init__(self) -> None:
+        mark = self.delimiter
+        if mark is not None and (len(mark) != 1 or mark.isalnum() or mark in '"\r\n.+-_\x00'):
+            raise ValueError(
+                f"delimiter is '{visible(mark)}', expected one character: ',', ';', '|', a tab or a space"
+            )
+        if self.decimal is not None and self.decimal not in (".", ","):
+            raise ValueError(f"decimal is '{visible(self.decimal)}', expected '.' or ','")
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Names of what is told."""
+        return tuple(name for name, value in vars(self).items() if value is not None)
+
+
+@dataclass(frozen=True)
+class DelimitedText:
+    """The cells of a text file or a sheet, in rows of one width, the first line included."""
 
     cells: list[list[str]] = field(repr=False)
     notes: tuple[str, ...] = ()
-    delimiter: str = ""
-    names_rows: bool = False
-    is_commented: bool = False
-    names: tuple[str, ...] | None = None
+    delimiter: str = ""  # empty where nothing has to divide them
+    names_rows: bool = False  # the first line was one short, so that the first column is names of rows
+    is_commented: bool = False  # lines that begin with # were left out
+    names: tuple[str, ...] | None = None  # of the columns, in a comment above the first row
 
 
 class _TwoWays(Exception):

@@ -167,8 +167,8 @@ def _observed(analysis: DrawsOnData, points: Mapping[str, Any]) -> xr.Dataset:
     # What builds the model again, and kinds and categories where not all columns are numbers.
     attributes |= {} if described is None else {"model": json.dumps(described)}
     for name in ("units", "codes"):
-        if any(getattr(data, name)):
-            attributes[name] = json.dumps(getattr(data, name))
+        if any(getattr(data.clustered, name)):
+            attributes[name] = json.dumps(getattr(data.clustered, name))
     if any(data.levels) or len(set(data.kinds)) > 1:
         attributes |= {
             "kinds": json.dumps(data.kinds),

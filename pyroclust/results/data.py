@@ -1,6 +1,6 @@
 """The data of an analysis: the table in its units, and the points as the model sees them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -49,35 +49,27 @@ class AnalysedData:
         """What a point is where it is no row of columns."""
         return self.table.shape
 
-    @property
-    def _are_columns_of_table(self) -> bool:
-        # Principal components of columns are numbers.
-        return self.shape is None and len(self.points.columns) == len(self.table.kinds)
+    @cached_property
+    def clustered(self) -> Table:
+        """The table in the columns of the points; principal components of columns are numbers."""
+        if self.shape is None and len(self.points.columns) == len(self.table.columns):
+            return replace(self.table, columns=self.points.columns)
+        return Table(self.name, self.in_units, self.points.columns, self.labels, self.table.row_names)
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
         """Of the columns of the points."""
-        return self.table.kinds if self._are_columns_of_table else (Kind.NUMBER,) * len(self.points.columns)
+        return self.clustered.kinds
 
     @property
     def levels(self) -> tuple[tuple[str, ...], ...]:
         """Categories of the columns of the points."""
-        return self.table.levels if self._are_columns_of_table else ((),) * len(self.points.columns)
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        """Of the numbers of the columns of the points."""
-        return self.table.units if self._are_columns_of_table else ("",) * len(self.points.columns)
-
-    @property
-    def codes(self) -> tuple[tuple[str, ...], ...]:
-        """Values of the columns of the points that were said to stand for missing cells."""
-        return self.table.codes if self._are_columns_of_table else ((),) * len(self.points.columns)
+        return self.clustered.levels
 
     @property
     def parts(self) -> Parts:
         """Of the columns of the points, those that were divided in two."""
-        return self.table.parts if self._are_columns_of_table else ()
+        return self.clustered.parts
 
     @cached_property
     def complete(self) -> np.ndarray:

@@ -139,13 +139,12 @@ def test_missing_cells_are_nan_said_and_no_part_of_the_scale():
 
 def test_new_rows_are_read_as_the_old_ones_were():
     old = table(answer=np.array(["no", "yes"])[EVERY % 2], kind=np.array(["a", "b", "c"])[EVERY % 3])
-    beside = {"kinds": old.kinds, "levels": old.levels}
     new = pd.DataFrame({"kind": ["c", "", "a"], "x": [1.0, None, 2.0], "answer": ["YES", "no", None]})
-    found = read_new_rows(new, old.columns, **beside).data
+    found = read_new_rows(new, old).data
     np.testing.assert_array_equal(found, [[1.0, 1, 2], [np.nan, 0, np.nan], [2.0, np.nan, 0]])
     with pytest.raises(ValueError, match="'kind' holds 'd', which no row had that was clustered"):
-        read_new_rows(new.assign(kind="d"), old.columns, **beside, refuses_unseen=True)
-    again = read_new_rows(old, old.columns, **beside)
+        read_new_rows(new.assign(kind="d"), old, refuses_unseen=True)
+    again = read_new_rows(old, old)
     np.testing.assert_array_equal(again.data, old.data)
 
 
