@@ -1,9 +1,13 @@
 """The groups of an ArviZ container, from arrays, in the form that the installed ArviZ works with."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
+from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import xarray as xr
@@ -12,7 +16,6 @@ from pyroclust.counts import check_seed
 from pyroclust.diagnostics import SimulationBasedCalibration, functionals
 from pyroclust.diagnostics.chains.thinning import central_draw
 from pyroclust.errors import unknown_name
-from pyroclust.io.arviz_module import arviz_module
 from pyroclust.text import visible
 
 __all__ = [
@@ -29,6 +32,7 @@ __all__ = [
 ]
 
 _DRAWS = ("chain", "draw")
+_lock = Lock()
 
 
 def point_coordinate(names: Sequence[str] | None, num_points: int) -> dict[str, Any]:
@@ -198,7 +202,27 @@ def stamped(groups: Mapping[str, xr.Dataset | None], *, is_ours: bool = True) ->
 
 def arviz_container(groups: Mapping[str, xr.Dataset]) -> Any:
     """Put datasets into an ArviZ container, whose ``to_netcdf(path, engine="h5netcdf")`` writes them."""
-    arviz = arviz_module()
+    arviz = _arviz()
     if int(arviz.__version__.split(".")[0]) < 1:
         return arviz.InferenceData(**groups, warn_on_custom_groups=False)
     return xr.DataTree.from_dict(dict(groups))
+
+
+def _arviz() -> Any:
+    """Import ArviZ, whatever the user's folders are like.
+
+    ArviZ 0.23 writes into the user's cache folder when it is imported, to announce its next version once a
+    day. Where it cannot write there, it gets another folder for that; the announcement is not shown, since
+    users of this library can do nothing about it.
+    """
+    with _lock, warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        try:
+            import arviz
+        except OSError:
+            with (
+                TemporaryDirectory() as folder,
+                mock.patch("platformdirs.user_cache_dir", return_value=folder),
+            ):
+                import arviz
+    return arviz
