@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,15 +33,25 @@ class Column(ABC):
     unit: str  # that every number is written with, as in 12 kg; empty where there is none
 
     @abstractmethod
+    def _read(self) -> NDArray[np.float64]:
+        """Return the values, or say in a ValueError what is none."""
+
+    @cached_property
+    def _numbers(self) -> NDArray[np.float64] | str:
+        try:
+            return self._read()
+        except ValueError as error:
+            return str(error)
+
     def numbers(self) -> NDArray[np.float64]:
         """Return the values, nan where there are none, ``(N,)``; true and false are 1 and 0."""
+        if isinstance(self._numbers, str):
+            raise ValueError(self._numbers)
+        return self._numbers
 
     def numbers_or_none(self) -> NDArray[np.float64] | None:
         """Return the values, ``None`` where some are no numbers."""
-        try:
-            return self.numbers()
-        except ValueError:
-            return None
+        return None if isinstance(self._numbers, str) else self._numbers
 
     @abstractmethod
     def labels(self) -> NDArray[np.object_]:
@@ -85,8 +96,7 @@ class TextColumn(Column):
     unit: str = ""
     written: Sequence[str] | None = None  # the cells with their unit, where they have one
 
-    def numbers(self) -> NDArray[np.float64]:
-        """Return the numbers."""
+    def _read(self) -> NDArray[np.float64]:
         values, is_text = self.marks.numbers(self.cells)
         if is_text.any():
             logical = np.array([_LOGICAL.get(cell.strip().lower(), np.nan) for cell in self.cells])
@@ -140,8 +150,7 @@ class SeriesColumn(Column):
     series: "pd.Series[Any]"
     unit: str = ""
 
-    def numbers(self) -> NDArray[np.float64]:
-        """Return the numbers."""
+    def _read(self) -> NDArray[np.float64]:
         kind = self.series.dtype
         if not pd.api.types.is_numeric_dtype(kind):
             return np.array([_number(one, kind) for one in self.series], dtype=np.float64)

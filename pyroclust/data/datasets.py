@@ -1,6 +1,6 @@
 """Data sets by name: built-in tables, files and arrays, all read into a :class:`Table`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from os import PathLike
@@ -131,57 +131,55 @@ def read_table(
         ['setosa', 'versicolor', 'virginica']
     """
     told, source = ReadingOptions(delimiter, decimal, header), _in_pandas(source)
+    chosen: dict[str, Any] = {"columns": columns, "label": label, "partial_labels": partial_labels}
+    chosen |= {"weight": weight, "kinds": kinds, "leave_out": leave_out, "aggregate": aggregate}
+    chosen |= {"missing": missing}
+    empty = {"kinds": kinds or None, "leave_out": leave_out or None, "missing": missing or None}
+    every = {**chosen, **empty, "transpose": transpose or None}
+    given = {name: value for name, value in every.items() if value is not None}
     if isinstance(source, Table):
-        return _chosen_before(
-            source,
-            {
-                "columns": columns,
-                "label": label,
-                "partial_labels": partial_labels,
-                "weight": weight,
-                "kinds": kinds or None,
-                "leave_out": leave_out or None,
-                "aggregate": aggregate,
-                "missing": missing or None,
-                "transpose": transpose or None,
-            },
-        )
+        for name, value in given.items():
+            raise ValueError(
+                f"{name} is {value!r}, but source is the table {source.name}, read with its columns: give "
+                f"{name} to read_table"
+            )
+        return source
     if told.told and not _is_file(source):
         raise ValueError(f"{told.told[0]} is told, but source is no file: leave it out")
     if image_size is not None and not (isinstance(source, str | PathLike) and Path(source).is_dir()):
         raise ValueError(f"image_size is {image_size}, but source is no folder of images: leave it out")
-    of_columns: dict[str, object] = {"kinds": kinds or None, "leave_out": leave_out or None}
-    of_columns |= {"aggregate": aggregate, "missing": missing or None, "transpose": transpose or None}
-    if (graph := _graph(source, columns, label=label, told=told, edges=edges)) is not None:
-        return _without({"partial_labels": partial_labels, "weight": weight, **of_columns}, graph)
-    if (shaped := _shaped(source, image_size)) is not None:
-        named: dict[str, object] = {"columns": columns, "label": label, "partial_labels": partial_labels}
-        return _without({**named, "weight": weight, **of_columns, **dict.fromkeys(told.told, True)}, shaped)
-    beside: dict[str, Any] = {"columns": columns, "label": label, "partial_labels": partial_labels}
-    beside |= {"weight": weight, "kinds": kinds, "masses_apart": masses_apart, "leave_out": leave_out}
-    beside |= {"aggregate": aggregate, "missing": missing}
-    turned = transposed if transpose else lambda raw: raw
+    if edges:
+        table = _edges(source, columns, label=label, told=told)
+        return _without_columns(table, [one for one in given if one != "columns"])
+    if (table := _graph(source, label)) is not None:
+        return _without_columns(table, [one for one in (*given, *told.told) if one != "label"])
+    if (table := _shaped(source, image_size)) is not None:
+        return _without_columns(table, (*given, *told.told))
+    name, matrix_of_graph = "table", False
     if isinstance(source, pd.DataFrame):
-        return chosen_table(turned(raw_frame(source)), "table", **beside)
-    if not isinstance(source, str | PathLike):
+        raw = raw_frame(source)
+    elif not isinstance(source, str | PathLike):
+        raw, name, matrix_of_graph = raw_array(_array(source)), "array", True
         # Arrays hold numbers unless somebody says otherwise.
-        table = chosen_table(turned(raw_array(_array(source))), "array", **beside, usual=Kind.NUMBER)
-        return replace(table, notes=(*like_a_graph(table.data), *table.notes))
-    name = str(source)
-    if name in BUILT_IN:
-        read, preferred, own = BUILT_IN[name]
+        chosen["usual"] = Kind.NUMBER
+    elif str(source) in BUILT_IN:
+        read, preferred, own = BUILT_IN[str(source)]
+        raw, name, chosen["preferred"] = raw_frame(read()), str(source), preferred
         if label is None and own != partial_labels:
-            beside["label"] = own
-        return chosen_table(turned(raw_frame(read())), name, **beside, preferred=preferred)
-    path = Path(name)
-    if not path.suffix and not path.exists():
-        known = [*BUILT_IN, *BUILT_IN_GRAPHS, *BUILT_IN_IMAGES]
-        raise ValueError(
-            f"{unknown_name('data set', name, known)}; or give a file "
-            f"({', '.join((*SUFFIXES, *GRAPH_SUFFIXES))})"
-        )
-    table = chosen_table(turned(read_raw(path, told)), path.stem, **beside)
-    return replace(table, notes=(*like_a_graph(table.data), *table.notes))
+            chosen["label"] = own
+    else:
+        path = Path(source)
+        if not path.suffix and not path.exists():
+            known = [*BUILT_IN, *BUILT_IN_GRAPHS, *BUILT_IN_IMAGES]
+            raise ValueError(
+                f"{unknown_name('data set', str(source), known)}; or give a file "
+                f"({', '.join((*SUFFIXES, *GRAPH_SUFFIXES))})"
+            )
+        raw, name, matrix_of_graph = read_raw(path, told), path.stem, True
+    if transpose:
+        raw = transposed(raw)
+    table = chosen_table(raw, name, **chosen, masses_apart=masses_apart)
+    return replace(table, notes=(*like_a_graph(table.data), *table.notes)) if matrix_of_graph else table
 
 
 def read_new_rows(
@@ -233,35 +231,30 @@ def _in_pandas(source: Any) -> Any:
         ) from None
 
 
-def _graph(
-    source: Any, columns: Sequence[str] | None, *, label: str | None, told: ReadingOptions, edges: bool
-) -> Table | None:
+def _edges(source: Any, columns: Sequence[str] | None, *, label: str | None, told: ReadingOptions) -> Table:
+    if label is not None:
+        raise ValueError("edges is true, but a file of edges has no labels: leave label out")
+    if not _is_file(source):
+        raise ValueError("edges is true, but source is no file: leave edges out")
+    return edges_table(Path(source), columns=columns, options=told)
+
+
+def _graph(source: Any, label: str | None) -> Table | None:
     """Return the nodes of a graph; ``None`` where the source is no graph."""
-    is_name = isinstance(source, str | PathLike)
-    if edges:
-        if not _is_file(source) or label is not None:
-            what = "source is no file" if label is None else "a file of edges has no labels"
-            raise ValueError(f"edges is true, but {what}: leave {'edges' if label is None else 'label'} out")
-        return edges_table(Path(source), columns=columns, options=told)
-    found: Table | None = None
-    if not is_name:
-        found = graph_table(source, "graph", label=label) if is_graph(source) else None
-    elif str(source) in BUILT_IN_GRAPHS:
-        found = built_in_graph(str(source), label=label)
-    elif Path(source).suffix.lower() in GRAPH_SUFFIXES:
-        found = read_graph(Path(source), label=label)
-    if found is not None:
-        _without({"columns": columns, **dict.fromkeys(told.told, True)}, found)
-    return found
+    if not isinstance(source, str | PathLike):
+        return graph_table(source, "graph", label=label) if is_graph(source) else None
+    if str(source) in BUILT_IN_GRAPHS:
+        return built_in_graph(str(source), label=label)
+    is_file = Path(source).suffix.lower() in GRAPH_SUFFIXES
+    return read_graph(Path(source), label=label) if is_file else None
 
 
-def _without(told: Mapping[str, object], table: Table) -> Table:
-    """Return a table that has no columns, unless something is told that only columns have."""
-    for name, value in told.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} is given, but source has {table.shape}, not columns of a table: leave it out"
-            )
+def _without_columns(table: Table, given: Iterable[str]) -> Table:
+    """Return a table that has no columns, unless something is given that only columns have."""
+    for name in given:
+        raise ValueError(
+            f"{name} is given, but source has {table.shape}, not columns of a table: leave it out"
+        )
     return table
 
 
@@ -285,16 +278,6 @@ def _shaped(source: Source, image_size: int | None) -> Table | None:
 def _is_file(source: Any) -> bool:
     named = {*BUILT_IN, *BUILT_IN_GRAPHS, *BUILT_IN_IMAGES}
     return isinstance(source, str | PathLike) and str(source) not in named
-
-
-def _chosen_before(table: Table, told: Mapping[str, object]) -> Table:
-    for name, value in told.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} is {value!r}, but source is the table {table.name}, read with its columns: "
-                f"give {name} to read_table"
-            )
-    return table
 
 
 def _array(source: Any) -> NDArray[np.generic]:

@@ -144,11 +144,11 @@ def _zeros_of_scales(columns: Mapping[str, NDArray[np.float64]]) -> list[tuple[s
     """Return columns with zeros among those of one name and a number whose answers begin at 1."""
     groups: dict[str, dict[str, NDArray[np.float64]]] = {}
     for name, values in columns.items():
-        answers = values[~np.isin(values, _STAND_INS)]
-        match = _NUMBERED.fullmatch(name)
-        if match is None or not len(answers) or (answers != np.round(answers)).any():
+        if (match := _NUMBERED.fullmatch(name)) is None:
             continue
-        if 2 < answers.max() <= _LARGEST_SCALE:
+        answers = values[~np.isin(values, _STAND_INS)]
+        is_whole = len(answers) > 0 and (answers == np.round(answers)).all()
+        if is_whole and 2 < answers.max() <= _LARGEST_SCALE:
             groups.setdefault(match[1], {})[name] = answers
     found = []
     for group in groups.values():

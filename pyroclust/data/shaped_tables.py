@@ -56,7 +56,9 @@ def shaped_table(array: NDArray[Any], name: str) -> Table:
     lost = int((~np.isfinite(values)).sum())
     if lost:
         raise ValueError(f"{name} holds {lost:,} missing or infinite values; drop or fill those points first")
-    white = _white_of(values)
+    high = values.max()
+    is_of_pixels = values.min() >= 0 and (high <= 1 or not (values % 1).any())
+    white = next((white for white in _WHITES if is_of_pixels and high <= white), None)
     if white is None:
         kind: PointShape = Waveforms(*array.shape[1:])
         note = f"The numbers are not those of pixels, so these are taken as {kind}."
@@ -65,14 +67,6 @@ def shaped_table(array: NDArray[Any], name: str) -> Table:
         divided = f", divided by {white}" if white > 1 else ""
         note = f"The numbers are those of pixels, so these are taken as {kind}{divided}."
     return _table(name, values, kind, notes=(note,))
-
-
-def _white_of(values: NDArray[np.float64]) -> int | None:
-    """Return what pixels are to be divided by; ``None`` if these are no pixels."""
-    high = values.max()
-    if values.min() < 0 or (high > 1 and (values % 1).any()):
-        return None
-    return next((white for white in _WHITES if high <= white), None)
 
 
 def _table(

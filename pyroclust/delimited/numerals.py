@@ -94,19 +94,16 @@ class Marks:
         groups = rf"|[1-9]\d{{0,2}}(?:[{re.escape(self.thousands)}]\d{{3}})+" if self.thousands else ""
         whole, mark = rf"(?:\d+{groups})", re.escape(self.decimal)
         number = re.compile(rf"[+-]?(?:{whole}(?:{mark}\d*)?|{mark}\d+){_EXPONENT}", re.ASCII)
+        as_ours = str.maketrans(self.decimal, ".", self.thousands)
         for place, cell in enumerate(cells):
             text = cell.strip()
             if number.fullmatch(text):
-                values[place] = float(_without(text, self.thousands).replace(self.decimal, "."))
+                values[place] = float(text.translate(as_ours))
             elif _INFINITE.fullmatch(text):
                 values[place] = float(text)
             else:
                 is_text[place] = text not in MISSING
         return values, is_text
-
-
-def _without(text: str, marks: str) -> str:
-    return text.translate(dict.fromkeys(map(ord, marks)))
 
 
 def is_numeral(text: str) -> bool:
@@ -191,9 +188,9 @@ def _decimal(found: _Evidence, delimiter: str) -> str:
         return "," if "." in grouping else "."
     for mark in ",." if delimiter == ";" else ",":
         if (text := found.either.get(mark)) is not None:
+            whole, broken = text.translate(str.maketrans("", "", ".,")), float(text.replace(",", "."))
             raise ValueError(
-                f"'{text}' could be {_without(text, '.,')} or {float(text.replace(',', '.')):g}: say which "
-                "with --decimal . or --decimal ,"
+                f"'{text}' could be {whole} or {broken:g}: say which with --decimal . or --decimal ,"
             )
     return "."
 

@@ -6,7 +6,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
 
-import numpy as np
 import pandas as pd
 
 from pyroclust.counts import check_count
@@ -149,18 +148,8 @@ def _as_chains(files: Sequence[Draws]) -> Draws:
             "expected as many of as many in each: cut the longer ones"
         )
 
-    def every(field: str) -> np.ndarray | None:
-        values = [getattr(one, field) for one in files]
-        return None if any(one is None for one in values) else np.concatenate(values)
-
-    return replace(
-        files[0],
-        name=listed([one.name for one in files], 3),
-        assignments=np.concatenate([one.assignments for one in files]),
-        log_joint=every("log_joint"),
-        log_prob=every("log_prob"),
-        notes=tuple(dict.fromkeys(note for one in files for note in one.notes)),
-    )
+    notes = tuple(dict.fromkeys(note for one in files for note in one.notes))
+    return replace(Draws.joined(files), name=listed([one.name for one in files], 3), notes=notes)
 
 
 def _without_burn_in(draws: Draws, burn_in: int) -> Draws:

@@ -106,7 +106,7 @@ def _sample_stats(mcmc: MCMC, shape: tuple[int, int], log_joint: np.ndarray | No
         name.replace(" ", "_"): np.array([float(found.get(name, np.nan)) for found in chains])
         for name in names
     }
-    return sample_stats_group(shape=shape, log_joint=log_joint, diverging=diverging, per_chain=per_chain)
+    return sample_stats_group({"lp": log_joint, "diverging": diverging}, per_chain=per_chain)
 
 
 def _pointwise(model: Any, data: Tensor, labels: np.ndarray, sites: Mapping[str, np.ndarray]) -> np.ndarray:
