@@ -93,10 +93,11 @@ def chosen_table(
     if raw.num_rows < 2:
         raise ValueError(f"{name} has {raw.num_rows} row(s), expected at least 2 points to cluster")
     may_go = columns is None and not preferred
+    notes: list[str | None] = []
     if kinds is None:
         table = _of_numbers(raw, name, chosen)
         look = looks_note(chosen) if may_go else None
-        notes = [] if look is None else [look]
+        notes = [look]
     else:
         told = {raw.place_of(column, name): kind for column, kind in told_kinds(kinds).items()}
         if beside := sorted(told.keys() - set(places)):
@@ -106,9 +107,9 @@ def chosen_table(
             )
         by_name = {} if usual is None else dict.fromkeys(chosen, usual)
         by_name |= {raw.names[place]: kind for place, kind in told.items()}
-        notes = []
         if may_go:
-            chosen, notes = one_hot_merged(chosen, told=by_name, names=raw.names)
+            chosen, merged = one_hot_merged(chosen, told=by_name, names=raw.names)
+            notes += merged
             if aggregate is None:
                 _refuse_rows_of_units(chosen, name)
         table = _of_any_kind(

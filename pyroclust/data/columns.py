@@ -204,8 +204,8 @@ def as_text(value: Any) -> str | None:
         return str(value)
     if pd.isna(value):
         return None
-    if isinstance(value, float | np.floating) and float(value).is_integer() and abs(value) < _EXACT:
-        return str(int(value))
+    if isinstance(value, float | np.floating) and (number := float(value)).is_integer():
+        return str(int(number)) if abs(number) < _EXACT else str(value)
     return str(value).removesuffix(" 00:00:00")
 
 

@@ -149,12 +149,12 @@ def read_table(
     if image_size is not None and not (isinstance(source, str | PathLike) and Path(source).is_dir()):
         raise ValueError(f"image_size is {image_size}, but source is no folder of images: leave it out")
     if edges:
-        table = _edges(source, columns, label=label, told=told)
-        return _without_columns(table, [one for one in given if one != "columns"])
-    if (table := _graph(source, label)) is not None:
-        return _without_columns(table, [one for one in (*given, *told.told) if one != "label"])
-    if (table := _shaped(source, image_size)) is not None:
-        return _without_columns(table, (*given, *told.told))
+        nodes = _edges(source, columns, label=label, told=told)
+        return _without_columns(nodes, [one for one in given if one != "columns"])
+    if (graph := _graph(source, label)) is not None:
+        return _without_columns(graph, [one for one in (*given, *told.told) if one != "label"])
+    if (shaped := _shaped(source, image_size)) is not None:
+        return _without_columns(shaped, (*given, *told.told))
     name, matrix_of_graph = "table", False
     if isinstance(source, pd.DataFrame):
         raw = raw_frame(source)

@@ -109,25 +109,26 @@ def edges_table(path: Path, *, columns: Sequence[str] | None = None, options: Re
     for name in columns or ():
         if name not in raw.names:
             raise ValueError(f"columns names '{name}', expected two of {listed(raw.names)}")
-    chosen = [raw.names.index(one) for one in columns] if columns else list(range(len(raw.names)))
+    chosen = columns or raw.names
     if len(chosen) != 2:
-        has = listed([raw.names[place] for place in chosen])
         raise ValueError(
-            f"{path.name} has the columns {has}, expected two, the ends of an edge: name them (--columns "
-            "A,B); weights are not used"
+            f"{path.name} has the columns {listed(chosen)}, expected two, the ends of an edge: name them "
+            "(--columns A,B); weights are not used"
         )
-    first, second = (raw.columns[place].labels() for place in chosen)
-    missing = [place for place, ends in enumerate(zip(first, second, strict=True), 1) if None in ends]
-    if missing:
-        raise ValueError(f"{path.name} has no node at an end of edge {missing[0]}: fill it, or drop the line")
-    names = [str(one).strip() for one in np.stack([first, second], 1).ravel()]
-    distinct = dict.fromkeys(names)
-    if all(_WHOLE_NUMBER.fullmatch(one) for one in distinct):
-        distinct = dict.fromkeys(sorted(distinct, key=int))
-    places = {node: place for place, node in enumerate(distinct)}
-    ends = np.array([places[one] for one in names]).reshape(-1, 2)
+    # Of two columns of one name both are ends, unless they are named.
+    places = [raw.names.index(one) for one in columns] if columns else [0, 1]
+    ends = np.stack([raw.columns[place].labels() for place in places], 1)
+    if None in ends:
+        edge = next(place for place, one in enumerate(ends.tolist(), 1) if None in one)
+        raise ValueError(f"{path.name} has no node at an end of edge {edge}: fill it, or drop the line")
+    names = [str(one).strip() for one in ends.ravel()]
+    nodes = list(dict.fromkeys(names))
+    if all(map(_WHOLE_NUMBER.fullmatch, nodes)):
+        nodes.sort(key=int)
+    numbers = {node: place for place, node in enumerate(nodes)}
     alone = "A node without an edge has no line, and is not in the graph."
-    return _table(visible(path.stem), ends, list(places), notes=[*raw.notes, alone])
+    found = np.array([numbers[one] for one in names]).reshape(-1, 2)
+    return _table(visible(path.stem), found, nodes, notes=[*raw.notes, alone])
 
 
 def read_graph(path: Path, *, label: str | None = None) -> Table:

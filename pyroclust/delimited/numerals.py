@@ -150,11 +150,12 @@ def _evidence(columns: Iterable[Sequence[str]]) -> _Evidence:
             cells = dict.fromkeys(cell.strip() for cell in column if cell.strip() not in MISSING)
             for cell in cells if all(map(is_numeral, cells)) else ():
                 found.add(cell)
-        for cell in column if plain is not None and plain.mark else ():
-            found.add(cell)
+        elif plain.mark:
             # The first with a decimal mark that is certain says all.
-            if plain.mark in found.decimal:
-                break
+            for cell in column:
+                found.add(cell)
+                if plain.mark in found.decimal:
+                    break
     return found
 
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from functools import partial
 
 from pyroclust.delimited.numerals import MISSING, is_numeral
 
@@ -91,9 +90,9 @@ def _times(cells: Sequence[str]) -> tuple[str, dict[str, str]] | None:
 
 
 def _dates(cells: Sequence[str]) -> tuple[str, dict[str, str]] | None:
-    for read in (_by_numbers, *(partial(_by_name, pattern=pattern) for pattern in _MONTH_NAMED)):
+    for pattern in (None, *_MONTH_NAMED):
         try:
-            days = read(cells)
+            days = _by_numbers(cells) if pattern is None else _by_name(cells, pattern)
         except ValueError:
             continue
         first = min(days)
@@ -102,7 +101,7 @@ def _dates(cells: Sequence[str]) -> tuple[str, dict[str, str]] | None:
     return None
 
 
-def _by_name(cells: Sequence[str], *, pattern: str) -> list[date]:
+def _by_name(cells: Sequence[str], pattern: str) -> list[date]:
     return [datetime.strptime(cell, pattern).date() for cell in cells]
 
 
