@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -27,10 +27,8 @@ _LOGICAL = {"true": 1.0, "false": 0.0}
 _EXACT = 2**53
 
 
-class Column(ABC):
-    """One column, as numbers to cluster or as labels."""
-
-    unit: str  # that every number is written with, as in 12 kg; empty where there is none
+class _ReadOnce(ABC):
+    """A column, as numbers to cluster or as labels."""
 
     @abstractmethod
     def _read(self) -> NDArray[np.float64]:
@@ -53,48 +51,17 @@ class Column(ABC):
         """Return the values, ``None`` where some are no numbers."""
         return None if isinstance(self._numbers, str) else self._numbers
 
-    @abstractmethod
-    def labels(self) -> NDArray[np.object_]:
-        """Return the values as text, ``None`` where there are none, ``(N,)``."""
-
-    @abstractmethod
-    def without(self, cells: NDArray[np.bool_]) -> "Column":
-        """Return the column with some of its cells empty."""
-
-    @property
-    @abstractmethod
-    def last(self) -> str:
-        """The last cell, empty where it is no text."""
-
-    @property
-    @abstractmethod
-    def is_logical(self) -> bool:
-        """Whether there are cells, and all say true or false."""
-
-    @property
-    def are_codes(self) -> bool:
-        """Whether numbers have zeros before them, as codes and not as measurements do."""
-        return False
-
-    @property
-    def is_text(self) -> bool:
-        """Whether all cells that are there can be read as text, so that they may be categories."""
-        return True
-
-    @property
-    def order(self) -> Sequence[str] | None:
-        """Categories in an order that the source gives; ``None`` where it gives none."""
-        return None
-
 
 @dataclass(frozen=True)
-class TextColumn(Column):
+class TextColumn(_ReadOnce):
     """Cells of a delimited file."""
 
     cells: Sequence[str]  # as they are written there, but without their unit
     marks: Marks
-    unit: str = ""
+    unit: str = ""  # that every number is written with, as in 12 kg; empty where there is none
     written: Sequence[str] | None = None  # the cells with their unit, where they have one
+    is_text = True
+    order = None
 
     def _read(self) -> NDArray[np.float64]:
         values, is_text = self.marks.numbers(self.cells)
@@ -136,7 +103,7 @@ class TextColumn(Column):
 
     @property
     def are_codes(self) -> bool:
-        """Whether there are cells such as 007."""
+        """Whether there are cells such as 007: numbers have zeros before them as codes do."""
         is_plain = Cells.of(self.cells).plain is not None
         if is_plain and _CODES.search("\n" + "\n".join(self.cells)) is None:
             return False
@@ -144,11 +111,12 @@ class TextColumn(Column):
 
 
 @dataclass(frozen=True)
-class SeriesColumn(Column):
+class SeriesColumn(_ReadOnce):
     """A column of a data frame."""
 
     series: "pd.Series[Any]"
     unit: str = ""
+    are_codes = False
 
     def _read(self) -> NDArray[np.float64]:
         kind = self.series.dtype
@@ -195,6 +163,9 @@ class SeriesColumn(Column):
         if not isinstance(kind, pd.CategoricalDtype):
             return None
         return [as_text(one) or "" for one in kind.categories]
+
+
+Column: TypeAlias = TextColumn | SeriesColumn
 
 
 def as_text(value: Any) -> str | None:

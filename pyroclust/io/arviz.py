@@ -117,6 +117,8 @@ def groups_of(
         draws = {"posterior": draws_from(source)}  # type: ignore[arg-type]
         # Weighted draws are refused.
         raw_labels(draws["posterior"].name, draws["posterior"])
+    if model is not None and (analysis is None or analysis.data is None):
+        raise ValueError("model is given, but draws alone come without the points; leave model out")
     main = draws.get("mcmc") or draws.get("guide") or next(iter(draws.values()))
     data = None if analysis is None else analysis.data
     labels = main.assignments
@@ -137,7 +139,9 @@ def groups_of(
         "posterior": group(main),
         **{name: group(draws[name]) for name in others if name in draws},
         "sample_stats": sample_stats_group({"lp": main.log_joint, "log_prob": main.log_prob}),
-        "log_likelihood": None if model is None else _log_likelihood(model, data, labels, points),
+        "log_likelihood": None
+        if model is None
+        else log_likelihood_group(model, data.values, labels, points=points),
         "observed_data": None if analysis is None or data is None else _observed(analysis, points),
         "constant_data": reference_group(reference, points=points),
         "prior_sbc": None if calibration is None else prior_sbc_group(calibration),
@@ -172,15 +176,3 @@ def _observed(analysis: DrawsOnData, points: Mapping[str, Any]) -> xr.Dataset:
     if data.table.weights is not None:
         found["weight"] = "point", data.table.weights
     return found.assign_attrs(attributes)
-
-
-def _log_likelihood(model: Any, data: Any, draws: np.ndarray, points: Mapping[str, Any]) -> xr.Dataset:
-    if data is None:
-        raise ValueError("model is given, but draws alone come without the points; leave model out")
-    import torch
-
-    from pyroclust.io.pointwise import pointwise_log_likelihood
-
-    flat = torch.from_numpy(draws.reshape(-1, draws.shape[-1]))
-    pointwise = pointwise_log_likelihood(model, torch.as_tensor(data.values), flat)
-    return log_likelihood_group(pointwise.numpy().reshape(draws.shape), points=points)

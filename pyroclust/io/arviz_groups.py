@@ -85,9 +85,27 @@ def sample_stats_group(
     return _numbered(xr.Dataset(found)) if found else None
 
 
-def log_likelihood_group(pointwise: np.ndarray, *, points: Mapping[str, Any]) -> xr.Dataset:
-    """Return the log-likelihood of each point in each draw, the variable ``data``."""
-    return _numbered(xr.Dataset({"data": ((*_DRAWS, "point"), pointwise)}, coords=dict(points)))
+def log_likelihood_group(
+    model: Any,
+    data: Any,
+    draws: np.ndarray,
+    *,
+    points: Mapping[str, Any],
+    values: Mapping[str, np.ndarray] | None = None,
+) -> xr.Dataset:
+    """Return the log-likelihood of each point in each draw, the variable ``data``.
+
+    ``values`` are those of random hyperparameters in each draw.
+    """
+    import torch
+
+    from pyroclust.io.pointwise import pointwise_log_likelihood
+
+    flat = torch.from_numpy(draws.reshape(-1, draws.shape[-1]))
+    known = {name: torch.from_numpy(one).reshape(-1) for name, one in (values or {}).items() if one.ndim == 2}
+    pointwise = pointwise_log_likelihood(model, torch.as_tensor(data), flat, values=known).numpy()
+    variable = (*_DRAWS, "point"), pointwise.reshape(draws.shape)
+    return _numbered(xr.Dataset({"data": variable}, coords=dict(points)))
 
 
 def reference_group(reference: np.ndarray, *, points: Mapping[str, Any]) -> xr.Dataset:

@@ -224,38 +224,33 @@ def _without_counters(
     notes: tuple[str, ...] = ()
     if count is not None:
         frame, notes = frame.drop(columns=[count]), _left_out([count], "the number of clusters of each draw")
+    called = [str(name) if is_header else f"column {place + 1}" for place, name in enumerate(frame.columns)]
     values = [column.to_numpy() for _, column in frame.items()]
-    apart = [place for place, one in enumerate(values) if _never_repeats(one)]
-    rows = [place for place in apart if _counts_rows(values[place])]
+    apart = [
+        place
+        for place, one in enumerate(values)
+        if one.dtype.kind in "iu" and len(np.unique(one)) == len(one)
+    ]
+    rows = [at for at in apart if values[at][0] in (0, 1) and (np.diff(values[at]) == 1).all()]
+    others = [one for place, one in enumerate(values) if place not in apart]
     if len(frame) < _MANY_ROWS:
         # A point of few draws may have such labels too, and in a header it has a name.
-        if not is_header and len(frame) >= _SOME_ROWS and apart == [0] == rows:
-            raise _in_doubt(frame, apart, where, is_header=is_header)
-        return frame, notes
-    others = [one for place, one in enumerate(values) if place not in apart]
-    doubt = [place for place in apart if place not in rows]
-    if doubt and others and all(len(pd.unique(one)) <= len(frame) / 2 for one in others):
-        raise _in_doubt(frame, doubt, where, is_header=is_header)
+        doubt = rows if not is_header and len(frame) >= _SOME_ROWS and apart == [0] == rows else []
+        rows = []
+    else:
+        repeat = bool(others) and all(len(pd.unique(one)) <= len(frame) / 2 for one in others)
+        doubt = [place for place in apart if place not in rows and repeat]
+    if doubt:
+        raise ValueError(
+            f"{where} has another value in each of {len(frame)} draws in "
+            f"{listed([called[place] for place in doubt])}, as the number or the seed of a draw has, where "
+            "labels of a point repeat: remove it, or name all columns in a header, this one 'id' if it is no "
+            "point"
+        )
     if not others:
         return frame, notes
-    called = [_called(frame, [place], is_header=is_header) for place in rows]
     kept = [place for place in range(frame.shape[1]) if place not in rows]
-    return frame.iloc[:, kept], (*notes, *_left_out(called, "it counts the draws"))
-
-
-def _in_doubt(frame: pd.DataFrame, places: list[int], where: str, *, is_header: bool) -> ValueError:
-    return ValueError(
-        f"{where} has another value in each of {len(frame)} draws in "
-        f"{_called(frame, places, is_header=is_header)}, as the number or the seed of a draw has, where "
-        "labels of a point repeat: remove it, or name all columns in a header, this one 'id' if it is no "
-        "point"
-    )
-
-
-def _called(frame: pd.DataFrame, places: Iterable[int], *, is_header: bool) -> str:
-    if is_header:
-        return listed([str(frame.columns[place]) for place in places])
-    return listed([f"column {place + 1}" for place in places])
+    return frame.iloc[:, kept], (*notes, *_left_out([called[place] for place in rows], "it counts the draws"))
 
 
 def _number_of_clusters(frame: pd.DataFrame, where: str) -> str | None:
@@ -272,14 +267,6 @@ def _number_of_clusters(frame: pd.DataFrame, where: str) -> str | None:
         f"{where} has a column '{name}' that is not how many labels the other columns have, expected points, "
         "or the number of clusters: rename it if it is a point, else remove it"
     )
-
-
-def _never_repeats(values: np.ndarray) -> bool:
-    return values.dtype.kind in "iu" and len(np.unique(values)) == len(values)
-
-
-def _counts_rows(values: np.ndarray) -> bool:
-    return values.dtype.kind in "iu" and values[0] in (0, 1) and bool((np.diff(values) == 1).all())
 
 
 def _refuse_rows_of_points(frame: pd.DataFrame, where: str) -> None:
@@ -318,25 +305,21 @@ def _order(beside: Mapping[str, np.ndarray], num_rows: int, where: str) -> tuple
             f"{where} has chains of {sizes.min()} to {sizes.max()} draws, expected equal lengths: cut the "
             "longer ones"
         )
-    name = next((name for name in _ORDER if name in beside), None)
-    keys = np.zeros(num_rows) if name is None else _numbers_of_draws(beside[name], name, where)
-    if name is not None and len(sizes) == 1 and len(np.unique(keys)) < num_rows:
-        raise ValueError(
-            f"{where} has draws of the same {name} and no column chain, expected one draw a number: say in a "
-            "column chain which chain each row is of"
-        )
+    name, keys = next((name for name in _ORDER if name in beside), None), np.zeros(num_rows)
+    if name is not None:
+        keys = pd.to_numeric(pd.Series(beside[name]), errors="coerce").to_numpy(dtype=np.float64)
+        if lost := int(np.isnan(keys).sum()):
+            raise ValueError(
+                f"{where} has {lost} rows whose {name} is no number, expected the place of the draw in "
+                "its chain"
+            )
+        if len(sizes) == 1 and len(np.unique(keys)) < num_rows:
+            raise ValueError(
+                f"{where} has draws of the same {name} and no column chain, expected one draw a number: say "
+                "in a column chain which chain each row is of"
+            )
     # The last key is the first to sort by; lexsort is stable.
     return np.lexsort((keys, codes)), len(sizes)
-
-
-def _numbers_of_draws(values: np.ndarray, name: str, where: str) -> np.ndarray:
-    numbers = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=np.float64)
-    if np.isnan(numbers).any():
-        raise ValueError(
-            f"{where} has {np.isnan(numbers).sum()} rows whose {name} is no number, expected the place of "
-            "the draw in its chain"
-        )
-    return numbers
 
 
 def _are_numbers(frame: pd.DataFrame) -> bool:
