@@ -49,7 +49,7 @@ def _see(work: Work) -> Callable[[np.ndarray], np.ndarray] | None:
     data = work.analysis.data
     if data is None or data.profiled is None:
         return None
-    return lambda values: without_gaps(indicators(values, kinds=data.kinds, levels=data.levels))
+    return lambda values: without_gaps(indicators(values, data.clustered))
 
 
 def _world(work: Work) -> TrainingWorld:

@@ -1,6 +1,5 @@
 """Tables of numbers to cluster, with what is known of their columns and rows."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,7 @@ from pyroclust.data.point_masses import Parts, apart, put_back
 from pyroclust.data.shapes import PointShape
 from pyroclust.text import listed
 
-__all__ = ["Table", "written"]
+__all__ = ["Table"]
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,14 @@ class Table:
 
         Columns that were divided have the value again in the cells that held it.
         """
-        return written(put_back(self.data, self.parts), self.columns, self.levels)
+        found: list[tuple[str, NDArray[Any]]] = []
+        whole = put_back(self.data, self.parts)
+        for name, levels, values in zip(self.columns, self.levels, whole.T, strict=True):
+            if levels:
+                texts = np.array([*levels, None], dtype=object)
+                values = texts[np.nan_to_num(values, nan=len(levels)).astype(int)]
+            found.append((name, values))
+        return tuple(found)
 
     def __repr__(self) -> str:
         known = set() if self.labels is None else set(self.labels) - {None}
@@ -93,16 +99,3 @@ class Table:
         if self.shape is not None:
             return f"Table({self.name!r}: {len(self.data)} {self.shape}{labels})"
         return f"Table({self.name!r}: {len(self.data)} points of {listed(self.columns)}{labels})"
-
-
-def written(
-    data: NDArray[np.float64], columns: Sequence[str], levels: Sequence[tuple[str, ...]]
-) -> tuple[tuple[str, NDArray[Any]], ...]:
-    """Return names and values of columns: numbers, or the text of levels, ``None`` where one is missing."""
-    found: list[tuple[str, NDArray[Any]]] = []
-    for name, names, values in zip(columns, levels, data.T, strict=True):
-        if names:
-            cells = np.array([*names, None], dtype=object)
-            values = cells[np.nan_to_num(values, nan=len(names)).astype(int)]
-        found.append((name, values))
-    return tuple(found)

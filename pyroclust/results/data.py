@@ -16,7 +16,7 @@ from pyroclust.data.standardise import (
     indicators,
     leading_components,
 )
-from pyroclust.data.tables import Table, written
+from pyroclust.data.tables import Table
 from pyroclust.text import listed
 
 __all__ = ["AnalysedData"]
@@ -78,7 +78,7 @@ class AnalysedData:
             return self.values
         scale = {"location": self.points.location, "scale": self.points.scale}
         whole = put_back(self.values, self.parts, **scale)
-        return as_vectors(whole, kinds=self.kinds, levels=self.levels)
+        return as_vectors(whole, self.clustered)
 
     @property
     def summarised(self) -> np.ndarray:
@@ -88,14 +88,12 @@ class AnalysedData:
     @property
     def described_by(self) -> tuple[str, ...]:
         """Names of the columns that describe clusters: one for each category."""
-        return indicator_names(self.points.columns, kinds=self.kinds, levels=self.levels)
+        return indicator_names(self.clustered)
 
     @property
     def profiled(self) -> np.ndarray | None:
         """The points whose columns describe clusters; ``None`` where columns are pixels or samples."""
-        return (
-            None if self.shape is not None else indicators(self.values, kinds=self.kinds, levels=self.levels)
-        )
+        return None if self.shape is not None else indicators(self.values, self.clustered)
 
     @property
     def shown(self) -> np.ndarray:
@@ -105,7 +103,7 @@ class AnalysedData:
         """
         if isinstance(self.shape, Graph):
             return self.shape.positions
-        if self.complete.shape[1] > 2 or not all(kind is Kind.NUMBER for kind in self.kinds):
+        if self.complete.shape[1] > 2 or not self.clustered.are_numbers:
             return self.complete
         return self.complete * self.points.scale + self.points.location
 
@@ -130,7 +128,7 @@ class AnalysedData:
         """Title and numbers, in units, of each column that describes clusters; none of images and graphs."""
         if self.shape is not None:
             return ()
-        values = indicators(self.in_units, kinds=self.kinds, levels=self.levels)
+        values = indicators(self.in_units, self.clustered)
         return tuple(zip(self.described_by, values.T, strict=True))
 
     @property
@@ -138,8 +136,7 @@ class AnalysedData:
         """Title and cells of each column as people read them; none of images and graphs."""
         if self.shape is not None:
             return ()
-        columns = self.points.columns
-        return written(put_back(self.in_units, self.parts), columns, self.levels)
+        return replace(self.clustered, data=self.in_units).written()
 
     @property
     def labels(self) -> np.ndarray | None:
