@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from pyroclust.counts import check_count
 from pyroclust.data.datasets import Source, read_new_rows
-from pyroclust.data.point_masses import apart
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import Likeness, likeness
 from pyroclust.diagnostics.limits import written_p
@@ -239,7 +238,7 @@ def missing_cells(
     found, data = analysis_of(source)
     values, points = data.values, data.points
     gaps = np.isnan(values)
-    lost = gaps & ~apart(values, data.parts)
+    lost = data.clustered.missing
     if not lost.any():
         raise ValueError("source has no missing cell, expected a table with some")
     law = predictive_law(found, data, num_draws)
@@ -250,8 +249,8 @@ def missing_cells(
     columns = tuple(
         ColumnOfMissing(
             points.columns[d],
-            data.kinds[d],
-            data.levels[d],
+            data.clustered.kinds[d],
+            data.clustered.levels[d],
             rows[places == d],
             draws[:, places == d] * points.scale[d] + points.location[d],
             units[~gaps[:, d], d],

@@ -117,10 +117,10 @@ def groups_of(
         draws = {"posterior": draws_from(source)}  # type: ignore[arg-type]
         # Weighted draws are refused.
         raw_labels(draws["posterior"].name, draws["posterior"])
-    if model is not None and (analysis is None or analysis.data is None):
-        raise ValueError("model is given, but draws alone come without the points; leave model out")
     main = draws.get("mcmc") or draws.get("guide") or next(iter(draws.values()))
     data = None if analysis is None else analysis.data
+    if model is not None and data is None:
+        raise ValueError("model is given, but draws alone come without the points; leave model out")
     labels = main.assignments
     reference = chosen_reference(reference, labels)
     names = main.point_names if data is None else data.table.row_names
@@ -140,7 +140,7 @@ def groups_of(
         **{name: group(draws[name]) for name in others if name in draws},
         "sample_stats": sample_stats_group({"lp": main.log_joint, "log_prob": main.log_prob}),
         "log_likelihood": None
-        if model is None
+        if model is None or data is None
         else log_likelihood_group(model, data.values, labels, points=points),
         "observed_data": None if analysis is None or data is None else _observed(analysis, points),
         "constant_data": reference_group(reference, points=points),

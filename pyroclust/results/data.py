@@ -6,8 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from pyroclust.arrays import without_gaps
-from pyroclust.data.kinds import Kind
-from pyroclust.data.point_masses import Parts, put_back
+from pyroclust.data.point_masses import put_back
 from pyroclust.data.shapes import Graph, PointShape
 from pyroclust.data.standardise import (
     Standardised,
@@ -56,28 +55,13 @@ class AnalysedData:
             return replace(self.table, columns=self.points.columns)
         return Table(self.name, self.in_units, self.points.columns, self.labels, self.table.row_names)
 
-    @property
-    def kinds(self) -> tuple[Kind, ...]:
-        """Of the columns of the points."""
-        return self.clustered.kinds
-
-    @property
-    def levels(self) -> tuple[tuple[str, ...], ...]:
-        """Categories of the columns of the points."""
-        return self.clustered.levels
-
-    @property
-    def parts(self) -> Parts:
-        """Of the columns of the points, those that were divided in two."""
-        return self.clustered.parts
-
     @cached_property
     def complete(self) -> np.ndarray:
         """The points as vectors without gaps, for pictures and for what knows distances alone."""
         if self.shape is not None:
             return self.values
         scale = {"location": self.points.location, "scale": self.points.scale}
-        whole = put_back(self.values, self.parts, **scale)
+        whole = put_back(self.values, self.clustered.parts, **scale)
         return as_vectors(whole, self.clustered)
 
     @property
