@@ -16,6 +16,7 @@ from pyroclust.data.kinds import (
     kind_of_column,
     kinds_note,
     looks_note,
+    no_numbers,
     told_kinds,
     values_of_kind,
 )
@@ -324,14 +325,10 @@ def _of_numbers(raw: RawTable, name: str, columns: Mapping[str, Column]) -> Tabl
     """Return columns as numbers, all of which have to be there."""
     data = np.empty((raw.num_rows, len(columns)))
     for place, (column, cells) in enumerate(columns.items()):
-        said = short(column, 60)
         try:
             data[:, place] = cells.numbers()
         except ValueError as error:
-            raise ValueError(
-                f"{name}: column '{said}' holds {error}, not only real numbers; choose columns with "
-                f"--columns, or keep it as reference labels with --label {shlex.quote(said)}"
-            ) from None
+            raise ValueError(f"{name}: {no_numbers(short(column, 60), error)}") from None
     bad = (~np.isfinite(data)).sum(0)
     if bad.any():
         lost = [f"{count} in '{short(one, 60)}'" for one, count in zip(columns, bad, strict=True) if count]

@@ -2,9 +2,9 @@
 
 import re
 import zipfile
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,6 @@ from pyroclust.errors import first_line, readable
 from pyroclust.memory import check_memory
 from pyroclust.numpy_headers import archived_headers
 from pyroclust.text import listed, visible
-
-if TYPE_CHECKING:
-    import networkx
 
 __all__ = [
     "BUILT_IN_GRAPHS",
@@ -82,7 +79,17 @@ def graph_table(graph: Any, name: str, *, label: str | None = None) -> Table:
     places = {node: place for place, node in enumerate(graph.nodes)}
     pairs = [(places[one], places[other]) for one, other, *_ in graph.edges]
     ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    labels = None if label is None else _attributes(graph, name, label)
+    labels = None
+    if label is not None:
+        about_nodes = [about for _, about in graph.nodes(data=True)]
+        known = [about.get(label) for about in about_nodes]
+        if all(one is None for one in known):
+            attributes = sorted({str(key) for about in about_nodes for key in about})
+            raise ValueError(
+                f"label is {label!r}, but no node of {name} has it, expected one of: "
+                f"{listed(attributes) or 'there is none'}"
+            )
+        labels = np.array([None if one is None else str(one) for one in known], dtype=object)
     return _table(name, ends, [str(node) for node in places], labels=labels, notes=notes)
 
 
@@ -210,17 +217,6 @@ def _of_matrix(matrix: Any, name: str) -> Table:
     if not np.array_equal(ends, np.unique(ends[:, ::-1], axis=0)):
         notes.append("The directions of edges were left out.")
     return _table(name, np.unique(np.sort(ends, 1), axis=0), [str(one) for one in range(size)], notes=notes)
-
-
-def _attributes(graph: "networkx.Graph[Hashable]", name: str, label: str) -> NDArray[np.object_]:
-    known = [about.get(label) for _, about in graph.nodes(data=True)]
-    if all(one is None for one in known):
-        attributes = sorted({str(key) for _, about in graph.nodes(data=True) for key in about})
-        raise ValueError(
-            f"label is {label!r}, but no node of {name} has it, expected one of: "
-            f"{listed(attributes) or 'there is none'}"
-        )
-    return np.array([None if one is None else str(one) for one in known], dtype=object)
 
 
 def _table(

@@ -119,10 +119,8 @@ def _names(cells: list[str]) -> TableHeader:
 
 
 def _are_numbers(column: Sequence[str]) -> bool:
-    if Cells.of(column).plain is not None:
-        return True
-    cells = {cell.strip() for cell in column} - MISSING
-    return bool(cells) and all(map(is_numeral, cells))
+    cells = Cells.of(column)
+    return cells.plain is not None or (bool(cells.there) and not cells.texts)
 
 
 def _are_years(cells: Sequence[str]) -> bool:

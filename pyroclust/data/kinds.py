@@ -21,6 +21,7 @@ __all__ = [
     "kind_of_column",
     "kinds_note",
     "looks_note",
+    "no_numbers",
     "told_kinds",
     "values_of_kind",
 ]
@@ -95,7 +96,7 @@ def kind_of_column(
         values = column.numbers()
     except ValueError as error:
         if told is not None or not column.is_text:
-            raise ValueError(_no_numbers(said, error, is_text=column.is_text)) from None
+            raise ValueError(no_numbers(said, error, is_text=column.is_text)) from None
         return _of_text(said, column, may_go=may_go)
     there = values[~np.isnan(values)]
     if np.isinf(there).any():
@@ -260,7 +261,7 @@ def _of_text(said: str, column: Column, *, may_go: bool) -> KindOfColumn:
         )
     if 2 * len(bare) > len(there):
         text = next((one for one in there if not is_numeral(one)), there[0])
-        raise ValueError(_no_numbers(said, f"'{short(visible(text), 40)}'", is_text=True))
+        raise ValueError(no_numbers(said, f"'{short(visible(text), 40)}'", is_text=True))
     why = ""
     if len(distinct) < 2:
         why = _few_values(len(distinct))
@@ -332,7 +333,8 @@ def _number(text: str) -> float:
         return np.inf
 
 
-def _no_numbers(said: str, what: object, *, is_text: bool) -> str:
+def no_numbers(said: str, what: object, *, is_text: bool = False) -> str:
+    """Say that a column holds something else, and what to do."""
     kinds = f", say that it is a category with --kinds {shlex.quote(said)}=category" if is_text else ""
     return (
         f"column '{said}' holds {what}, not only real numbers; choose columns with --columns{kinds}, or keep "

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyroclust.data.columns import Column, RawTable
-from pyroclust.delimited import MISSING, Cells, is_numeral
+from pyroclust.delimited import Cells
 from pyroclust.errors import unknown_name
 from pyroclust.text import listed, short, visible
 
@@ -100,12 +100,11 @@ def without_marks(names: Sequence[str], columns: Sequence[Cells]) -> tuple[list[
     """Empty the cells of columns of numbers that hold a mark for a missing one, and say so."""
     found, said = list(columns), []
     for place, (name, column) in enumerate(zip(names, columns, strict=True)):
-        if column.plain is not None:
+        if column.plain is not None or not column.texts:
             continue
-        cells = [cell.strip() for cell in column]
-        numbers = sum(map(is_numeral, cells))
-        marks = dict.fromkeys(cell for cell in cells if cell not in MISSING and not is_numeral(cell))
-        if not marks or 2 * numbers < len(cells) or any(cell.casefold() not in _MARKS for cell in marks):
+        marks, number = column.texts, sum(column.there.values())
+        number -= sum(column.there[mark] for mark in marks)
+        if 2 * number < len(column) or any(mark.casefold() not in _MARKS for mark in marks):
             continue
         found[place] = Cells(["" if cell.strip() in marks else cell for cell in column])
         said.append(f"{listed(f'“{mark}”' for mark in marks)} in '{short(visible(name), 40)}'")

@@ -1,6 +1,7 @@
 """Numbers as people write them: decimal points and commas, marks of thousands, and what is ambiguous."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -76,6 +77,19 @@ class Cells(list[str]):
             return None
         return Plain(np.array(values, dtype=np.float64), mark)
 
+    @cached_property
+    def there(self) -> Counter[str]:
+        """How often each cell comes that is not missing, without spaces around it."""
+        found = Counter(map(str.strip, self))
+        for cell in MISSING:
+            found.pop(cell, None)
+        return found
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """Those of them that can be no numbers."""
+        return [cell for cell in self.there if not is_numeral(cell)]
+
 
 @dataclass(frozen=True)
 class Marks:
@@ -145,16 +159,15 @@ def _evidence(columns: Iterable[Sequence[str]]) -> _Evidence:
     """Look at columns in which every cell that is not missing can be a number."""
     found = _Evidence()
     for column in columns:
-        plain = Cells.of(column).plain
-        if plain is None:
-            cells = dict.fromkeys(cell.strip() for cell in column if cell.strip() not in MISSING)
-            for cell in cells if all(map(is_numeral, cells)) else ():
+        cells = Cells.of(column)
+        if cells.plain is None:
+            for cell in cells.there if not cells.texts else ():
                 found.add(cell)
-        elif plain.mark:
+        elif cells.plain.mark:
             # The first with a decimal mark that is certain says all.
-            for cell in column:
+            for cell in cells:
                 found.add(cell)
-                if plain.mark in found.decimal:
+                if cells.plain.mark in found.decimal:
                     break
     return found
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from pyroclust.delimited.numerals import MISSING, is_numeral
+from pyroclust.delimited.numerals import Cells, is_numeral
 
 __all__ = ["DAYS", "HOURS", "Quantities", "days_between", "quantities"]
 
@@ -41,9 +41,9 @@ class Quantities:
 
 def quantities(cells: Sequence[str]) -> Quantities | None:
     """Return cells that all have one unit as numbers; ``None`` for numbers without one and for other text."""
-    plain = [cell.translate(_MINUS).strip() for cell in cells]
-    there = list(dict.fromkeys(cell for cell in plain if cell not in MISSING))
-    if not there or all(map(is_numeral, there)):
+    plain = Cells([cell.translate(_MINUS).strip() for cell in cells])
+    there = list(plain.there)
+    if not plain.texts:
         has_minus = any(cell != old.strip() for cell, old in zip(plain, cells, strict=True))
         return Quantities("", plain) if there and has_minus else None
     for read in (_measures, _times, _dates):
