@@ -31,26 +31,16 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Standardised:
-    """Points as a guide sees them; ``data * scale + location`` are the units of ``columns``.
+    """Points as a guide sees them; ``data * scale + location`` are the units of ``columns``."""
 
-    Attributes:
-        data: ``(N, D)`` float64.
-        location: ``(D,)``, subtracted.
-        scale: ``(D,)``, divided by afterwards.
-        columns: D names.
-        notes: sentences for the report.
-        is_raw: whether the numbers are those of the table, neither shifted nor scaled.
-    """
-
-    data: NDArray[np.float64]
-    location: NDArray[np.float64]
-    scale: NDArray[np.float64]
+    data: NDArray[np.float64]  # (N, D)
+    location: NDArray[np.float64]  # (D,), subtracted
+    scale: NDArray[np.float64]  # (D,), divided by afterwards
     columns: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-    is_raw: bool = False
+    notes: tuple[str, ...] = ()  # sentences for the report
+    is_raw: bool = False  # the numbers are those of the table, neither shifted nor scaled
 
     def __repr__(self) -> str:
-        """Return the size and the columns."""
         return f"Standardised({len(self.data)} points of {listed(self.columns)})"
 
 

@@ -16,47 +16,26 @@ __all__ = ["Table"]
 
 @dataclass(frozen=True)
 class Table:
-    """Points to cluster, in the units of their source.
+    """Points to cluster, in the units of their source, and what is known of their columns and rows.
 
-    Attributes:
-        name: what reports call it.
-        data: ``(N, D)`` float64, finite, or nan where a cell is missing; of categories and answers the places
-            of their ``levels``.
-        columns: D names; characters that are not printed are written as escapes.
-        labels: N reference labels as text, ``None`` for rows without one; kept for comparison and never used
-            for clustering. ``None`` where there are none at all.
-        row_names: N names of the points.
-        notes: sentences on what was guessed or left out.
-        shape: what a point is where it is no row of columns, as :class:`~pyroclust.data.shapes.Images`, the
-            columns being its numbers laid flat; ``None`` for rows.
-        partial_labels: what is known of the clusters, N labels as text, ``None`` for rows of which nothing is
-            known; unlike ``labels`` they are used. ``None`` where there are none at all.
-        kinds: of the D columns; numbers where nothing is said.
-        levels: of the D columns, their categories as written; empty for numbers and counts.
-        units: of the D columns, as they are written behind or before every number, such as ``"%"``, or
-            ``"days since 2020-01-31"``; empty where there is none.
-        codes: of the D columns, values that were said to stand for missing cells.
-        doubts: sentences on columns that may make clusters of their own.
-        parts: of each column that was divided, as it is mostly one value, the places of its two parts and
-            that value.
-        weights: how many equal rows each row stands for, ``(N,)`` int64; ``None`` for one each.
+    Of columns of which nothing is said all are numbers. Labels are text, ``None`` for rows without one.
     """
 
-    name: str
-    data: NDArray[np.float64]
-    columns: tuple[str, ...]
-    labels: NDArray[np.object_] | None
+    name: str  # what reports call it
+    data: NDArray[np.float64]  # (N, D), nan where a cell is missing; places of levels where there are some
+    columns: tuple[str, ...]  # characters that are not printed are written as escapes
+    labels: NDArray[np.object_] | None  # (N,), for comparison, and never used for clustering
     row_names: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-    shape: PointShape | None = None
-    partial_labels: NDArray[np.object_] | None = None
+    notes: tuple[str, ...] = ()  # sentences on what was guessed or left out
+    shape: PointShape | None = None  # what a point is where it is no row of columns, which are laid flat
+    partial_labels: NDArray[np.object_] | None = None  # (N,), what is known of the clusters, and used
     kinds: tuple[Kind, ...] = ()
-    levels: tuple[tuple[str, ...], ...] = ()
-    units: tuple[str, ...] = ()
-    codes: tuple[tuple[str, ...], ...] = ()
-    doubts: tuple[str, ...] = ()
+    levels: tuple[tuple[str, ...], ...] = ()  # categories as written; empty for numbers and counts
+    units: tuple[str, ...] = ()  # that numbers are written with, as "%", or "days since 2020-01-31"
+    codes: tuple[tuple[str, ...], ...] = ()  # values that were said to stand for missing cells
+    doubts: tuple[str, ...] = ()  # sentences on columns that may make clusters of their own
     parts: Parts = ()
-    weights: NDArray[np.int64] | None = None
+    weights: NDArray[np.int64] | None = None  # (N,), how many equal rows each row stands for
 
     def __post_init__(self) -> None:
         usual = {"kinds": Kind.NUMBER, "levels": (), "units": "", "codes": ()}

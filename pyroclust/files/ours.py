@@ -54,7 +54,10 @@ def checksum(path: Path) -> str:
 
 
 def check_replaceable(path: Path, ours: Mapping[str, str], inputs: Iterable[Path] = ()) -> None:
-    """Refuse a place where something lies that is not to be replaced."""
+    """Refuse a place where anything lies but an unchanged file of ours.
+
+    Of inputs that are folders any file may be read.
+    """
     if not os.path.lexists(path):
         return
     if path.is_symlink():
