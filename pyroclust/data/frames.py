@@ -63,6 +63,8 @@ def transposed(raw: RawTable) -> RawTable:
         labels = columns[0].labels()
         if len(set(labels)) == len(labels) and None not in set(labels):
             rows, names, columns = tuple(map(str, labels)), names[1:], columns[1:]
+    if not columns:
+        raise ValueError("transpose is true, but the table has no column of numbers: leave transpose out")
     values = []
     for name, column in zip(names, columns, strict=True):
         try:

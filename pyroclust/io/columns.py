@@ -56,6 +56,7 @@ _STATISTIC = re.compile(
     r"mean|sd|std|std_?dev|median|mad|r_?hat|n_?eff|(ess|mcse)(_\w+)?|se_mean|(hdi|eti|hpd|ci)_?[\d.]+%?|q[\d.]+|[\d.]+%"
 )
 _ORDER = ("iteration", "draw")
+_LOG_JOINT, _LOG_PROB = ("log_joint", "lp__", "lp"), ("log_prob",)
 # Rows from which on a column that counts them, or never repeats a value, is no chance.
 _MANY_ROWS, _SOME_ROWS = 10, 3
 
@@ -98,18 +99,24 @@ def draws_in_frame(
     if not beside or transpose is not None:
         labels, turned = draws_in_rows(labels, where=where, transpose=transpose)
         names_points, notes = names_points and not turned, (*notes, *turned)
+    of_draws = [name for name in (*_LOG_JOINT, *_LOG_PROB) if name in beside]
+    if transpose and of_draws:
+        raise ValueError(
+            f"transpose is True, but {where} has the column '{of_draws[0]}', one number a draw, where each "
+            "row would be a point: leave transpose or the column out"
+        )
     order, num_chains = _order({} if transpose else beside, len(labels), where)
     refuse_weights(beside, (len(labels),), where)
     _refuse_unequal(beside, where)
 
-    def of_draws(*names: str) -> np.ndarray | None:
+    def first(names: tuple[str, ...]) -> np.ndarray | None:
         return next((beside[name][order] for name in names if name in beside), None)
 
     return draws_of_labels(
         labels[order].reshape(num_chains, -1, labels.shape[1]),
         where=where,
-        log_joint=of_draws("log_joint", "lp__", "lp"),
-        log_prob=of_draws("log_prob"),
+        log_joint=first(_LOG_JOINT),
+        log_prob=first(_LOG_PROB),
         point_names=tuple(str(name) for name in frame.columns) if names_points else None,
         notes=(*notes, *counted),
     )
@@ -333,8 +340,9 @@ def _as_written(frame: pd.DataFrame, written: pd.DataFrame, where: str) -> np.nd
     lost = frame.isna().to_numpy()
     if lost.any():
         draw, point = np.argwhere(lost)[0]
-        word = visible(text[draw, point])
-        said = f", '{word}' for one; rename a cluster of that name" if word else ""
+        word = text[draw, point]
+        is_word = isinstance(word, str) and word
+        said = f", '{visible(word)}' for one; rename a cluster of that name" if is_word else ""
         raise ValueError(
             f"{where} holds {lost.sum()} missing or infinite label(s), the first in draw {draw + 1}, point "
             f"{point + 1}{said}: every point needs a label in every draw"

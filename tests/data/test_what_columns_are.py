@@ -247,3 +247,5 @@ def test_built_in_tables_take_the_options_of_others():
     assert sepals.columns == ("sepal_length_cm", "sepal_width_cm")
     with pytest.raises(ValueError, match="no column to cluster"):
         read_table("galaxies", transpose=True)
+    with pytest.raises(ValueError, match="no column of numbers"):
+        read_table(pd.DataFrame({"gene": ["p", "q"]}), transpose=True)
