@@ -68,67 +68,39 @@ def chosen_table(
             "expected two columns: labels that were used say nothing of how well the rest was found; leave "
             "--label out"
         )
-    roles = {weighed: "has the weights", known: "has the partial labels", labelled: "is the label"}
-    if columns is not None:
-        places = _places(raw, columns, name)
-    else:
-        free = (place for place in range(len(raw.names)) if place not in roles)
-        places = [at for at in free if not preferred or leave_out or raw.names[at] in preferred]
-    if gone := _places(raw, leave_out, name):
-        if columns is not None:
-            raise ValueError(f"{name}: columns and leave_out are both told, expected one of them")
-        places = [place for place in places if place not in gone]
-    for place in (labelled, known, weighed):
-        if place is not None and place in places:
-            raise ValueError(
-                f"{name}: column '{short(raw.names[place], 60)}' {roles[place]} and cannot be clustered too; "
-                "leave it out of --columns"
-            )
-    if not places:
-        raise ValueError(f"{name} has no column to cluster; name at least one with --columns")
-    chosen = {raw.names[place]: raw.columns[place] for place in places}
-    if len(chosen) < len(places):
-        names = [raw.names[place] for place in places]
-        twice = next(one for one in names if names.count(one) > 1)
-        raise ValueError(f"{name}: a column name appears twice, '{short(twice, 60)}'; name each column once")
+    beside = {labelled: "is the label", known: "has the partial labels", weighed: "has the weights"}
+    chosen = _chosen(raw, name, columns=columns, leave_out=leave_out, preferred=preferred, beside=beside)
     if raw.num_rows < 2:
         raise ValueError(f"{name} has {raw.num_rows} row(s), expected at least 2 points to cluster")
-    may_go = columns is None and not preferred
+    may_go, num_columns = columns is None and not preferred, len(chosen)
     notes: list[str | None] = []
     if kinds is None:
         table = _of_numbers(raw, name, chosen)
-        look = looks_note(chosen) if may_go else None
-        notes = [look]
+        notes.append(looks_note(chosen) if may_go else None)
     else:
-        told = {raw.place_of(column, name): kind for column, kind in told_kinds(kinds).items()}
-        if beside := sorted(told.keys() - set(places)):
+        told = {raw.names[raw.place_of(one, name)]: kind for one, kind in told_kinds(kinds).items()}
+        for column in (one for one in told if one not in chosen):
             raise ValueError(
-                f"{name}: kinds has column '{short(raw.names[beside[0]], 60)}', which is not clustered; "
-                "leave it out"
+                f"{name}: kinds has column '{short(column, 60)}', which is not clustered; leave it out"
             )
-        by_name = {} if usual is None else dict.fromkeys(chosen, usual)
-        by_name |= {raw.names[place]: kind for place, kind in told.items()}
+        told = ({} if usual is None else dict.fromkeys(chosen, usual)) | told
         if may_go:
-            chosen, merged = one_hot_merged(chosen, told=by_name, names=raw.names)
+            chosen, merged = one_hot_merged(chosen, told=told, names=raw.names)
             notes += merged
             if aggregate is None:
                 _refuse_rows_of_units(chosen, name)
         table = _of_any_kind(
-            raw, name, chosen, told=by_name, may_go=may_go, masses_apart=masses_apart, codes=codes
+            raw, name, chosen, told=told, may_go=may_go, masses_apart=masses_apart, codes=codes
         )
         notes += table.notes
         chosen |= {table.columns[answer]: chosen[table.columns[number]] for number, answer, _ in table.parts}
-        is_number = [kind is Kind.NUMBER for kind in table.kinds]
-        numbers = {
-            column: values
-            for column, values, is_one in zip(table.columns, table.data.T, is_number, strict=True)
-            if is_one
-        }
+        every = zip(table.columns, table.kinds, table.data.T, strict=True)
+        numbers = {column: values for column, kind, values in every if kind is Kind.NUMBER}
         table = replace(table, doubts=doubts_of(numbers, raw.rows))
         notes += [masses_note(numbers)]
     last = [*(raw.row_names or ())[-1:], *(one.last for one in raw.columns)]
     suspects = suspected_codes({column: chosen[column].numbers_or_none() for column in table.columns})
-    notes = [*raw.notes, *_turned_note(raw, len(places)), *notes, suspects, footer_note(last)]
+    notes = [*raw.notes, *_turned_note(raw, num_columns), *notes, suspects, footer_note(last)]
     labels = partial = weights = None
     if labelled is not None:
         labels = raw.columns[labelled].labels()
@@ -192,6 +164,41 @@ def rows_like(raw: RawTable, name: str, like: Table, *, refuses_unseen: bool = F
         codes=like.codes,
         parts=like.parts,
     )
+
+
+def _chosen(
+    raw: RawTable,
+    name: str,
+    *,
+    columns: Sequence[str] | None,
+    leave_out: Sequence[str],
+    preferred: Sequence[str],
+    beside: Mapping[int | None, str],
+) -> dict[str, Column]:
+    """Return the columns that are clustered, by their names; those beside them are none."""
+    if columns is not None:
+        places = _places(raw, columns, name)
+    else:
+        free = (place for place in range(len(raw.names)) if place not in beside)
+        places = [at for at in free if not preferred or leave_out or raw.names[at] in preferred]
+    if gone := _places(raw, leave_out, name):
+        if columns is not None:
+            raise ValueError(f"{name}: columns and leave_out are both told, expected one of them")
+        places = [place for place in places if place not in gone]
+    for place, what in beside.items():
+        if place is not None and place in places:
+            raise ValueError(
+                f"{name}: column '{short(raw.names[place], 60)}' {what} and cannot be clustered too; "
+                "leave it out of --columns"
+            )
+    if not places:
+        raise ValueError(f"{name} has no column to cluster; name at least one with --columns")
+    chosen = {raw.names[place]: raw.columns[place] for place in places}
+    if len(chosen) < len(places):
+        names = [raw.names[place] for place in places]
+        twice = next(one for one in names if names.count(one) > 1)
+        raise ValueError(f"{name}: a column name appears twice, '{short(twice, 60)}'; name each column once")
+    return chosen
 
 
 def _places(raw: RawTable, columns: Sequence[str], name: str) -> list[int]:
