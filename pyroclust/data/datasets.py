@@ -192,10 +192,7 @@ def read_new_rows(
     refuses_unseen: bool = False,
     aggregate: str | None = None,
 ) -> Table:
-    """Read rows that have the columns of a table that was clustered; one is enough.
-
-    Files and data frames are asked for the columns by their names, and may have others; arrays have as many.
-    """
+    """Read rows that have the columns of a table that was clustered; one is enough."""
     told, source, name = ReadingOptions(delimiter, decimal, header), _in_pandas(source), "table"
     if isinstance(source, Table):
         raw = raw_frame(pd.DataFrame(dict(source.written())))

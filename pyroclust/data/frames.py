@@ -54,10 +54,7 @@ def raw_array(array: NDArray[Any]) -> RawTable:
 
 
 def transposed(raw: RawTable) -> RawTable:
-    """Return a table of numbers whose rows are the columns of another, and whose columns are its rows.
-
-    Names of rows, or else a first column of text that are all different, become those of the columns.
-    """
+    """Return a table of numbers whose rows are the columns of another, and whose columns are its rows."""
     names, columns, rows = raw.names, raw.columns, raw.row_names
     if rows is None and columns and columns[0].numbers_or_none() is None:
         labels = columns[0].labels()

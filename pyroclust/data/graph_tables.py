@@ -62,11 +62,7 @@ def is_graph(source: Any) -> bool:
 
 
 def graph_table(graph: Any, name: str, *, label: str | None = None) -> Table:
-    """Take a graph of networkx, or a sparse matrix, as a table whose rows are nodes.
-
-    Directions, weights and repeated edges are left out, and a note says so. Matrices of numbers below zero,
-    or of weights for every two nodes, as correlations and distances are, hold no graph and are refused.
-    """
+    """Take a graph of networkx, or a sparse matrix, as a table whose rows are nodes."""
     if hasattr(graph, "toarray"):
         if label is not None:
             raise ValueError(f"label is {label!r}, but {name} is a matrix without attributes: leave it out")
@@ -107,11 +103,7 @@ def like_a_graph(data: NDArray[np.float64]) -> tuple[str, ...]:
 
 
 def edges_table(path: Path, *, columns: Sequence[str] | None = None, options: ReadingOptions) -> Table:
-    """Read a CSV or TSV file of edges, one a line, whose two columns name the nodes at its ends.
-
-    Loops and edges that come twice are left out, and a note says how many. Nodes come in the order of their
-    numbers, or of their first edge where they have names.
-    """
+    """Read a CSV or TSV file of edges, one a line, whose two columns name the nodes at its ends."""
     raw = read_raw(path, options, of_edges=True)
     for name in columns or ():
         if name not in raw.names:

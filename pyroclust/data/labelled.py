@@ -11,10 +11,7 @@ __all__ = ["read_labelled_folder"]
 
 
 def read_labelled_folder(folder: str | Path, *, label: str, min_points: int = 5) -> list[Table]:
-    """Read every table of a folder, all but the label column as points, in the order of file names.
-
-    Files of other kinds are passed over, folders inside are not searched.
-    """
+    """Read every table of a folder, all but the label column as points, in the order of file names."""
     folder = Path(folder)
     if not folder.is_dir():
         raise ValueError(f"there is no folder '{folder}'; check the path")

@@ -41,11 +41,7 @@ _MOST_TITLES = 5
 
 
 def read_raw(path: Path, options: ReadingOptions | None = None, *, of_edges: bool = False) -> RawTable:
-    """Read a CSV, TSV, Parquet, .xlsx or .npy file.
-
-    A delimited file whose first line is a row has columns ``x1, x2, ...``. A first column without a name, as
-    pandas and R write it, becomes the row names.
-    """
+    """Read a CSV, TSV, Parquet, .xlsx or .npy file."""
     kind = path.suffix.lower()
     if kind not in SUFFIXES:
         raise ValueError(f"cannot read '{path}': {foreign_suffix(path, SUFFIXES)}")

@@ -38,12 +38,7 @@ def images_table(folder: Path, *, size: int | None = None) -> Table:
 
 
 def shaped_table(array: NDArray[Any], name: str) -> Table:
-    """Take an array of three dimensions as images or waveforms.
-
-    Numbers from 0 to 1, and whole numbers from 0 to 255 of any type, are images; all others waveforms of
-    channels and samples. Whole pixels are divided by their white: the least of 1, 16 (of scikit-learn's
-    digits) and 255 that none exceeds. A note says all this.
-    """
+    """Take an array of three dimensions as images or waveforms."""
     if array.ndim != 3 or 0 in array.shape:
         colours = ": make images in colours grey first" if array.ndim > 3 else ""
         raise ValueError(

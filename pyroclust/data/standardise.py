@@ -113,12 +113,7 @@ def unscaled(table: Table) -> Standardised:
 
 
 def principal_components(points: Standardised, num_components: int) -> Standardised:
-    """Project points on their first principal components.
-
-    The components of standardised points are divided by one common number, which makes their mean variance 1:
-    distances between points keep their proportions, and the first component stays the widest. Raw points are
-    turned only: their origin and their scale stay. The share of variance that is kept is noted.
-    """
+    """Project points on their first principal components."""
     from sklearn.decomposition import PCA
 
     num_points, dim = points.data.shape
@@ -143,6 +138,7 @@ def principal_components(points: Standardised, num_components: int) -> Standardi
             f"--pca is {num_components}, but the columns vary in {(shares > _NOTHING).sum()} direction(s) "
             "only, expected no more components than that"
         )
+    # One number for all: distances keep their proportions, and the first component stays the widest.
     common = 1.0 if points.is_raw else float(np.sqrt(scores.var(0).mean()))
     kept = ", ".join(f"{share:.1%}" for share in shares)
     kind = "columns as they are" if points.is_raw else "standardised columns"

@@ -59,10 +59,7 @@ class Table:
         return np.isnan(self.data) & ~apart(self.data, self.parts)
 
     def written(self) -> tuple[tuple[str, NDArray[Any]], ...]:
-        """Return names and values of the columns: numbers, or text where they hold answers or categories.
-
-        Columns that were divided have the value again in the cells that held it.
-        """
+        """Return names and values of the columns: numbers, or text where they hold answers or categories."""
         found: list[tuple[str, NDArray[Any]]] = []
         whole = put_back(self.data, self.parts)
         for name, levels, values in zip(self.columns, self.levels, whole.T, strict=True):

@@ -65,11 +65,7 @@ class _TwoWays(Exception):
 
 
 def read_delimited(path: Path, *, options: ReadingOptions | None = None) -> DelimitedText:
-    """Read a text file and find out what divides its cells.
-
-    A delimiter is believed where every row has the same number of cells; of several, the one that leaves most
-    cells numbers, and among equals the plain one.
-    """
+    """Read a text file and find out what divides its cells."""
     options = options or ReadingOptions()
     told, plain = options.delimiter, PLAIN[path.suffix.lower()]
     check_memory(path.stat().st_size * _BYTES_A_BYTE, f"the cells of '{path}'", remedy="take fewer rows")

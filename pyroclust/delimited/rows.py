@@ -73,12 +73,7 @@ class Rows:
 
 
 def rows_of(text: str, delimiter: str, *, comment: str | None = None, most: int | None = None) -> Rows:
-    """Divide a text into rows; blank lines, comments and empty rows at the ends are no rows.
-
-    Quotes are double; inside of them stand delimiters, line ends, and quotes written twice. A space as the
-    delimiter means any number of spaces and tabs. One cell more than names in every row is how R writes names
-    of rows; that is believed where these are all different, and text, quoted or counted from one.
-    """
+    """Divide a text into rows; blank lines, comments and empty rows at the ends are no rows."""
     start, is_new, is_quoted, blank = 0, True, False, 0
 
     def lines() -> Iterator[str]:

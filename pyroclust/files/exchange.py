@@ -71,10 +71,7 @@ def exchange_results(part: Path, folder: Path, *, record: str) -> None:
 
 
 def settle_results(folder: Path) -> None:
-    """Complete what a process was doing in :func:`exchange_results` when it was stopped.
-
-    The earlier results go where the new record stands; else they take their places again.
-    """
+    """Complete what a process was doing in :func:`exchange_results` when it was stopped."""
     journal = folder / JOURNAL
     found = _read(journal)
     if not found:

@@ -109,10 +109,7 @@ def read_record(path: Path) -> dict[str, Any]:
 
 
 def written_results(folder: Path) -> dict[str, str]:
-    """Return the checksums of the files that the records of a folder list, by name, the records first.
-
-    A record without checksums, of version 0.1, stands for the files that its run wrote as they are.
-    """
+    """Return the checksums of the files that the records of a folder list, by name, the records first."""
     records: dict[str, str] = {}
     found: dict[str, str] = {}
     for name, others in RESULTS.items():
@@ -149,17 +146,14 @@ def check_file(path: Path, *, overwrite: bool = False, inputs: Iterable[Path] = 
 
 
 def write_file(path: Path, content: bytes, *, overwrite: bool = False, inputs: Iterable[Path] = ()) -> None:
-    """Write a file and the record beside it, by which a later run knows that it may replace the file.
-
-    A file that has this content already stays as it is. Where the record cannot be written, or the process is
-    killed between the two, the file counts as changed.
-    """
+    """Write a file and the record beside it, by which a later run knows that it may replace the file."""
     told = hashlib.sha256(content).hexdigest()
     if checksum(path) == told:
         return
     check_file(path, overwrite=overwrite, inputs=inputs)
     (replace_file if os.path.lexists(path) else write_new_file)(path, content)
     record = {"written_by_pyroclust": path.name, "sha256": told}
+    # Without the record the file counts as changed.
     with suppress(OSError):
         replace_file(_record_of(path), json_text(record).encode())
 

@@ -48,11 +48,7 @@ def owner_lives(name: str) -> bool | None:
 
 
 def clear_leftovers(folder: Path) -> None:
-    """Remove what killed processes were writing into a folder.
-
-    What belongs to a process that still runs stays. Where that cannot be known, as for another machine, it is
-    removed after a day. Files of other users, and other names than those of :func:`new_part`, are left alone.
-    """
+    """Remove what killed processes were writing into a folder."""
     with suppress(OSError):
         for entry in list(os.scandir(folder)):
             with suppress(OSError):

@@ -93,10 +93,7 @@ def log_likelihood_group(
     points: Mapping[str, Any],
     values: Mapping[str, np.ndarray] | None = None,
 ) -> xr.Dataset:
-    """Return the log-likelihood of each point in each draw, the variable ``data``.
-
-    ``values`` are those of random hyperparameters in each draw.
-    """
+    """Return the log-likelihood of each point in each draw, the variable ``data``."""
     import torch
 
     from pyroclust.io.pointwise import pointwise_log_likelihood
@@ -160,10 +157,7 @@ def prior_sbc_group(calibration: SimulationBasedCalibration | Mapping[str, np.nd
 
 
 def stamped(groups: Mapping[str, xr.Dataset | None], *, is_ours: bool = True) -> dict[str, xr.Dataset]:
-    """Return the groups that there are, with the attributes that ArviZ gives to each of its own.
-
-    ``is_ours`` says whether this library drew; it names no other that did.
-    """
+    """Return the groups that there are, with the attributes that ArviZ gives to each of its own."""
     ours = "pyroclust", version("pyroclust")
     about = dict(zip(("creation_library", "creation_library_version"), ours, strict=True))
     if is_ours:

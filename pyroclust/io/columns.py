@@ -49,6 +49,7 @@ _POINT_OF_A_ROW = {"point", "item", "obs", "observation", "unit", "subject", "in
 _LABEL_OF_A_ROW = {"label", "cluster", "assignment", "class", "component", "group", "membership", "z"}
 _NOT = {"", "0", "0.0", "false", "f", "no"}
 _INDEX = re.compile(r"^(.+)\[(\d+)\]$")
+# CmdStan writes z.1, which in other files is a name like any other.
 _INDEX_OF_STAN = re.compile(r"^(.+)\[(\d+)\]$|^(.+)\.(\d+)$")
 _DRAW = re.compile(r"(chain[ ._]?\d+[ ._])?(draw|iter|iteration|sweep)[ ._\[]?\d+\]?", re.IGNORECASE)
 # Columns of tables that summarise draws; a point may have one such name, not two.
@@ -73,10 +74,7 @@ def draws_in_frame(
     transpose: bool | None = None,
     notes: tuple[str, ...] = (),
 ) -> Draws:
-    """Return the draws in a table: a row a draw, a column a point, and columns that say more of a draw.
-
-    Where labels are names, or numbers of which some begin with zeros, they stay as they are written.
-    """
+    """Return the draws in a table: a row a draw, a column a point, and columns that say more of a draw."""
     if len(frame) == 0:
         raise ValueError(f"{where} holds a header and no draws; expected one row a draw")
     beside: dict[str, np.ndarray] = {}
@@ -123,16 +121,14 @@ def draws_in_frame(
 
 
 def _without_known(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, np.ndarray], tuple[str, ...]]:
-    """Divide a table with a header into candidates for points, what is known of each draw, and a note.
-
-    A first column without a name, as R and pandas write it, is left out.
-    """
+    """Divide a table with a header into candidates for points, what is known of each draw, and a note."""
     kept, found, left = [], dict[str, np.ndarray](), []
     for place, name in enumerate(map(str, frame.columns)):
         if is_beside(name):
             found[_plain(name)] = frame.iloc[:, place].to_numpy()
         elif _plain(name) in _OF_A_DRAW:
             left.append(name)
+        # A first column without a name is an index of R or pandas.
         elif place > 0 or name != "Unnamed: 0":
             kept.append(place)
     return frame.iloc[:, kept].rename(columns=str), found, _left_out(left, "by its name no point")
@@ -155,11 +151,7 @@ def _left_out(names: list[str], why: str) -> tuple[str, ...]:
 def _points(
     frame: pd.DataFrame, where: str, variable: str | None, *, is_stan: bool
 ) -> tuple[list[str], tuple[str, ...]]:
-    """Return the columns that are points, and a note where others were left out.
-
-    All are, unless there are indices as in ``z[1]``: then those of one name. CmdStan writes ``z.1``, which in
-    other files is a name like any other.
-    """
+    """Return the columns that are points, and a note where others were left out."""
     names = [str(name) for name in frame.columns]
     indices = _INDEX_OF_STAN if is_stan or variable is not None else _INDEX
     bases: dict[str, dict[str, int]] = {}

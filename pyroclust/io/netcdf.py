@@ -21,10 +21,7 @@ _LOG_JOINT, _LOG_PROB = ("log_joint", "lp"), ("log_prob",)
 
 
 def read_netcdf_draws(path: Path, *, variable: str | None = None, group: str | None = None) -> Draws:
-    """Read draws from one group of a NetCDF file, of ArviZ 0.x or 1.x.
-
-    The log joint is looked for beside the labels, and for the posterior in ``sample_stats``.
-    """
+    """Read draws from one group of a NetCDF file, of ArviZ 0.x or 1.x."""
     groups = readable(path, lambda: _groups(path))
     if group is not None and group not in groups:
         raise ValueError(f"'{path}': {unknown_name('group', group, groups)}")
