@@ -43,24 +43,16 @@ _MOST_WITH_PARAMETERS = 100
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a posterior says of new rows.
-
-    Attributes:
-        row_names: of the M new rows.
-        probabilities: of the J clusters of the point estimate, and of a new one last, ``(M, J + 1)``; rows
-            sum to 1.
-        log_density: log predictive density of each row in nats, in the units of the columns, ``(M,)``.
-        likeness: where the densities lie among those of old rows, each left out of its cluster.
-        sizes: points of the clusters of the point estimate, ``(J,)``.
-        notes: sentences on what was left out.
-    """
+    """What a posterior says of M new rows."""
 
     row_names: tuple[str, ...]
+    # Of the J clusters of the point estimate, and of a new one last, (M, J + 1); rows sum to 1.
     probabilities: NDArray[np.float64]
+    # Log predictive density of each row in nats, in the units of the columns, (M,).
     log_density: NDArray[np.float64]
-    likeness: Likeness
-    sizes: NDArray[np.int64]
-    notes: tuple[str, ...] = ()
+    likeness: Likeness  # where the densities lie among those of old rows, each left out of its cluster
+    sizes: NDArray[np.int64]  # points of the clusters of the point estimate, (J,)
+    notes: tuple[str, ...] = ()  # sentences on what was left out
 
     def __repr__(self) -> str:
         """Return how many rows there are, and how many are new."""
@@ -166,30 +158,25 @@ def predict(
         probabilities = law.cluster_probs(points, estimate).numpy()
         density = law.log_prob(points).numpy()
         alike = _likeness(law, points, density, old)
+    notes = [*table.notes, f"Clusters are those of {found.reference.draws.name}."]
+    rely = str(found.about.get("rely") or "")
+    # Probabilities are no surer than the answer that they are taken from.
+    if found.verdict.answer is None or rely.startswith("With care"):
+        notes.append(f"May these probabilities be relied on? {rely or found.verdict.sentence}")
     return Prediction(
         row_names=table.row_names,
         probabilities=probabilities,
         log_density=density - ~np.isnan(table.data) @ np.log(data.points.scale),
         likeness=alike,
         sizes=np.bincount(clusters.assignments),
-        notes=(*table.notes, f"Clusters are those of {found.reference.draws.name}.", *_reserve(found)),
+        notes=tuple(notes),
     )
 
 
-def _reserve(found: Analysis) -> tuple[str, ...]:
-    """Say that probabilities are no surer than the answer that they are taken from."""
-    rely = str(found.about.get("rely") or "")
-    if found.verdict.answer is not None and not rely.startswith("With care"):
-        return ()
-    return (f"May these probabilities be relied on? {rely or found.verdict.sentence}",)
-
-
 def _likeness(law: NewPoints, points: torch.Tensor, density: np.ndarray, old: torch.Tensor) -> Likeness:
-    """Compare densities of new rows with those of old ones, of the same cells each.
-
-    Densities of fewer cells are larger: where some are missing, each new row has its share of old rows that
-    are no more likely in its own cells, and these shares are compared with even ones.
-    """
+    """Compare densities of new rows with those of old ones, of the same cells each."""
+    # Densities of fewer cells are larger: where some are missing, each row has its share of old rows that are
+    # no more likely in its own cells, and these shares are compared with even ones.
     lost = points.isnan()
     if not bool(lost.any()):
         return likeness(density, law.log_prob_left_out(old).numpy())
@@ -237,24 +224,23 @@ def missing_cells(
     """
     check_count("num_draws", num_draws)
     found, data = analysis_of(source)
-    values, points = data.values, data.points
+    values, points, table = data.values, data.points, data.clustered
     gaps = np.isnan(values)
-    lost = gaps & ~apart(values, data.parts)
+    lost = gaps & ~apart(values, table.parts)
     if not lost.any():
         raise ValueError("source has no missing cell, expected a table with some")
     law = predictive_law(found, data, num_draws)
     with seeded(seed), torch.no_grad():
         draws = law.sample_missing().numpy()[:, lost[gaps]]
     rows, places = np.nonzero(lost)
-    units = data.in_units
     columns = tuple(
         ColumnOfMissing(
             points.columns[d],
-            data.kinds[d],
-            data.levels[d],
+            table.kinds[d],
+            table.levels[d],
             rows[places == d],
             draws[:, places == d] * points.scale[d] + points.location[d],
-            units[~gaps[:, d], d],
+            table.data[~gaps[:, d], d],
         )
         for d in np.unique(places)
     )
@@ -281,8 +267,7 @@ def analysis_of(source: "Analysis | str | PathLike[str]") -> tuple[Analysis, Ana
 
 def rows_like(data: AnalysedData, new: Source, model: Any, **reading: Any) -> Table:
     """Read new rows with the columns of others, and refuse missing cells that a model cannot take."""
-    like: dict[str, Any] = {"kinds": data.kinds, "levels": data.levels, "parts": data.parts}
-    like |= {"units": data.units, "codes": data.codes}
+    like = {name: getattr(data.clustered, name) for name in ("kinds", "levels", "units", "codes", "parts")}
     table = read_new_rows(new, data.points.columns, **like, **reading)
     if table.has_missing and not takes_missing(model):
         raise ValueError(

@@ -166,14 +166,15 @@ def _observed(analysis: DrawsOnData, points: Mapping[str, Any]) -> xr.Dataset:
     attributes = {"source": data.name}
     # What builds the model again, and kinds and categories where not all columns are numbers.
     attributes |= {} if described is None else {"model": json.dumps(described)}
+    table = data.clustered
     for name in ("units", "codes"):
-        if any(getattr(data, name)):
-            attributes[name] = json.dumps(getattr(data, name))
-    if any(data.levels) or len(set(data.kinds)) > 1:
+        if any(getattr(table, name)):
+            attributes[name] = json.dumps(getattr(table, name))
+    if any(table.levels) or len(set(table.kinds)) > 1:
         attributes |= {
-            "kinds": json.dumps(data.kinds),
-            "levels": json.dumps(data.levels),
-            "parts": json.dumps(data.parts),
+            "kinds": json.dumps(table.kinds),
+            "levels": json.dumps(table.levels),
+            "parts": json.dumps(table.parts),
         }
     found = observed_group(
         data.values,
@@ -183,7 +184,7 @@ def _observed(analysis: DrawsOnData, points: Mapping[str, Any]) -> xr.Dataset:
         labels=data.labels,
         attributes=attributes,
     )
-    weights = data.table.weights
+    weights = table.weights
     return found if weights is None else found.assign(weight=(("point",), weights))
 
 
