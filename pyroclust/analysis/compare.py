@@ -342,10 +342,9 @@ def compare(
         single_precision(),
         results_folder(
             out, run=found.repeat.run, command=found.repeat.command, overwrite=overwrite
-        ) as folder,
+        ) as found.folder,
         lines_instead_of_bars(work.tell),
     ):
-        found.folder = folder
         return complete(work, STEPS, judged)
 
 

@@ -1,7 +1,7 @@
 """The steps that draw: chains of MCMC first, then the guide, its weights, and refined draws where needed."""
 
 import math
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
 import torch
@@ -186,13 +186,7 @@ def guide_alone(why: str) -> tuple[Finding, ...]:
 def _beside_mcmc(work: Work, other: Any) -> Agreement:
     """Return how far marginals are from those of MCMC, and the noise of MCMC itself."""
     chains = work.analysis.summary("mcmc")
-    noise = chains.noise
-    return Agreement(
-        *distances(other, chains.marginals),
-        noise.total_variation,
-        noise.largest_difference,
-        noise.mean_difference,
-    )
+    return Agreement(*distances(other, chains.marginals), *astuple(chains.noise))
 
 
 def _agree(work: Work, name: str, beside: Agreement, question: Question) -> Finding:

@@ -183,8 +183,7 @@ def forest(
     )
     work = Work(analysis=found, tell=progress or (lambda stage: None))
     assert found.repeat is not None
-    with results_folder(out, run=run, command=found.repeat.command, overwrite=overwrite) as folder:
-        found.folder = folder
+    with results_folder(out, run=run, command=found.repeat.command, overwrite=overwrite) as found.folder:
         similarity = standardised_similarity(torch.from_numpy(points.data))
         if torch.allclose(similarity.tril(-1), torch.zeros_like(similarity), atol=_ROUNDING):
             raise ValueError(

@@ -109,7 +109,8 @@ def familiarity(work: Work) -> Familiarity:
     """Place summaries of the data among those of simulations."""
     data = work.analysis.data
     assert data is not None
-    return _world(work).familiarity(data.summarised, seed=work.analysis.seed)
+    rows = data.values if data.profiled is None else without_gaps(data.profiled)
+    return _world(work).familiarity(rows, seed=work.analysis.seed)
 
 
 @as_step(

@@ -145,12 +145,12 @@ def predict(
         array([0, 1])
     """
     check_count("num_draws", num_draws)
-    found, data = analysis_of(source)
+    found, data, model = analysis_of(source)
     rng, clusters = np.random.default_rng(seed), found.reference.summary.estimate
     assert clusters is not None
-    law = _new_points_law(found, data, num_draws, rng)
+    law = _new_points_law(found, data, model, num_draws=num_draws, rng=rng)
     beside = {"aggregate": aggregate, "refuses_unseen": refuse_unseen}
-    table = rows_like(data, new, law.model, **beside, **reading)
+    table = rows_like(data, new, model, **beside, **reading)
     points = torch.from_numpy((table.data - data.points.location) / data.points.scale)
     estimate = torch.tensor(clusters.assignments)
     old = torch.from_numpy(rng.permutation(len(data.values))[:_OLD_ROWS])
@@ -223,13 +223,13 @@ def missing_cells(
         True
     """
     check_count("num_draws", num_draws)
-    found, data = analysis_of(source)
+    found, data, model = analysis_of(source)
     values, points, table = data.values, data.points, data.clustered
     gaps = np.isnan(values)
     lost = gaps & ~apart(values, table.parts)
     if not lost.any():
         raise ValueError("source has no missing cell, expected a table with some")
-    law = predictive_law(found, data, num_draws)
+    law = predictive_law(found, data, model, num_draws=num_draws)
     with seeded(seed), torch.no_grad():
         draws = law.sample_missing().numpy()[:, lost[gaps]]
     rows, places = np.nonzero(lost)
@@ -247,8 +247,8 @@ def missing_cells(
     return MissingCells(columns, found.row_names, found.reference.draws.name)
 
 
-def analysis_of(source: "Analysis | str | PathLike[str]") -> tuple[Analysis, AnalysedData]:
-    """Return an analysis that has a model of rows, itself or from its folder, and the rows."""
+def analysis_of(source: "Analysis | str | PathLike[str]") -> tuple[Analysis, AnalysedData, Any]:
+    """Return an analysis that has a model of rows, itself or from its folder, the rows, and the model."""
     found = Analysis.read(source) if isinstance(source, str | PathLike) else source
     if found.model is None or found.data is None:
         raise ValueError(
@@ -262,7 +262,8 @@ def analysis_of(source: "Analysis | str | PathLike[str]") -> tuple[Analysis, Ana
         raise ValueError(_no_predictive_density(found.model.name))
     if found.reference.summary.estimate is None:
         raise ValueError("source has no point estimate, so that there are no clusters to belong to")
-    return found, found.data
+    model, weights = build_model(found.model.description), found.data.table.weights
+    return found, found.data, model if weights is None else model.weighted(weights)
 
 
 def rows_like(data: AnalysedData, new: Source, model: Any, **reading: Any) -> Table:
@@ -284,33 +285,23 @@ def some_draws(found: Analysis, number: int) -> torch.Tensor:
     return torch.from_numpy(flat[chosen])
 
 
-def predictive_law(found: Analysis, data: AnalysedData, num_draws: int) -> PosteriorPredictive:
+def predictive_law(found: Analysis, data: AnalysedData, model: Any, *, num_draws: int) -> PosteriorPredictive:
     """Return the law of a new point in closed form, over some of the draws."""
-    model = _model_of(found)
     if not getattr(model, "is_conjugate", False):
         raise ValueError(_no_predictive_density(model.name))
     return PosteriorPredictive(model, torch.from_numpy(data.values), some_draws(found, num_draws))
 
 
 def _new_points_law(
-    found: Analysis, data: AnalysedData, num_draws: int, rng: np.random.Generator
+    found: Analysis, data: AnalysedData, model: Any, *, num_draws: int, rng: np.random.Generator
 ) -> NewPoints:
     """Return the law of a new point; where parameters do not integrate out, those of slice moves."""
-    model = _model_of(found)
     if getattr(model, "is_conjugate", True):
-        return predictive_law(found, data, num_draws)
+        return predictive_law(found, data, model, num_draws=num_draws)
     draws = some_draws(found, min(num_draws, _MOST_WITH_PARAMETERS))
     points = torch.from_numpy(data.values)
     parameters = parameters_of_draws(model, points, draws, generator=rng)
     return SampledPredictive(model, points, draws, parameters=parameters)
-
-
-def _model_of(found: Analysis) -> Any:
-    assert found.model is not None
-    assert found.model.description is not None
-    model = build_model(found.model.description)
-    weights = None if found.data is None else found.data.table.weights
-    return model if weights is None else model.weighted(weights)
 
 
 def _no_predictive_density(model: str) -> str:

@@ -94,14 +94,14 @@ def update(
     seed, tell = check_seed(seed), progress or (lambda stage: None)
     if num_draws is not None:
         check_count("num_draws", num_draws, at_least=10)
-    found, old = analysis_of(source)
+    found, old, model = analysis_of(source)
     if old.table.weights is not None:
         raise ValueError("source has rows with weights, expected none: compare all rows with their weights")
     if found.knowledge is not None or found.about.get("constrained"):
         raise ValueError(
             "source has constraints on its rows, expected none: compare all rows, under their constraints"
         )
-    points, model = old.points, predictive_law(found, old, 1).model
+    points, model = old.points, predictive_law(found, old, model, num_draws=1).model
     beside = {"aggregate": aggregate, "refuses_unseen": refuse_unseen}
     added = rows_like(old, new, model, **beside, **reading)
     table = _all_rows(old, added)

@@ -30,13 +30,13 @@ def certificate_view(result: "CheckResult") -> RenderableType:
         parts.append(_accuracy(certificate))
     if certificate.calibration:
         first = certificate.calibration[0]
-        tests = [(row, row.uniformity) for row in certificate.calibration]
         calibration = _table(
             f"Calibration, {first.num_datasets} data sets of {first.num_points} points",
             ("functional", "chi-square p", "ECDF band p", "mean rank"),
             [
                 (row.functional, f"{test.chi_square:.2g}", f"{test.ecdf:.2g}", f"{row.mean_rank:.3f}")
-                for row, test in tests
+                for row in certificate.calibration
+                for test in [row.uniformity]
             ],
             words=1,
         )
@@ -45,10 +45,9 @@ def certificate_view(result: "CheckResult") -> RenderableType:
         parts.append(_num_clusters(certificate.num_clusters))
     parts += [_text(line) for line in _lines(certificate)]
     if verdict.findings:
-        asked = [one.question.removesuffix(", p").removesuffix(", nats") for one in verdict.findings]
         cells = [
-            (what, one.sentence, one.wanted, one.answer)
-            for what, one in zip(asked, verdict.findings, strict=True)
+            (one.question.removesuffix(", p").removesuffix(", nats"), one.sentence, one.wanted, one.answer)
+            for one in verdict.findings
         ]
         parts.append(_table("Tests", ("test", "found", "wanted", "passed"), cells, words=4))
     parts += [_text(f"Note: {sentence}") for sentence in result.failures]

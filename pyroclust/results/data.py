@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pyroclust.arrays import without_gaps
 from pyroclust.data.kinds import Kind
 from pyroclust.data.point_masses import put_back
 from pyroclust.data.shapes import Graph, PointShape
@@ -70,11 +69,6 @@ class AnalysedData:
         scale = {"location": self.points.location, "scale": self.points.scale}
         whole = put_back(self.values, self.clustered.parts, **scale)
         return as_vectors(whole, kinds=self.clustered.kinds, levels=self.clustered.levels)
-
-    @property
-    def summarised(self) -> np.ndarray:
-        """The points as they are compared with simulations: categories by indicators, without gaps."""
-        return self.values if self.profiled is None else without_gaps(self.profiled)
 
     @property
     def described_by(self) -> tuple[str, ...]:
