@@ -61,8 +61,13 @@ def constraints_of(
     names = [name for name, one in {**linked, "partial_labels": labels}.items() if one is not None]
     if not names:
         return None, None
+    codes = None
+    if labels is not None:
+        known = dict.fromkeys(one for one in labels if one is not None)
+        code = {label: place for place, label in enumerate(known)}
+        codes = np.array([code.get(one, -1) for one in labels], dtype=np.int64)
     try:
-        found = Constraints.of(len(table.data), **pairs, labels=_codes(labels))
+        found = Constraints.of(len(table.data), **pairs, labels=codes)
     except ValueError as error:
         text = str(error).replace("labels has", "partial_labels has")
         by_name = any(isinstance(one, str | PathLike) for one in linked.values())
@@ -90,15 +95,6 @@ def content_of(constraints: Constraints | None) -> dict[str, Any]:
     if constraints is None:
         return {}
     return {"known": (constraints.groups.numpy(), constraints.apart.numpy())}
-
-
-def _codes(labels: NDArray[np.object_] | None) -> NDArray[np.int64] | None:
-    if labels is None:
-        return None
-    code = {
-        label: place for place, label in enumerate(dict.fromkeys(one for one in labels if one is not None))
-    }
-    return np.array([-1 if one is None else code[one] for one in labels], dtype=np.int64)
 
 
 def _in_names(text: str, names: tuple[str, ...]) -> str:

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pyroclust.cli.console import print_plainly, standard_output
 from pyroclust.cli.options import OPTIONS, Option, argument, options, takes
@@ -28,13 +29,11 @@ def train(
     *,
     recipe: Path,
     out: Path,
-    resume: bool,
-    overwrite: bool,
-    max_steps: int | None,
     accelerator: str,
     precision: str,
     quick: bool,
     as_json: bool,
+    **typed: Any,
 ) -> None:
     """Train a guide from a recipe, save it, and measure its certificate on fresh data.
 
@@ -48,23 +47,14 @@ def train(
     from pyroclust.recipes.training_runs import train_recipe
     from pyroclust.results.files import prepare_folder
 
-    if resume and overwrite:
+    if typed["resume"] and typed["overwrite"]:
         raise ValueError("--resume goes on and --overwrite starts anew, expected one of them; leave one out")
     read_recipe(recipe)
     folder = prepare_folder(out)
     devices = Devices(accelerator=accelerator, precision=precision)
     settings = CertificateSettings.quick() if quick else CertificateSettings()
     with stages() as tell:
-        trained = train_recipe(
-            recipe,
-            folder,
-            resume=resume,
-            overwrite=overwrite,
-            max_steps=max_steps,
-            devices=devices,
-            certificate=settings,
-            say=tell,
-        )
+        trained = train_recipe(recipe, folder, devices=devices, certificate=settings, say=tell, **typed)
     result, certificate = trained.result, trained.certificate
     if as_json:
         figures = ("steps", "loss", "num_datasets", "seconds", "interrupted", "validation")

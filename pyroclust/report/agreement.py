@@ -130,7 +130,7 @@ def _table(tests: SourceComparison, corrected: Agreement | None) -> FigureTable:
 def cost_section(found: Analysis) -> Section | None:
     """Set the cost of the sources beside each other."""
     sources = found.sources
-    if any(one.seconds is None for one in sources):
+    if any(math.isnan(one.made.seconds) for one in sources):
         return None
     # Divided by draws, where nothing says what these are worth.
     is_worth = any(one.effective_draws != one.made.num_draws for one in sources)

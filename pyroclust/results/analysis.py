@@ -92,11 +92,6 @@ class Source:
         return worth if math.isfinite(worth) else math.nan
 
     @property
-    def seconds(self) -> float | None:
-        """Wall time of all draws that were made; ``None`` where unknown."""
-        return None if math.isnan(self.made.seconds) else self.made.seconds
-
-    @property
     def seconds_each(self) -> float:
         """Seconds per effective draw; nan where unknown."""
         return self.made.seconds / self.effective_draws if self.effective_draws else math.nan
@@ -327,7 +322,7 @@ class Analysis:
                 for one in self.sources
             },
             "seconds_per_effective_draw": {
-                one.key: one.seconds_each for one in self.sources if one.seconds is not None
+                one.key: one.seconds_each for one in self.sources if not math.isnan(one.made.seconds)
             },
             "seconds_of": self.seconds_of,
             "not_asked": self.not_asked,
