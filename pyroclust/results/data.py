@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from pyroclust.arrays import without_gaps
 from pyroclust.data.point_masses import put_back
 from pyroclust.data.shapes import Graph, PointShape
 from pyroclust.data.standardise import (
@@ -50,10 +50,15 @@ class AnalysedData:
 
     @cached_property
     def clustered(self) -> Table:
-        """The table in the columns of the points; principal components of columns are numbers."""
-        if self.shape is None and len(self.points.columns) == len(self.table.columns):
-            return replace(self.table, columns=self.points.columns)
-        return Table(self.name, self.in_units, self.points.columns, self.labels, self.table.row_names)
+        """The table in the columns of the points and in units; principal components are numbers."""
+        are_those_of_the_table = self.shape is None and len(self.points.columns) == len(self.table.kinds)
+        numbers: dict[str, Any] = dict.fromkeys(("kinds", "levels", "units", "codes", "parts"), ())
+        return replace(
+            self.table,
+            data=self.values * self.points.scale + self.points.location,
+            columns=self.points.columns,
+            **({} if are_those_of_the_table else numbers),
+        )
 
     @cached_property
     def complete(self) -> np.ndarray:
@@ -63,11 +68,6 @@ class AnalysedData:
         scale = {"location": self.points.location, "scale": self.points.scale}
         whole = put_back(self.values, self.clustered.parts, **scale)
         return as_vectors(whole, self.clustered)
-
-    @property
-    def summarised(self) -> np.ndarray:
-        """The points as they are compared with simulations: categories by indicators, without gaps."""
-        return self.values if self.profiled is None else without_gaps(self.profiled)
 
     @property
     def described_by(self) -> tuple[str, ...]:
@@ -81,10 +81,8 @@ class AnalysedData:
 
     @property
     def shown(self) -> np.ndarray:
-        """The points on the axes of pictures: in the units of the columns where there are at most two.
-
-        The first two principal components of columns in different units would be those of one column.
-        """
+        """The points on the axes of pictures: in the units of the columns where there are at most two."""
+        # The first two principal components of columns in different units would be those of one column.
         if isinstance(self.shape, Graph):
             return self.shape.positions
         if self.complete.shape[1] > 2 or not self.clustered.are_numbers:
@@ -96,31 +94,19 @@ class AnalysedData:
         """Names of the axes of pictures."""
         return ("across", "along") if isinstance(self.shape, Graph) else self.described_by
 
-    @property
+    @cached_property
     def vectors(self) -> np.ndarray:
         """The points as classical methods take them: images and waveforms by ten principal components."""
         as_they_are = self.shape is None or isinstance(self.shape, Graph)
         return self.complete if as_they_are else leading_components(self.values, _COMPONENTS)
 
     @property
-    def in_units(self) -> np.ndarray:
-        """The points in the units of the columns."""
-        return self.values * self.points.scale + self.points.location
-
-    @property
     def described(self) -> tuple[tuple[str, np.ndarray], ...]:
         """Title and numbers, in units, of each column that describes clusters; none of images and graphs."""
         if self.shape is not None:
             return ()
-        values = indicators(self.in_units, self.clustered)
+        values = indicators(self.clustered.data, self.clustered)
         return tuple(zip(self.described_by, values.T, strict=True))
-
-    @property
-    def written(self) -> tuple[tuple[str, np.ndarray], ...]:
-        """Title and cells of each column as people read them; none of images and graphs."""
-        if self.shape is not None:
-            return ()
-        return replace(self.clustered, data=self.in_units).written()
 
     @property
     def labels(self) -> np.ndarray | None:

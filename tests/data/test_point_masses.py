@@ -147,7 +147,7 @@ def test_full_covariances_need_whole_columns(frame):
 
 def test_rows_and_pictures_have_it_whole(found, folder, frame):
     rain = frame["rain"].to_numpy()
-    rows = dict(found.data.written)
+    rows = dict(found.data.clustered.written())
     np.testing.assert_allclose(rows["rain"], rain)
     np.testing.assert_allclose(pd.read_csv(folder / "assignments.csv")["rain"], rain)
     assert [rows["rain is 0"][at] for at in (0, 3, 29)] == ["yes", None, "no"]

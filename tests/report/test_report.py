@@ -156,7 +156,7 @@ def test_every_row_has_its_values_in_the_original_units(case, html):
     text = words(html)
     for row in (0, -1):
         assert f"{case.data.table.data[row, 0]:.6g}" in text
-    np.testing.assert_allclose(case.data.in_units, case.data.table.data)
+    np.testing.assert_allclose(case.data.clustered.data, case.data.table.data)
 
 
 def test_written_without_labels_and_notes():
@@ -178,7 +178,7 @@ def test_a_folder_holds_all_of_an_analysis(case, tmp_path):
     assert list(again.estimates) == list(case.estimates)
     for name, draws in case.draws.items():
         np.testing.assert_array_equal(again.draws[name].assignments, draws.assignments)
-    np.testing.assert_allclose(again.data.in_units, case.data.in_units)
+    np.testing.assert_allclose(again.data.clustered.data, case.data.clustered.data)
     pd.testing.assert_frame_equal(again.frame(), case.frame())
     assert again.in_words == case.in_words
     with pytest.raises(ValueError, match="results of another run"):
