@@ -92,7 +92,7 @@ def test_guides_of_nodes_learn(make, kind, tmp_path):
     graphs, blocks = simulate(MODEL, torch.empty(40, 20, 20))
     order = torch.arange(20)
     before = guide.eval().posterior(graphs, order=order).log_prob(blocks).mean()
-    settings = FitSettings(steps=150, min_points=20, max_points=20, points_per_step=200)
+    settings = FitSettings(steps=90, min_points=20, max_points=20, points_per_step=200)
     fit(MODEL, guide.train(), settings=settings, progress=False)
     after = guide.eval().posterior(graphs, order=order).log_prob(blocks)
     assert after.mean() > before + 1

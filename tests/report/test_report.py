@@ -72,7 +72,9 @@ def case(request):
 
 @pytest.fixture(scope="module")
 def html(case):
-    return render_page(page_of(case))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pyroclust.report.parts._palette_png", lambda figure: PIXEL)
+        return render_page(page_of(case))
 
 
 def small_page(*parts, **changes):

@@ -90,7 +90,7 @@ def test_random_hyperparameters_have_their_posterior(seven):
     )
     kernel = Compose([CollapsedGibbs(model), SliceHyperparameters(model)])
     draws, found = tempered_populations(
-        model, seven, num_populations=20, num_particles=200, sweeps=2, kernel=kernel, seed=0
+        model, seven, num_populations=20, num_particles=200, sweeps=1, kernel=kernel, seed=0
     )
     partitions = enumerate_partitions(7)
     discounts, rates = torch.linspace(0.005, 0.995, 100).double(), torch.linspace(0.02, 8, 400).double()
