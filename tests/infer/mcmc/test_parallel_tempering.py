@@ -44,6 +44,7 @@ def seven_points():
     return 3 * torch.randn(7, 2, dtype=torch.float64)
 
 
+@pytest.mark.prove
 def test_mcmc_path_has_the_exact_law():
     torch.manual_seed(4)
     model, data = overlap2d(), seven_points()

@@ -102,7 +102,7 @@ def test_compiled_path_has_the_exact_law(case, kernel, posteriors):
     check_log_joint(model, data, draws, last=200, atol=1e-9)
 
 
-@both
+@pytest.mark.parametrize("kernel", some_of([(SplitMerge,), (MergeSplit,)], [(MergeSplit,)]))
 def test_mcmc_path_has_the_exact_law(kernel, posteriors):
     model, (data, exact) = CASES["pitman_yor-nig_1"][0], posteriors["pitman_yor-nig_1"]
     torch.manual_seed(4)

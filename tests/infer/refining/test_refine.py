@@ -138,6 +138,7 @@ def law_by_quadrature(model, data):
     return partitions, (model.prior.log_prob(partitions) + evidence).softmax(0)
 
 
+@pytest.mark.prove
 def test_refined_draws_of_a_family_without_conjugacy_have_the_law_by_quadrature():
     model = Mixture(ChineseRestaurantPrior(1.0), student_t())
     data = torch.tensor([[-1.5], [-1.3], [0.0], [0.4], [1.6], [4.0]], dtype=torch.float64)

@@ -117,6 +117,7 @@ def test_random_hyperparameters_have_their_posterior(seven):
         assert abs(values.mean() - truth) < 4 * values.std(ddof=1) / 20**0.5
 
 
+@pytest.mark.prove
 def test_two_modes_get_their_shares():
     model, heaps = four_heaps()
     draws, found = tempered_populations(model, heaps, num_particles=400, seed=0)
