@@ -130,5 +130,8 @@ def _written(part: Any, known: Mapping[str, tuple[str, str]]) -> tuple[str, str]
     found = known.get(name_of(part) or "")
     if found is None:
         return type(part).__name__, repr(part)
-    numbers = {name: in_short(one) for name, one in arguments.items()}
-    return found[0].format(**numbers), found[1].format(**numbers)
+    random = getattr(part, "hyperpriors", {}).keys() & arguments.keys()
+    numbers = {name: name if name in random else in_short(one) for name, one in arguments.items()}
+    laws = "".join(f"{name} ~ {in_short(arguments[name])}, " for name in sorted(random))
+    words = found[0].format(**numbers) + "".join(f", of a common random {name}" for name in sorted(random))
+    return words, laws + found[1].format(**numbers)

@@ -192,8 +192,8 @@ def compare(
         guide: name on the shelf, folder, or a guide, which brings its own model; ``"none"`` for MCMC alone;
             by default one of the model.
         conditions: hyperparameters that a guide amortized over them is told.
-        family: family of the clusters, ``"niw"``, ``"nig"`` or ``"student-t"``; see
-            :func:`~pyroclust.models.standardised_mixture` for these, their defaults, and what follows.
+        family: family of the clusters, ``"niw"``, ``"nig"``, ``"normal"``, ``"diagonal"`` or ``"student-t"``;
+            see :func:`~pyroclust.models.standardised_mixture` for these, their defaults, and what follows.
         prior: prior of the partitions, ``"gamma-crp"``, ``"crp"``, ``"py"`` or ``"mfm"``.
         concentration: of that prior.
         expected_clusters: prior mean of the number of clusters in the rows.

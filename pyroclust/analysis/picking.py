@@ -33,8 +33,6 @@ _ANCHORS = 200
 # Draws of a guide for any table are dear: of 200 rows and 10 columns `compare` takes three minutes
 # on one core, and the filter's draws are refined on larger tables in the time that the guide takes to draw.
 _ROWS_OF_ANY_TABLE = 200
-# The model of columns where nothing is asked for.
-_USUAL = {"family": "normal", "prior": "mfm"}
 _HOW_TO_TRAIN = " The command 'pyroclust recipe' writes how to train a guide of this model."
 # What to do where no guide is for such points, by what one of these is called.
 _REMEDIES = {
@@ -153,20 +151,8 @@ def pick_guide(
             )
         guide = _guide_for(shape) if guide is None else guide
     if guide is None or guide == NO_GUIDE:
-        usual = words if isinstance(shape, Graph) else _USUAL | words
-        model = model_by_name(dim, num_points, shape, columns=columns, **usual)
-        if guide == NO_GUIDE:
-            picked = ModelAndGuide(model=model)
-        elif usual == words or _passed(model) is not None:
-            picked = _default(model, num_points)
-        else:
-            before = model_by_name(dim, num_points, columns=columns, **words)
-            picked = _default(before, num_points)
-            note = (
-                f"There is no guide of the model {model.name} for such columns yet, which pyroclust cluster "
-                f"takes: guide and MCMC are those of {before.name}."
-            )
-            picked = replace(picked, notes=(*picked.notes, note))
+        model = model_by_name(dim, num_points, shape, columns=columns, **words)
+        picked = ModelAndGuide(model=model) if guide == NO_GUIDE else _default(model, num_points)
         if is_raw and shape is None:
             note = (
                 f"The columns are as they were given (--raw), but the model {model.name} expects columns of "
@@ -251,7 +237,8 @@ def _guide_for(shape: PointShape) -> str:
 def _default(model: Any, num_points: int) -> ModelAndGuide:
     """Return the trained guide of a model that passes its certificate, the exact filter, or no guide."""
     # Guides are slow on large tables, and have seen none such: they label a few rows, the filter the others.
-    trained, passed = _trained(model), _passed(model)
+    trained = [card for card in list_guides() if card.weights_sha256 and _is_of(card, model)]
+    passed = next((card for card in trained if card.passed), None)
     if passed is not None:
         learnt = passed.max_points
         fits = learnt is None or num_points <= max(LARGE_TABLE, learnt)
@@ -287,15 +274,6 @@ def _default(model: Any, num_points: int) -> ModelAndGuide:
         "after the other and looks at no later point, so its draws need the weights or the comparison with "
         f"MCMC.{_HOW_TO_TRAIN if _is_of_numbers(model) else ''}",
     )
-
-
-def _trained(model: Any) -> list[GuideCard]:
-    return [card for card in list_guides() if card.weights_sha256 and _is_of(card, model)]
-
-
-def _passed(model: Any) -> GuideCard | None:
-    """Return the card of the trained guide of a model that passes its certificate."""
-    return next((card for card in _trained(model) if card.passed), None)
 
 
 def _anchored(card: GuideCard, num_points: int) -> ModelAndGuide:

@@ -29,13 +29,15 @@ def frequencies(draws, every):
     return found / found.sum()
 
 
-def test_defaults_are_it_and_older_models_keep_their_names():
+def test_names_make_it_and_older_models_keep_theirs():
     for dim in (1, 2, 5):
-        assert standardised_mixture(dim) == normal_mixture(dim)
-        assert table_mixture(numbers=dim, family="normal", prior="mfm") == normal_mixture(dim)
-        older = nig_mixture(1) if dim == 1 else niw_mixture(dim)
-        assert table_mixture(numbers=dim) == older
-        assert standardised_mixture(dim).name == "normal_mixture"
+        for made in (
+            standardised_mixture(dim, family="normal", prior="mfm"),
+            table_mixture(numbers=dim, family="normal", prior="mfm"),
+        ):
+            assert made == normal_mixture(dim)
+            assert made.name == "normal_mixture"
+        assert table_mixture(numbers=dim) == (nig_mixture(1) if dim == 1 else niw_mixture(dim))
     mixed = table_mixture(numbers=2, yes_no=1, missing=True, family="normal", prior="mfm")
     assert mixed.component.integrated_names == {"0.rate"}
     assert mixed.has_likelihood

@@ -56,7 +56,7 @@ def test_a_concentration_is_that_of_the_prior(prior):
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        ({"family": "gamma"}, "unknown family 'gamma'. Known: nig, niw, student-t"),
+        ({"family": "gamma"}, "unknown family 'gamma'. Known: diagonal, nig, niw, normal, student-t"),
         ({"prior": "dp"}, "unknown prior 'dp', did you mean 'py'? Known: crp, gamma-crp, mfm, py"),
         (
             {"prior": "gamma-crp", "concentration": 2.0},
@@ -86,7 +86,7 @@ def test_what_cannot_be_is_refused_in_a_sentence(asked, sentence):
 def test_words_and_formula_have_the_numbers_of_the_model(family, prior):
     said = in_words(standardised_mixture(3, family=family, prior=prior))
     symbols = {"niw": "IW(5, 0.2 I)", "nig": "IG(2, 0.2)", "student-t": "t(4, μ_kd, τ_kd^(-1/2))"}
-    laws = {"gamma-crp": "CRP(α)", "crp": "CRP(0.5)", "py": "PY(0.25, 0.3)", "mfm": "Geometric(probs=0.2)"}
+    laws = {"gamma-crp": "CRP(α)", "crp": "CRP(0.5)", "py": "PY(0.25, 0.3)", "mfm": "Geometric(probs=0.4)"}
     assert symbols[family] in said
     assert laws[prior] in said
     assert "{" not in said
