@@ -85,10 +85,6 @@ class ScaleAveragedProcess(NeuralClusteringProcess):
         """Its posteriors are mixtures."""
         return True
 
-    def at_reference(self) -> NeuralClusteringProcess:
-        """Return the guide of the model with the known scale: a view with the same weights."""
-        return NeuralClusteringProcess(self.known, scorer=self.scorer, order=self.order)
-
     def posterior(self, data: Points, *, order: Tensor | None = None) -> OrderAveragedPartition:
         """Encode data sets in several units and return the distribution over their partitions.
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -38,7 +38,7 @@ from pyroclust.models import (
     RowsOfTables,
     UnlabelledTables,
 )
-from pyroclust.nn import RandomOrder
+from pyroclust.nn import NetworkScorer, RandomOrder
 from pyroclust.nn.deep.deformations import Deformation
 from pyroclust.registry import find, registered
 from pyroclust.saving.guides import load_guide
@@ -314,13 +314,13 @@ def averaged_guide(
     Raises:
         ValueError: if the model, its scale known, is not the recipe's.
     """
-    other = build_model(model)
-    known = guide.model
+    other, known = build_model(model), cast(Any, guide.model)
     reference = getattr(known.component, scale_name(other), None)
     if not isinstance(guide, NeuralClusteringProcess) or reference is None:
         raise ValueError(f"[averaged] is of a {type(guide).__name__}, expected a Neural Clustering Process")
+    scorer = cast(NetworkScorer[Any], guide.scorer)
     found = ScaleAveragedProcess(
-        other, scorer=guide.scorer, order=guide.order, reference=reference, num_scales=num_scales
+        other, scorer=scorer, order=guide.order, reference=reference, num_scales=num_scales
     )
     if found.known != known:
         raise ValueError(

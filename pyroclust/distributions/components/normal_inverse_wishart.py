@@ -132,7 +132,7 @@ class NormalInverseWishart(ConjugateComponent):
             return super().log_marginal_of(name, counts, moments)
         counts, moments = counts.double(), moments.double()
         kappa, _, scatter = self._scatter(counts, moments)
-        roots = torch.linalg.eigvalsh(scatter).clamp_min(0.0)
+        roots = _eigenvalues(scatter).clamp_min(0.0)
         constant, dof = self._constant(counts, kappa), self.hyper("dof")
 
         def blocks(value: Tensor) -> Tensor:
@@ -205,3 +205,12 @@ class NormalInverseWishart(ConjugateComponent):
         )
         noise = spread.unflatten(-1, (self.dim, self.dim)) @ torch.randn_like(centre).unsqueeze(-1)
         return (centre + noise.squeeze(-1)).to(dtype)
+
+
+def _eigenvalues(matrices: Tensor) -> Tensor:
+    """Return eigenvalues of symmetric matrices, of two columns without LAPACK, which takes much longer."""
+    if matrices.shape[-1] != 2:
+        return torch.linalg.eigvalsh(matrices)
+    one, other, between = matrices[..., 0, 0], matrices[..., 1, 1], matrices[..., 0, 1]
+    middle, apart = (one + other) / 2, torch.hypot((one - other) / 2, between)
+    return torch.stack([middle - apart, middle + apart], -1)
