@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import combinations
 from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
@@ -119,6 +120,14 @@ def _as_chains(files: Sequence[Draws]) -> Draws:
             f"the files hold {listed(f'{draws:,} draws of {points:,} points' for draws, points in sizes)}, "
             "expected as many of as many in each: cut the longer ones"
         )
+    for one, other in combinations(files, 2):
+        labels = one.assignments
+        # Chains that stay at one partition are equal in earnest.
+        if np.array_equal(labels, other.assignments) and (labels != labels[:, :1]).any():
+            raise ValueError(
+                f"the files '{one.name}' and '{other.name}' hold the very same draws, expected a chain "
+                "of its own in each: leave one out"
+            )
     first, names = files[0], [one.name for one in files]
 
     def every(field: str) -> np.ndarray | None:
