@@ -93,6 +93,8 @@ def results_folder(
         inputs: more files that are read, or folders of such files.
         record: the file that lists the others.
     """
+    if not isinstance(out, str | PathLike | None):
+        raise ValueError(f"out is of type {type(out).__name__}, expected the name of a folder")
     if out is None:
         yield None
         return
