@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pyroclust.data.columns import Column
 from pyroclust.data.looks import are_codes_of_classes, are_days, repeat
-from pyroclust.data.roles import is_survey_weight, names_things
+from pyroclust.data.roles import is_survey_weight, names_things, numbers_in_names
 from pyroclust.delimited import MISSING, days_between, is_numeral, quantities
 from pyroclust.errors import unknown_name
 from pyroclust.text import listed, short, visible
@@ -260,13 +260,20 @@ def _of_text(said: str, column: Column, *, may_go: bool) -> KindOfColumn:
             f"column '{said}' holds '{short(visible(bare[0]), 40)}' without the unit that others have "
             f"({others.unit}): write all with it, or all without"
         )
-    if 2 * len(bare) > len(there):
+    if 2 * len(bare) > len(there) and column.order is None:
         text = next((one for one in there if not is_numeral(one)), there[0])
-        raise ValueError(_no_numbers(said, f"'{short(visible(text), 40)}'", is_text=True))
+        mark = short(visible(text), 40)
+        way = (
+            "" if is_numeral(text) else f"read it as missing with --missing {shlex.quote(f'{said}={mark}')}, "
+        )
+        raise ValueError(_no_numbers(said, f"'{mark}'", is_text=True, way=way))
     none = np.full(len(cells), np.nan)
     if may_go and len(distinct) < 2:
         return KindOfColumn(None, none, why=_few_values(len(distinct)))
     may_go = may_go and _answers(distinct) is None
+    numbers = numbers_in_names(cells) if may_go else None
+    if numbers is not None and len(distinct) < len(there) and names_things(said, numbers):
+        return KindOfColumn(None, none, why=f"its texts name {len(distinct):,} things")
     if may_go and len(distinct) == len(there) > 2:
         return KindOfColumn(None, none, why="every row has a text of its own")
     if may_go and (len(distinct) > _MOST_LEVELS or 2 * len(distinct) > max(len(there), 4)):
@@ -350,9 +357,9 @@ def _dates(said: str, example: str) -> str:
     )
 
 
-def _no_numbers(said: str, what: object, *, is_text: bool) -> str:
+def _no_numbers(said: str, what: object, *, is_text: bool, way: str = "") -> str:
     kinds = f", say that it is a category with --kinds {shlex.quote(said)}=category" if is_text else ""
     return (
-        f"column '{said}' holds {what}, not only real numbers; choose columns with --columns{kinds}, or keep "
-        f"it as reference labels with --label {shlex.quote(said)}"
+        f"column '{said}' holds {what}, not only real numbers; {way}choose columns with --columns{kinds}, or "
+        f"keep it as reference labels with --label {shlex.quote(said)}"
     )

@@ -27,7 +27,7 @@ from pyroclust.data.looks import footer_note
 from pyroclust.data.missing_codes import holds_code, read_codes, suspected_codes, without_codes
 from pyroclust.data.one_hot import one_hot_again, one_hot_merged
 from pyroclust.data.point_masses import Parts, apart, divide, in_two, masses_note, parts_in, put_back
-from pyroclust.data.roles import units_of_rows
+from pyroclust.data.roles import numbers_in_names, units_of_rows
 from pyroclust.data.shapes import PointShape
 from pyroclust.delimited import is_numeral
 from pyroclust.errors import unknown_name
@@ -333,8 +333,14 @@ def _turned_note(raw: RawTable, places: Sequence[int]) -> list[str]:
 
 def _refuse_rows_of_units(raw: RawTable, places: Sequence[int], name: str) -> None:
     """Refuse several rows of one unit, which the model would take for independent."""
-    values = [(raw.names[place], raw.columns[place].numbers_or_none()) for place in places]
-    there = [(column, some[np.isfinite(some)]) for column, some in values if some is not None]
+    there = []
+    for place in places:
+        values = raw.columns[place].numbers_or_none()
+        values = (
+            numbers_in_names(raw.columns[place].labels()) if values is None else values[np.isfinite(values)]
+        )
+        if values is not None:
+            there.append((raw.names[place], values))
     if units := units_of_rows(there):
         ways = [f"--aggregate {shlex.quote(one.column)}" for one in units]
         raise ValueError(
