@@ -425,7 +425,8 @@ def _left_note(raw: RawTable, left: Mapping[int, str]) -> str | None:
     if not left:
         return None
     said = "; ".join(f"'{_said(raw, place)}': {why}" for place, why in list(left.items())[:_MOST_SHOWN])
-    more = f"; and {len(left) - _MOST_SHOWN:,} more" if len(left) > _MOST_SHOWN else ""
+    others = [f"'{_said(raw, place)}'" for place in list(left)[_MOST_SHOWN:]]
+    more = f"; and {listed(others)}" if others else ""
     return f"Left out, and not clustered: {said}{more}. To cluster such a column, name it in --columns."
 
 
