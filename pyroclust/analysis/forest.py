@@ -177,6 +177,8 @@ def forest(
         repeat=Repeat.of("forest", called, options, seed=seed, run=run),
     )
     work = Work(analysis=found, tell=progress or (lambda stage: None))
+    for note in table.notes:
+        work.tell(note)
     assert found.repeat is not None
     with results_folder(out, run=run, command=found.repeat.command, overwrite=overwrite) as folder:
         found.folder = folder

@@ -311,17 +311,13 @@ def _array(source: Any) -> NDArray[np.generic]:
     """Take numbers out of an array, a tensor of any device, or lists."""
     if isinstance(source, np.ma.MaskedArray):
         return source
-    if hasattr(source, "detach"):
-        # This brings torch, which whoever has a tensor has.
-        from pyroclust.points import check_tensor
-
-        check_tensor("source", source)
-        source = source.detach().cpu().resolve_neg()
-        source = source.float() if source.is_floating_point() and source.itemsize < 4 else source
     try:
+        if hasattr(source, "detach"):
+            source = source.detach().cpu().resolve_neg()
+            source = source.float() if source.is_floating_point() and source.itemsize < 4 else source
         return np.asarray(source)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):
         raise ValueError(
-            f"source is of type {type(source).__name__} with rows of unequal lengths, or of no numbers that "
-            "numpy knows, expected an array (N,) or (N, D)"
+            f"source is of type {type(source).__name__} with rows of unequal lengths, or of no real numbers "
+            "that numpy knows, expected a dense array (N,) or (N, D) that holds its values"
         ) from None

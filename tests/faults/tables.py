@@ -299,9 +299,9 @@ TYPES = [
     *(
         refuses(FAMILY, f"a table from a tensor {what}", partial(read_table, tensor), words)
         for what, tensor, words in (
-            ("on the device meta", FLAT.to("meta"), "keeps shapes alone"),
-            ("of complex numbers, conjugated", FLAT.to(torch.complex64).conj(), "complex numbers"),
-            ("that is sparse", FLAT.to_sparse(), "to_dense()"),
+            ("on the device meta", FLAT.to("meta"), "that holds its values"),
+            ("of complex numbers, conjugated", FLAT.to(torch.complex64).conj(), "no real numbers"),
+            ("that is sparse", FLAT.to_sparse(), "expected a dense array"),
         )
     ),
     *(
