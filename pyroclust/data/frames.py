@@ -29,12 +29,10 @@ def raw_frame(frame: pd.DataFrame) -> RawTable:
     names = tuple(visible(_joined(name, "_").strip()) for name in frame.columns)
     columns = [_column(series) for _, series in frame.items()]
     # Texts of numbers are numbers, as in a workbook.
-    texts = [place for place, one in enumerate(columns) if isinstance(one, TextColumn) and not one.unit]
-    found, lost = without_marks(
-        [names[place] for place in texts], [Cells.of(columns[place].cells) for place in texts]
-    )
-    for place, cells in zip(texts, found, strict=True):
-        columns[place] = replace(columns[place], cells=cells)
+    texts = {at: one for at, one in enumerate(columns) if isinstance(one, TextColumn) and not one.unit}
+    found, lost = without_marks([names[at] for at in texts], [Cells.of(one.cells) for one in texts.values()])
+    for (at, one), cells in zip(texts.items(), found, strict=True):
+        columns[at] = replace(one, cells=cells)
     notes = (*notes, *lost)
     counts = isinstance(frame.index, pd.RangeIndex) and frame.index.start == 0 and frame.index.step == 1
     rows = None if counts else tuple(visible(_joined(row, ", ")) for row in frame.index)

@@ -337,7 +337,9 @@ def _refuse_rows_of_units(raw: RawTable, places: Sequence[int], name: str) -> No
     for place in places:
         values = raw.columns[place].numbers_or_none()
         values = (
-            numbers_in_names(raw.columns[place].labels()) if values is None else values[np.isfinite(values)]
+            numbers_in_names(raw.columns[place].labels().tolist())
+            if values is None
+            else values[np.isfinite(values)]
         )
         if values is not None:
             there.append((raw.names[place], values))
