@@ -285,10 +285,6 @@ def compare(
         weights = checked_weights("weight", weight, num_rows=len(table.data))
         table = replace(table, weights=weights)
     points = scaled(table, raw=raw, pca=pca)
-    tell = progress or (lambda stage: None)
-    # What was concluded of the table, before anything is computed.
-    for note in table.notes:
-        tell(note)
     usual = draws_of(len(points.data))
     mcmc_draws = usual if mcmc_draws is None else mcmc_draws
     _check_room(len(points.data), num_draws or usual, mcmc_draws, num_chains)
@@ -339,7 +335,7 @@ def compare(
         thorough=thorough,
         also=tuple(sorted({*also, "refining"} if refine else set(also))),
     )
-    work = Work(analysis=found, settings=settings, tell=tell)
+    work = Work(analysis=found, settings=settings, tell=progress or (lambda stage: None))
     begin(work, picked, constraints, is_default=guide is None)
     if not isinstance(guide, str | PathLike) or (command == "cluster" and guide == NO_GUIDE):
         options.pop("guide", None)
@@ -355,6 +351,8 @@ def compare(
         lines_instead_of_bars(work.tell),
     ):
         found.folder = folder
+        for note in table.notes:
+            work.tell(note)
         return complete(work, STEPS, judged)
 
 

@@ -177,11 +177,11 @@ def forest(
         repeat=Repeat.of("forest", called, options, seed=seed, run=run),
     )
     work = Work(analysis=found, tell=progress or (lambda stage: None))
-    for note in table.notes:
-        work.tell(note)
     assert found.repeat is not None
     with results_folder(out, run=run, command=found.repeat.command, overwrite=overwrite) as folder:
         found.folder = folder
+        for note in table.notes:
+            work.tell(note)
         similarity = _similarity(points)
         trees = PerturbedSpanningForest(similarity, number, noise_scale=noise_scale, constraints=constraints)
         work.tell(f"drawing {num_draws:,} spanning forests")

@@ -149,13 +149,13 @@ def _is_apart(one: float, others: NDArray[np.float64]) -> bool:
 
 
 def _beyond_a_scale(values: NDArray[np.float64]) -> list[float]:
-    """Return numbers at least two above the last answer of a scale that begins at 1."""
+    """Return 9, and 7 and 8 beside it, at least two above the last answer of a scale that begins at 1."""
     is_code = np.isin(values, _BEYOND_A_SCALE)
     answers = np.unique(values[~is_code])
     if len(answers) < _FEWEST_ALIKE or not np.array_equal(answers, np.arange(1, len(answers) + 1)):
         return []
     codes = np.unique(values[is_code])
-    return codes.tolist() if len(codes) and codes[0] > len(answers) + 1 else []
+    return codes.tolist() if len(codes) and codes[0] > len(answers) + 1 and codes[-1] == 9 else []
 
 
 def _zeros_of_scales(

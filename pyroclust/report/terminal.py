@@ -20,6 +20,8 @@ _STYLES = {
     Mark.UNKNOWN: "magenta",
     Mark.PLAIN: "default",
 }
+# Notes of the first screen.
+_MOST_NOTES = 4
 
 
 def terminal_view(found: Analysis, *, verbose: bool = False) -> RenderableType:
@@ -46,7 +48,7 @@ def terminal_view(found: Analysis, *, verbose: bool = False) -> RenderableType:
             )
         # Which columns were clustered, and as what.
         read = () if found.data is None else found.data.table.notes
-        parts += [_text(f"Note: {note}") for note in (*read, *found.failures)]
+        parts += [_text(f"Note: {note}") for note in (*read, *found.failures)[:_MOST_NOTES]]
         return Group(*parts, *last)
     page = page_of(found)
     parts += [_text(found.introduction), Text()]

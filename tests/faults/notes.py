@@ -8,12 +8,10 @@ import numpy as np
 import pandas as pd
 from faults.cases import Case, gives
 from faults.tables import no, noted, numbers, table
-from rich.console import Console
 
 from pyroclust import cluster, read_table
 from pyroclust.data import standardise
 from pyroclust.partitions import Draws
-from pyroclust.report.terminal import terminal_view
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import csv_text
@@ -24,7 +22,7 @@ ODD_NAMES = ["row", "label", "guide_cluster", "row (given)", "=a", "-b", "@c", "
 
 
 def notes_first(folder: Path) -> str:
-    """See that each note is told before chains run, and that the terminal shows all."""
+    """See that each note is told before chains run."""
     (folder / "t.csv").write_text(
         "id;survey weight;p;q;r\n" + "".join(f"{9 * k};0,{8 + k % 2};1.{k:03d},5;{k}%;a\n" for k in range(30))
     )
@@ -35,9 +33,6 @@ def notes_first(folder: Path) -> str:
     assert len(notes) > 4, notes
     assert told[: len(notes)] == list(notes)
     assert told[len(notes)].startswith("running"), told
-    seen = Console(file=io.StringIO(), width=10_000)
-    seen.print(terminal_view(found))
-    assert all(f"Note: {note}" in seen.file.getvalue() for note in notes), seen.file.getvalue()
     return f"{len(notes)} notes"
 
 
@@ -95,7 +90,7 @@ CASES = [
     Case(
         FAMILY,
         "a table of which much is to be said",
-        "all of it before the chains run, and on the terminal",
+        "all of it, before the chains run",
         notes_first,
     ),
     no(
