@@ -21,7 +21,7 @@ demo: $(VENV)/.demo
 # fixtures are made once, and what its tests compile is found by the next. Most of the time is compilation, which
 # is lightly optimised here, and kept apart from what users run; "make prove" compiles as users do.
 test: $(VENV)/.test
-	OMP_NUM_THREADS=1 NUMBA_OPT=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/compiled $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --durations=40 $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 NUMBA_OPT=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/compiled $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --durations=40 $(PYTEST_ARGS)
 
 prove: $(VENV)/.test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --durations=40 -m prove $(PYTEST_ARGS)

@@ -193,3 +193,12 @@ def points_for(model: Any, num_points: int) -> torch.Tensor:
         return points
     upper = (points > 0).triu(1).double()
     return upper + upper.T
+
+
+def four_heaps() -> tuple[Mixture, torch.Tensor]:
+    """Return a model of two clusters, and heaps at the corners of a square: both halvings are as probable."""
+    corner = 0.3 * torch.randn(15, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + 1.5
+    heaps, turn = [corner], torch.tensor([[0.0, 1.0], [-1.0, 0.0]], dtype=torch.float64)
+    for _ in range(3):
+        heaps.append(heaps[-1] @ turn)
+    return Mixture(DirichletMultinomialPrior(2, 1.0), NormalKnownVariance(2, 3.0)), torch.cat(heaps)

@@ -21,21 +21,23 @@ settings.load_profile("repeatable")
 
 # Files that one worker runs after another, because they share what costs most to make.
 TOGETHER = {"tests/report/test_report.py": "report", "tests/report/test_browser.py": "report"}
-# Groups that take half a minute or more: begun first, no worker waits for them at the end.
+# Groups that take twenty seconds or more: begun first, no worker waits for them at the end. The first
+# compiles little, while another worker compiles what most of the others use.
 LONG = (
-    "tests/test_wheel.py",
+    "report",
     "tests/infer/mcmc/test_auxiliary_gibbs_exactness.py",
     "tests/infer/mcmc/test_every_exact_posterior.py",
-    "tests/cli/test_compare.py",
+    "tests/infer/refining/test_tempering.py",
     "tests/guides/test_clusterwise_guides.py",
+    "tests/faults/test_faults.py",
+    "tests/properties/test_properties.py",
+    "tests/calibration/test_shelf.py",
     "tests/test_doctests.py",
-    "tests/infer/mcmc/test_companion_nuts.py",
-    "tests/infer/mcmc/test_families.py",
     "tests/infer/mcmc/test_slice_hyperparameters.py",
     "tests/infer/mcmc/test_split_merge.py",
-    "tests/infer/training/test_resume.py",
-    "tests/infer/training/test_processes.py",
-    "report",
+    "tests/infer/mcmc/test_companion_nuts.py",
+    "tests/test_readme.py",
+    "tests/infer/test_fine_tune.py",
 )
 
 

@@ -20,7 +20,7 @@ from pyroclust.infer.refining.refinement import Refinement
 from pyroclust.partitions import Draws
 from pyroclust.report import Page, page_of, render_page
 from pyroclust.results.analysis import Analysis
-from pyroclust.results.constraints import FreePosterior, Knowledge, KnownRows
+from pyroclust.results.constraints import FreePosterior, Knowledge
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.records import GuideRecord
 
@@ -186,12 +186,6 @@ def mcmc_case(*, evidences: tuple[LogEvidence, ...] = (), **changes: Any) -> Ana
     return filled(mcmc_comparison(**changes), also=EVERY, evidences=evidences)
 
 
-def known_rows(names: tuple[str, ...]) -> KnownRows:
-    """Say of some rows that they are together, of others that they are apart."""
-    pairs = np.array([[0, 1], [1, 2]]), np.array([[0, 3]])
-    return KnownRows(names, ((0, 1, 2),), *pairs, None, pairs[1], np.arange(4))
-
-
 def constrained_case() -> Analysis:
     """Return chains under constraints, beside others that know of none."""
     names = (HOSTILE, *(f"row {row}" for row in range(2, 41)))
@@ -201,7 +195,16 @@ def constrained_case() -> Analysis:
     evidence = LogEvidence(EvidenceMethod.ANNEALED, -123.0, 0.1, np.nan, 0.2)
     asked = (Finding("Did MCMC without constraints converge?", 1.0, 1.05, True, "R-hat 1"),)
     found.knowledge = Knowledge(
-        known_rows(names), -3.0, "", FreePosterior(free, kept, 500.0, (evidence,), asked)
+        row_names=names,
+        groups=((0, 1, 2),),
+        must_link=np.array([[0, 1], [1, 2]]),
+        cannot_link=np.array([[0, 3]]),
+        labels=None,
+        apart=np.array([[0, 3]]),
+        bound=np.arange(4),
+        log_prior=-3.0,
+        why_no_prior="",
+        free=FreePosterior(free, kept, 500.0, (evidence,), asked),
     )
     found.draws["mcmc"] = replace(free, assignments=free.assignments[:, ::-1])
     return filled(found, also=EVERY)

@@ -53,12 +53,15 @@ HEAVY = (
 )
 
 
+ANALYSES = "pyroclust.analysis.compare, pyroclust.analysis.running, pyroclust.analysis.forest"
+LIBRARY = "pyroclust.guides, pyroclust.infer, pyroclust.models, pyroclust.baselines"
+
+
 @pytest.mark.parametrize(
     ("modules", "left_out"),
     [
-        ("pyroclust.analysis.compare, pyroclust.analysis.running, pyroclust.analysis.forest", HEAVY),
+        (f"{ANALYSES}, {LIBRARY}", HEAVY),
         ("pyroclust.analysis.diagnose, pyroclust.io", (*HEAVY, "torch", "pyro", "xarray")),
-        ("pyroclust.guides, pyroclust.infer, pyroclust.models, pyroclust.baselines", HEAVY),
     ],
 )
 def test_heavy_modules_are_loaded_where_they_are_used(modules, left_out):

@@ -12,6 +12,28 @@ from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer import FitResult, FitSettings, fit
 from pyroclust.models import overlap2d
 
+RECIPE = """
+about = "tiny"
+[model]
+name = "overlap2d"
+[light]
+width = {width}
+num_bandwidths = 2
+[order]
+class = "RandomOrder"
+[training]
+steps = {steps}
+max_points = 10
+points_per_step = 50
+learning_rate = {rate}
+seed = {seed}
+[validation]
+every = {every}
+num_datasets = 2
+exact_points = 3
+sampled_points = 5
+num_draws = 5
+"""
 TINY = FitSettings(steps=12, max_points=15, points_per_step=60, warmup_steps=3, seed=4)
 
 
@@ -36,3 +58,8 @@ def same(first: dict[str, Tensor], second: dict[str, Tensor]) -> bool:
 
 def with_steps(steps: int) -> FitSettings:
     return replace(TINY, steps=steps)
+
+
+def recipe(steps: int, *, width: int = 8, rate: float = 0.002, seed: int = 0, every: int = 50) -> str:
+    """Return the text of a recipe that trains in a second."""
+    return RECIPE.format(steps=steps, width=width, rate=rate, seed=seed, every=every)

@@ -65,18 +65,9 @@ def draw_mcmc(
     seed: int,
     tell: Callable[[str], None] = lambda stage: None,
 ) -> ChainsOfModel:
-    """Run chains from overdispersed starts, and keep ``mcmc_draws`` of each.
-
-    Without ``warmup`` the first round drops a quarter of ``mcmc_draws`` and keeps one draw in two sweeps.
-    While a functional or the log joint has not converged, a round twice as long follows, and the one before
-    becomes warm-up, until a round would take chains beyond their processor seconds. Chains that keep fewer
-    draws in all than are wanted effective ones cannot be judged: they keep one draw in ten sweeps of one
-    round. Ctrl-C ends with the last whole round.
-
-    Where time is no object and chains of the default kernel have not even roughly converged, tempered
-    populations take their place, if that takes ten minutes or less, their R-hat is smaller, and no chain has
-    on average a higher log joint than the best of them.
-    """
+    """Run chains from overdispersed starts, and keep ``mcmc_draws`` of each."""
+    # Of chains that keep fewer draws than are wanted effective ones nothing can be judged: one round, one
+    # draw in ten sweeps. Ctrl-C ends with the last whole round.
     name = default_kernel_name(model) if settings.kernel is None else settings.kernel
     num_draws, num_chains, warmup = settings.mcmc_draws, settings.num_chains, settings.warmup
     moves = named_kernel(name, model)
@@ -137,13 +128,9 @@ def draw_mcmc(
 def overdispersed_starts(
     model: CollapsedModel, data: Tensor, *, num_chains: int, seed: int
 ) -> tuple[FromDraws, float]:
-    """Return starts with few clusters for one half of the chains, with many for the other, and the seconds.
-
-    The other half comes from the exact filter, where there is one. This opens a cluster for a point that fits
-    none so far and never takes it back: in many dimensions it ends with several times as many clusters as
-    chains from the first half have, and chains of every kernel may keep them. Agreement of chains from one
-    side alone says nothing of the other; where both do not meet, R-hat sees it.
-    """
+    """Return starts with few clusters for one half of the chains, with many for the other, and seconds."""
+    # The filter opens clusters and never takes them back: in many dimensions it ends with several times as
+    # many as chains from few have, and chains may keep either. R-hat sees it where both sides do not meet.
     num_many = num_chains // 2
     few, seconds = coarse_starts(model, data, num_chains=num_chains - num_many, seed=seed)
     began = time.perf_counter()

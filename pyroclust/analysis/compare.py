@@ -11,7 +11,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from pyroclust.arrays import checked_weights
-from pyroclust.counts import check_count, check_seed
+from pyroclust.counts import check_count, check_number, check_seed
 from pyroclust.data.datasets import Source, read_table
 from pyroclust.data.pairs import PairsLike
 from pyroclust.data.standardise import Standardised, principal_components, standardise, unscaled
@@ -35,6 +35,11 @@ _INDEPENDENT = "nig"
 _BYTES_A_LABEL = 3 * 8
 _OF_COMPARE_ALONE = ("conditions", "within", "between", "kernel", "refine", "tolerance")
 _OF_TEXT_FILES = {"delimiter", "decimal", "header"}
+_OF_TABLES = (
+    *("columns", "leave_out", "missing", "aggregate", "transpose", "label", "image_size", "edges"),
+    "partial_labels",
+)
+_OF_MODELS = ("family", "prior", "concentration", "expected_clusters", "within", "between")
 # What every command has, and nobody needs to know who repeats one.
 _NOT_REPEATED = ("out", "overwrite", "seed", "progress")
 
@@ -250,44 +255,41 @@ def compare(
     """
     # `cluster` is this function by another name.
     command = reading.pop("_command", "compare")
-    options = options_given(compare, locals())
-    for name, value in (("num_draws", num_draws), ("mcmc_draws", mcmc_draws)):
-        if value is not None:
-            check_count(name, value, at_least=10)
-    check_count("num_chains", num_chains)
+    given = dict(locals())
+    options = options_given(compare, given)
+    for name, least in (("num_draws", 10), ("mcmc_draws", 10), ("num_chains", 1), ("warmup", 0)):
+        if given[name] is not None or name == "num_chains":
+            check_count(name, given[name], at_least=least)
     if isinstance(also, str):
         raise ValueError(f"also is {also!r}, expected a list of names, such as [{also!r}]")
-    if warmup is not None:
-        check_count("warmup", warmup, at_least=0)
-    tolerance, seed = _checked_tolerance(tolerance), check_seed(seed)
+    if tolerance is not None:
+        tolerance = check_number("tolerance", tolerance, above=0, at_most=1)
+    seed = check_seed(seed)
     # Kinds are found out, but beside a guide of one model all columns are numbers.
     of_any_table = guide is None or guide == NO_GUIDE
     if isinstance(guide, str | PathLike) and guide != NO_GUIDE:
         of_any_table = read_card(find_guide(guide)).fits_any_table
     table = read_table(
         source,
-        columns=columns,
         kinds={} if kinds is None and of_any_table else kinds,
-        leave_out=leave_out,
-        missing=missing,
-        aggregate=aggregate,
-        transpose=transpose,
-        label=label,
-        image_size=image_size,
-        edges=edges,
-        partial_labels=partial_labels,
         weight=weight if isinstance(weight, str) else None,
         # Full covariances and principal components need all cells.
         masses_apart=of_any_table and pca is None and family in (None, _INDEPENDENT),
+        **{name: given[name] for name in _OF_TABLES},
         **reading,
     )
     if weight is not None and not isinstance(weight, str):
-        weights = checked_weights("weight", weight, num_rows=len(table.data))
-        table = replace(table, weights=weights)
+        table = replace(table, weights=checked_weights("weight", weight, num_rows=len(table.data)))
     points = scaled(table, raw=raw, pca=pca)
-    usual = draws_of(len(points.data))
+    size, usual = len(points.data), draws_of(len(points.data))
     mcmc_draws = usual if mcmc_draws is None else mcmc_draws
-    _check_room(len(points.data), num_draws or usual, mcmc_draws, num_chains)
+    rooms = (
+        ("num_draws", num_draws or usual, "draws", "draw fewer (--draws)"),
+        ("mcmc_draws", num_chains * mcmc_draws, f"{num_chains} chains", "keep fewer (--mcmc-draws)"),
+    )
+    for name, number, what, remedy in rooms:
+        shown = f"{name} is {given[name] or usual}: {what} of {size} points"
+        check_memory(_BYTES_A_LABEL * size * number, shown, remedy=remedy)
     # This brings torch and Pyro; arguments and table are right by now.
     from pyroclust.analysis.constraining import constraints_of
     from pyroclust.analysis.picking import pick_guide
@@ -305,16 +307,9 @@ def compare(
     picked = pick_guide(
         guide,
         dim=points.data.shape[1],
-        num_points=len(points.data),
+        num_points=size,
         conditions=conditions or {},
-        names={
-            "family": family,
-            "prior": prior,
-            "concentration": concentration,
-            "expected_clusters": expected_clusters,
-            "within": within,
-            "between": between,
-        },
+        names={name: given[name] for name in _OF_MODELS},
         is_raw=points.is_raw,
         shape=table.shape,
         columns=None if table.shape is not None else ColumnsOfTable.of(table, points),
@@ -347,10 +342,9 @@ def compare(
         single_precision(),
         results_folder(
             out, run=found.repeat.run, command=found.repeat.command, overwrite=overwrite
-        ) as folder,
+        ) as found.folder,
         lines_instead_of_bars(work.tell),
     ):
-        found.folder = folder
         for note in table.notes:
             work.tell(note)
         return complete(work, STEPS, judged)
@@ -397,27 +391,3 @@ def scaled(table: "Table", *, raw: bool, pca: int | None) -> Standardised:
         raise ValueError(f"pca is {pca}, and rows have weights, which components do not count: leave one out")
     points = unscaled(table) if raw or table.shape is not None else standardise(table)
     return points if pca is None else principal_components(points, pca)
-
-
-def _checked_tolerance(tolerance: float | None) -> float | None:
-    if tolerance is None:
-        return None
-    if not isinstance(tolerance, int | float) or not 0 < tolerance <= 1:
-        raise ValueError(
-            f"tolerance is {tolerance!r}, expected a difference of two probabilities above 0 and at most 1, "
-            "such as 0.1"
-        )
-    return float(tolerance)
-
-
-def _check_room(num_points: int, num_draws: int, mcmc_draws: int, num_chains: int) -> None:
-    check_memory(
-        _BYTES_A_LABEL * num_points * num_draws,
-        f"num_draws is {num_draws}: draws of {num_points} points",
-        remedy="draw fewer (--draws)",
-    )
-    check_memory(
-        _BYTES_A_LABEL * num_points * num_chains * mcmc_draws,
-        f"mcmc_draws is {mcmc_draws}: {num_chains} chains of {num_points} points",
-        remedy="keep fewer (--mcmc-draws)",
-    )

@@ -34,9 +34,9 @@ from pyroclust.infer.refining.clock import Clock
 from pyroclust.infer.refining.proposals import draw_proposals, most_at_once, posterior_of
 from pyroclust.partitions import Draws
 from pyroclust.protocols import is_of_graphs
-from pyroclust.results.constraints import FreePosterior, Knowledge, KnownRows
+from pyroclust.results.constraints import FreePosterior, Knowledge
 
-__all__ = ["constrained", "constraints_of", "content_of", "draw_unconstrained"]
+__all__ = ["constrained", "constraints_of", "content_of", "unconstrained_posterior"]
 
 _CONVERGENCE = "The convergence without the constraints"
 _PAIR = re.compile(r"\((\d+), (\d+)\)")
@@ -61,8 +61,13 @@ def constraints_of(
     names = [name for name, one in {**linked, "partial_labels": labels}.items() if one is not None]
     if not names:
         return None, None
+    codes = None
+    if labels is not None:
+        known = dict.fromkeys(one for one in labels if one is not None)
+        code = {label: place for place, label in enumerate(known)}
+        codes = np.array([code.get(one, -1) for one in labels], dtype=np.int64)
     try:
-        found = Constraints.of(len(table.data), **pairs, labels=_codes(labels))
+        found = Constraints.of(len(table.data), **pairs, labels=codes)
     except ValueError as error:
         text = str(error).replace("labels has", "partial_labels has")
         by_name = any(isinstance(one, str | PathLike) for one in linked.values())
@@ -74,15 +79,15 @@ def constraints_of(
         )
     nothing = np.empty((0, 2), dtype=np.int64)
     groups = found.groups.argsort(stable=True).split(found.sizes.tolist())
-    rows = KnownRows(
+    return found, Knowledge(
         row_names=table.row_names,
         groups=tuple(tuple(one.tolist()) for one in groups if len(one) > 1),
-        **{name: nothing if one is None else one for name, one in pairs.items()},
+        must_link=nothing if pairs["must_link"] is None else pairs["must_link"],
+        cannot_link=nothing if pairs["cannot_link"] is None else pairs["cannot_link"],
         labels=labels,
         apart=found.first[found.apart].numpy(),
         bound=found.bound_points.numpy(),
     )
-    return found, Knowledge(rows, math.nan, "nobody asked for it", None)
 
 
 def content_of(constraints: Constraints | None) -> dict[str, Any]:
@@ -90,15 +95,6 @@ def content_of(constraints: Constraints | None) -> dict[str, Any]:
     if constraints is None:
         return {}
     return {"known": (constraints.groups.numpy(), constraints.apart.numpy())}
-
-
-def _codes(labels: NDArray[np.object_] | None) -> NDArray[np.int64] | None:
-    if labels is None:
-        return None
-    code = {
-        label: place for place, label in enumerate(dict.fromkeys(one for one in labels if one is not None))
-    }
-    return np.array([-1 if one is None else code[one] for one in labels], dtype=np.int64)
 
 
 def _in_names(text: str, names: tuple[str, ...]) -> str:
@@ -117,28 +113,8 @@ def _in_names(text: str, names: tuple[str, ...]) -> str:
 def constrained(
     picked: ModelAndGuide, constraints: Constraints, *, is_default: bool
 ) -> tuple[ModelAndGuide, ModelAndGuide]:
-    """Return model and guide without constraints and under them.
-
-    A default guide that cannot keep constraints gives way to the exact filter.
-    """
+    """Return model and guide without constraints and under them."""
     model, guide = picked.model, picked.guide
-    _check_model(model)
-    if guide is None:
-        return picked, replace(picked, model=model.under(constraints))
-    why = guide.why_no_constraints
-    if why and not is_default:
-        raise ValueError(
-            f"guide '{picked.name}' cannot be held to constraints ({why}): leave --guide out for one that "
-            "can, or take --guide none for MCMC alone"
-        )
-    if why:
-        said = f"Guide {picked.name} cannot be held to constraints, the exact filter of its model can."
-        picked = exact_filter_of(model, *picked.notes, said)
-    under = picked.guide.under(constraints)
-    return picked, replace(picked, guide=under, model=under.model)
-
-
-def _check_model(model: Any) -> None:
     if is_of_graphs(model):
         raise ValueError(
             f"the model '{model.name}' is one of graphs, which take no constraints: leave them out, or "
@@ -154,29 +130,24 @@ def _check_model(model: Any) -> None:
             f"the parameters of the clusters of the model '{model.name}' do not integrate out, and its "
             "kernel cannot keep to constraints: take --family niw or nig, or leave the constraints out"
         )
+    if guide is None:
+        return picked, replace(picked, model=model.under(constraints))
+    why = guide.why_no_constraints
+    if why and not is_default:
+        raise ValueError(
+            f"guide '{picked.name}' cannot be held to constraints ({why}): leave --guide out for one that "
+            "can, or take --guide none for MCMC alone"
+        )
+    if why:
+        said = f"Guide {picked.name} cannot be held to constraints, the exact filter of its model can."
+        picked = exact_filter_of(model, *picked.notes, said)
+    under = picked.guide.under(constraints)
+    return picked, replace(picked, guide=under, model=under.model)
 
 
-def draw_unconstrained(work: Work) -> None:
-    """Draw from the posterior without the constraints, to say what they changed."""
-    found = work.analysis
-    assert found.knowledge is not None
-    try:
-        log_prior, why = float(work.model.log_prob_constraints()), ""
-    except ValueError as error:
-        log_prior, why = math.nan, str(error)
-    found.knowledge = replace(found.knowledge, log_prior=log_prior, why_no_prior=why)
-    found.knowledge = replace(found.knowledge, free=_unconstrained_posterior(work))
-
-
-def _unconstrained_posterior(work: Work) -> FreePosterior:
-    """Draw from the posterior without constraints, by the same means as with them.
-
-    With a guide whose refined draws are those that are shown these are its refined draws; else it is the
-    chains, to which the guide's draws are added for the evidence.
-    """
+def unconstrained_posterior(work: Work) -> FreePosterior:
+    """Draw from the posterior without constraints, by the same means as with them."""
     found, settings, data, constraints = work.analysis, work.settings, work.data, work.model.constraints
-    assert work.unconstrained is not None
-    assert data is not None
     model, guide = work.unconstrained.model, work.unconstrained.guide
     if guide is not None and work.has("refined"):
         draws, record = refine(model, guide, data, num_draws=settings.mcmc_draws, seed=found.seed)

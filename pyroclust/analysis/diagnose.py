@@ -89,10 +89,10 @@ def diagnose_draws(
     tell: Callable[[str], None],
 ) -> "Analysis":
     """Diagnose one or two sources; ``typed`` is what was asked for, to be repeated."""
-    sources = _named_apart(sources)
-    _check_sources(sources)
-    if table is not None:
-        _check_table(table, sources[0])
+    if len({one.name for one in sources}) < len(sources):
+        letters = zip(sources, "AB", strict=True)
+        sources = [replace(one, name=f"{one.name} {letter}") for one, letter in letters]
+    _check_sources(sources, table)
     # Baselines bring scikit-learn; sources and table are right by now.
     from pyroclust.analysis.of_draws import DRAWS_STEPS
     from pyroclust.analysis.steps import Work, complete
@@ -108,13 +108,18 @@ def diagnose_draws(
         seed=seed,
     )
     repeat = Repeat.of("diagnose", *typed, seed=seed, run=run)
+    sizes = "; ".join(
+        f"{chains:,} chain{'s' * (chains != 1)} of {draws:,} draws from {one.name}"
+        for one in sources
+        for chains, draws in [one.assignments.shape[:2]]
+    )
     with results_folder(out, run=run, command=repeat.command, overwrite=overwrite) as folder:
         found = Analysis(
             command="diagnose",
             data=None if table is None else AnalysedData(table, standardise(table)),
             draws=dict(zip(("first", "second"), sources, strict=False)),
             seed=seed,
-            introduction=_introduction(sources),
+            introduction=f"Partitions of {sources[0].num_points:,} points: {sizes}. No model was needed.",
             notes=[
                 *(note for one in sources for note in one.notes),
                 *(() if table is None else table.notes),
@@ -127,26 +132,15 @@ def diagnose_draws(
         return complete(Work(analysis=found, tell=tell), DRAWS_STEPS, _judge)
 
 
-def _introduction(sources: Sequence[Draws]) -> str:
-    sizes = "; ".join(
-        f"{chains:,} chain{'s' * (chains != 1)} of {draws:,} draws from {one.name}"
-        for one in sources
-        for chains, draws in [one.assignments.shape[:2]]
-    )
-    return f"Partitions of {sources[0].num_points:,} points: {sizes}. No model was needed."
-
-
 def _judge(work: "Work") -> None:
-    from pyroclust.results.answer import reliance
-
     found = work.analysis
     names = [one.name for one in found.sources]
     verdict = found.sources[0].summary.verdict
     if len(names) == 2:
         between = found.results.get("two_samples", {}).get("first")
         verdict = no_verdict((names[0], names[1])) if between is None else between.verdict
-    found.complete_verdict(verdict)
-    found.about |= {"rely": reliance(verdict, None, has_guide=False), "source": found.name}
+    found.conclude(verdict)
+    found.about["source"] = found.name
 
 
 def check_table_options(data: Source | None, columns: Sequence[str] | None, label: str | None) -> None:
@@ -156,14 +150,7 @@ def check_table_options(data: Source | None, columns: Sequence[str] | None, labe
             raise ValueError(f"{name} is {value!r}, but there is no table to look for it in: give data too")
 
 
-def _named_apart(sources: Sequence[Draws]) -> Sequence[Draws]:
-    """Give two sources of one name a letter each."""
-    if len({one.name for one in sources}) == len(sources):
-        return sources
-    return [replace(one, name=f"{one.name} {letter}") for one, letter in zip(sources, "AB", strict=True)]
-
-
-def _check_sources(sources: Sequence[Draws]) -> None:
+def _check_sources(sources: Sequence[Draws], table: Table | None) -> None:
     for one in sources:
         if one.log_weights is not None:
             raise ValueError(
@@ -176,13 +163,10 @@ def _check_sources(sources: Sequence[Draws]) -> None:
             f"{sources[0].name} has draws of {numbers[0]} points and {sources[1].name} of {numbers[1]}, "
             "expected the same points in the same order"
         )
-
-
-def _check_table(table: Table, source: Draws) -> None:
-    if table.shape is not None:
+    if table is not None and table.shape is not None:
         raise ValueError(f"data has {table.shape}, expected a table: leave it out, the draws need no data")
-    if len(table.data) != source.num_points:
+    if table is not None and len(table.data) != numbers[0]:
         raise ValueError(
-            f"{table.name} has {len(table.data)} rows and {source.name} has draws of {source.num_points} "
+            f"{table.name} has {len(table.data)} rows and {sources[0].name} has draws of {numbers[0]} "
             "points, expected one row a point"
         )

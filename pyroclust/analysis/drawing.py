@@ -1,13 +1,13 @@
 """The steps that draw: chains of MCMC first, then the guide, its weights, and refined draws where needed."""
 
 import math
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
 import torch
 
 from pyroclust.analysis.chains import draw_mcmc
-from pyroclust.analysis.steps import Step, Work
+from pyroclust.analysis.steps import Step, Work, as_step
 from pyroclust.diagnostics import Agreement, Finding
 from pyroclust.diagnostics.differences.agreement import distances, marginals
 from pyroclust.diagnostics.verdicts.findings import (
@@ -38,6 +38,8 @@ from pyroclust.text import duration
 
 __all__ = ["DRAWING_STEPS", "agree_refined", "draw_guide", "guide_alone"]
 
+DRAWING_STEPS: list[Step] = []
+
 # Seconds that a guide may draw for, draws of one visiting order, and the fewest of these in any case.
 _GUIDE_SECONDS, _DRAWS_OF_AN_ORDER, _FEWEST_ORDERS = 3.0, 100, 2
 # Draws of tables with so many columns, where the state of a cluster has D^2 numbers, come in blocks.
@@ -46,9 +48,10 @@ _WIDE = 5
 _REFINED_DRAWS, _FEW_PROPOSALS, _REFINING_SECONDS, _FEWEST_SWEEPS = 400, 2, 4.0, 20
 
 
-def _mcmc(work: Work) -> None:
+@as_step(DRAWING_STEPS, applies=lambda work: work.model is not None and has_kernel(work.model), what="MCMC")
+def mcmc(work: Work) -> None:
+    """Draw by chains of MCMC."""
     settings, found = work.settings, work.analysis
-    assert work.data is not None
     chains = f"{settings.num_chains} chain{'s' * (settings.num_chains != 1)}"
     work.tell(f"running {chains} of {settings.kernel or default_kernel_name(work.model)}")
     try:
@@ -73,14 +76,9 @@ def _mcmc(work: Work) -> None:
 
 
 def draw_guide(work: Work) -> None:
-    """Draw from several posteriors of the guide, each with a visiting order of its own where it has one.
-
-    Where nobody says how many draws, posteriors with 100 draws each follow one another until three seconds
-    are over: two at least, ten at most. Seconds exclude one draw to warm up.
-    """
+    """Draw from several posteriors of the guide, each with a visiting order of its own where it has one."""
     guide, found, data, clock = work.guide, work.analysis, work.data, Clock()
     assert found.guide is not None
-    assert data is not None
     number = work.settings.num_draws
 
     def part(number: int, num_orders: int) -> tuple[Draws, tuple[Any, ...]]:
@@ -103,7 +101,11 @@ def draw_guide(work: Work) -> None:
             most = draws_of(len(data)) // _DRAWS_OF_AN_ORDER
             while clock.seconds["draw"] < _GUIDE_SECONDS and len(parts) < most:
                 parts.append(part(_DRAWS_OF_AN_ORDER, 1))
-            draws = _in_one_chain(Draws.joined([one for one, _ in parts]))
+            draws = Draws.joined([one for one, _ in parts])
+            log_joint, log_prob = (
+                None if one is None else one.reshape(1, -1) for one in (draws.log_joint, draws.log_prob)
+            )
+            draws = replace(draws, assignments=draws.flat[None], log_joint=log_joint, log_prob=log_prob)
             posteriors = tuple(one for _, (one,) in parts)
     work.posteriors, is_exact = posteriors, all(one.is_exact for one in posteriors)
     draws = found.draws["guide"] = replace(draws, name=found.guide.name, seconds=clock.seconds["draw"])
@@ -120,15 +122,14 @@ def draw_guide(work: Work) -> None:
         )
 
 
-def _in_one_chain(draws: Draws) -> Draws:
-    """Return the draws of several chains one after the other."""
-    log_joint, log_prob = (
-        None if one is None else one.reshape(1, -1) for one in (draws.log_joint, draws.log_prob)
-    )
-    return replace(draws, assignments=draws.flat[None], log_joint=log_joint, log_prob=log_prob)
-
-
-def _guide(work: Work) -> None:
+@as_step(
+    DRAWING_STEPS,
+    applies=lambda work: work.guide is not None,
+    what="The guide's draws",
+    is_essential=True,
+)
+def guide(work: Work) -> None:
+    """Draw from the guide, and name it where it cannot."""
     assert work.analysis.guide is not None
     work.tell(f"drawing partitions from {work.analysis.guide.name}")
     try:
@@ -142,21 +143,36 @@ def _guide(work: Work) -> None:
         ) from error
 
 
-def _has_weights(work: Work) -> bool:
-    return work.has("guide") and work.analysis.draws["guide"].log_ratios is not None
+@as_step(
+    DRAWING_STEPS,
+    applies=lambda work: work.has("guide") and work.analysis.draws["guide"].log_ratios is not None,
+    what="The importance weights",
+    opens=(Question.TAIL, Question.WORTH, Question.WEIGHTED),
+)
+def weights(work: Work) -> Weighting:
+    """Weigh all draws of the guide."""
+    return Weighting.of(work.analysis.proposals)
 
 
-def _agreement(work: Work) -> dict[str, Agreement] | None:
+@as_step(
+    DRAWING_STEPS,
+    applies=lambda work: work.has("guide"),
+    what="The agreement of the guide with MCMC",
+    opens=(Question.COUNTS, Question.PAIRS),
+)
+def agreement(work: Work) -> dict[str, Agreement] | None:
     """Set the guide's draws, as drawn and weighted, beside those of MCMC, or say why there are none."""
     found = work.analysis
     if not work.has("mcmc"):
-        found.checks["agreement"] = guide_alone(work.kept.get("why_no_mcmc") or _why_no_mcmc(work.model))
+        why = f"no kernel can run on the model '{work.model.name}'"
+        if not work.model.has_likelihood:
+            why = f"the likelihood of a partition under '{work.model.name}' has no formula"
+        found.checks["agreement"] = guide_alone(work.kept.get("why_no_mcmc") or why)
         return None
     result = {"guide": _beside_mcmc(work, found.summary("guide").marginals)}
     found.checks["agreement"] = agreement_findings(result["guide"], found.tolerance_for("guide"))
-    weights = found.results.get("weights")
-    if weights is not None:
-        weighted = marginals(found.proposals.assignments, weights=weights.weights)
+    if (weighting := found.results.get("weights")) is not None:
+        weighted = marginals(found.proposals.assignments, weights=weighting.weights)
         result["weighted"] = _beside_mcmc(work, weighted)
         found.checks["weighted"] = (_agree(work, "guide", result["weighted"], Question.WEIGHTED),)
     return result
@@ -167,22 +183,10 @@ def guide_alone(why: str) -> tuple[Finding, ...]:
     return (Finding(Question.BESIDE, None, None, None, f"no MCMC: {why}"),)
 
 
-def _why_no_mcmc(model: Any) -> str:
-    if model.has_likelihood:
-        return f"no kernel can run on the model '{model.name}'"
-    return f"the likelihood of a partition under '{model.name}' has no formula"
-
-
 def _beside_mcmc(work: Work, other: Any) -> Agreement:
     """Return how far marginals are from those of MCMC, and the noise of MCMC itself."""
-    mcmc = work.analysis.summary("mcmc")
-    noise = mcmc.noise
-    return Agreement(
-        *distances(other, mcmc.marginals),
-        noise.total_variation,
-        noise.largest_difference,
-        noise.mean_difference,
-    )
+    chains = work.analysis.summary("mcmc")
+    return Agreement(*distances(other, chains.marginals), *astuple(chains.noise))
 
 
 def _agree(work: Work, name: str, beside: Agreement, question: Question) -> Finding:
@@ -195,11 +199,34 @@ def _agree(work: Work, name: str, beside: Agreement, question: Question) -> Find
     )
 
 
-def _refining(work: Work) -> Any:
+def _needs_refining(work: Work) -> bool:
+    """Whether chains have not converged, or there are none, and sweeps take few seconds."""
+    if not work.has("mcmc"):
+        return has_kernel(work.model)
+    if all_passed(work.analysis.summary("mcmc").verdict.findings):
+        return False
+    seconds = _REFINED_DRAWS * _FEWEST_SWEEPS * work.sweep_seconds
+    if seconds <= _REFINING_SECONDS:
+        return True
+    work.analysis.notes.append(
+        "The guide's draws were not refined: that would take more than "
+        f"{duration(seconds)} of sweeps; --refine does it."
+    )
+    return False
+
+
+@as_step(
+    DRAWING_STEPS,
+    applies=lambda work: work.guide is not None and has_kernel(work.model),
+    by_default=_needs_refining,
+    says="refining draws of the guide",
+    what="The refining of the guide's draws",
+    opens=(Question.SETTLED,),
+)
+def refining(work: Work) -> Any:
     """Refine the guide's draws, and set them beside MCMC."""
     found = work.analysis
     assert found.guide is not None
-    assert work.data is not None
     asked = work.asks("refining")
     usual = work.settings.num_draws or draws_of(len(found.row_names))
     draws, record = refine(
@@ -230,59 +257,3 @@ def agree_refined(work: Work) -> None:
     beside = _beside_mcmc(work, found.summary("refined").marginals)
     found.results.setdefault("agreement", {})["refined"] = beside
     found.checks["refined"] = (_agree(work, "refined", beside, Question.REFINED),)
-
-
-def _needs_refining(work: Work) -> bool:
-    """Whether chains have not converged, or there are none, and sweeps take few seconds."""
-    if not work.has("mcmc"):
-        return has_kernel(work.model)
-    if all_passed(work.analysis.summary("mcmc").verdict.findings):
-        return False
-    seconds = _REFINED_DRAWS * _FEWEST_SWEEPS * work.sweep_seconds
-    if seconds <= _REFINING_SECONDS:
-        return True
-    work.analysis.notes.append(
-        "The guide's draws were not refined: that would take more than "
-        f"{duration(seconds)} of sweeps; --refine does it."
-    )
-    return False
-
-
-DRAWING_STEPS = (
-    Step(
-        name="mcmc",
-        compute=_mcmc,
-        applies=lambda work: work.model is not None and has_kernel(work.model),
-        what="MCMC",
-    ),
-    Step(
-        name="guide",
-        compute=_guide,
-        applies=lambda work: work.guide is not None,
-        what="The guide's draws",
-        is_essential=True,
-    ),
-    Step(
-        name="weights",
-        compute=lambda work: Weighting.of(work.analysis.proposals),
-        applies=_has_weights,
-        what="The importance weights",
-        opens=(Question.TAIL, Question.WORTH, Question.WEIGHTED),
-    ),
-    Step(
-        name="agreement",
-        compute=_agreement,
-        applies=lambda work: work.has("guide"),
-        what="The agreement of the guide with MCMC",
-        opens=(Question.COUNTS, Question.PAIRS),
-    ),
-    Step(
-        name="refining",
-        compute=_refining,
-        applies=lambda work: work.guide is not None and has_kernel(work.model),
-        by_default=_needs_refining,
-        says="refining draws of the guide",
-        what="The refining of the guide's draws",
-        opens=(Question.SETTLED,),
-    ),
-)

@@ -16,7 +16,6 @@ from pyroclust.analysis.steps import Work, complete
 from pyroclust.counts import check_count, check_number, check_seed
 from pyroclust.data.datasets import Source, read_table
 from pyroclust.data.pairs import PairsLike
-from pyroclust.data.standardise import Standardised
 from pyroclust.diagnostics.draws.pairs import about_pairs
 from pyroclust.diagnostics.verdicts.draws import judge_forest
 from pyroclust.distributions import PerturbedSpanningForest, standardised_similarity
@@ -25,7 +24,6 @@ from pyroclust.models.standardised import named_prior
 from pyroclust.partitions import Draws
 from pyroclust.random_state import seeded
 from pyroclust.results.analysis import Analysis
-from pyroclust.results.answer import reliance
 from pyroclust.results.constraints import FreePosterior
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import name_of_run, results_folder, table_content
@@ -115,7 +113,11 @@ def forest(
     options = options_given(forest, locals())
     num_draws, seed = check_count("num_draws", num_draws, at_least=10), check_seed(seed)
     noise_scale = check_number("noise_scale", noise_scale, at_least=0)
-    law = {"prior": prior, "concentration": concentration, "expected_clusters": expected_clusters}
+    law: dict[str, Any] = {
+        "prior": prior,
+        "concentration": concentration,
+        "expected_clusters": expected_clusters,
+    }
     named = [name for name, one in law.items() if one is not None]
     if (num_clusters is None) == (not named):
         both = f"num_clusters and {named[0]} are both given" if named else "no number of clusters is given"
@@ -136,11 +138,14 @@ def forest(
         remedy="take fewer rows",
     )
     constraints, knowledge = constraints_of(table, must_link=must_link, cannot_link=cannot_link)
-    number, asked = (
-        (num_clusters, f"{num_clusters:,} tree{'s' * (num_clusters != 1)}")
-        if num_clusters is not None
-        else _random_number(law, size)
-    )
+    number: Any = num_clusters
+    if num_clusters is not None:
+        asked = f"{num_clusters:,} tree{'s' * (num_clusters != 1)}"
+    else:
+        name = prior or ("gamma-crp" if concentration is None else "crp")
+        number = named_prior(**law | {"prior": name}, num_points=size)
+        mean = float(number.expected_num_clusters(size))
+        asked = f"as many trees as the prior {name} has clusters, {mean:.2g} on average"
     run = name_of_run(
         "forest",
         table=table_content(table),
@@ -178,11 +183,14 @@ def forest(
     )
     work = Work(analysis=found, tell=progress or (lambda stage: None))
     assert found.repeat is not None
-    with results_folder(out, run=run, command=found.repeat.command, overwrite=overwrite) as folder:
-        found.folder = folder
+    with results_folder(out, run=run, command=found.repeat.command, overwrite=overwrite) as found.folder:
         for note in table.notes:
             work.tell(note)
-        similarity = _similarity(points)
+        similarity = standardised_similarity(torch.from_numpy(points.data))
+        if torch.allclose(similarity.tril(-1), torch.zeros_like(similarity), atol=_ROUNDING):
+            raise ValueError(
+                "all rows are equally far apart, expected distances that say which rows are near"
+            )
         trees = PerturbedSpanningForest(similarity, number, noise_scale=noise_scale, constraints=constraints)
         work.tell(f"drawing {num_draws:,} spanning forests")
         draws = found.draws["forest"] = _drawn(trees, num_draws, seed)
@@ -212,24 +220,7 @@ def _judge(work: Work) -> None:
         uncertainty=None if estimate is None else estimate.uncertainty,
         excess=found.about["more_clusters_than_asked"],
     )
-    found.complete_verdict(verdict)
-    found.about["rely"] = reliance(verdict, None, has_guide=False)
-
-
-def _random_number(law: dict[str, Any], num_points: int) -> tuple[Any, str]:
-    """Return a prior of the number of clusters, and the same in words."""
-    name = law["prior"] or ("gamma-crp" if law["concentration"] is None else "crp")
-    found = named_prior(**law | {"prior": name}, num_points=num_points)
-    mean = float(found.expected_num_clusters(num_points))
-    return found, f"as many trees as the prior {name} has clusters, {mean:.2g} on average"
-
-
-def _similarity(points: Standardised) -> Any:
-    """Return the similarities of rows, and refuse those that say nothing of which are near."""
-    found = standardised_similarity(torch.from_numpy(points.data))
-    if torch.allclose(found.tril(-1), torch.zeros_like(found), atol=_ROUNDING):
-        raise ValueError("all rows are equally far apart, expected distances that say which rows are near")
-    return found
+    found.conclude(verdict)
 
 
 def _drawn(trees: PerturbedSpanningForest, num_draws: int, seed: int) -> Draws:

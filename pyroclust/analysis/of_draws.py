@@ -1,14 +1,16 @@
 """The steps that ask of draws alone: whether sources agree, visiting orders, classical methods."""
 
-from pyroclust.analysis.steps import Step, Work
+from pyroclust.analysis.steps import Step, Work, as_step
 from pyroclust.baselines import BASELINES, GRAPH_BASELINES
 from pyroclust.data.shapes import Graph
 from pyroclust.diagnostics import SourceComparison, compare_sources
 from pyroclust.diagnostics.verdicts.findings import Question
-from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_rows
+from pyroclust.results.baseline_rows import BaselineRow, baseline_rows
 from pyroclust.results.weights import Orders
 
 __all__ = ["DRAWS_STEPS"]
+
+DRAWS_STEPS: list[Step] = []
 
 
 def _is_diagnosis(work: Work) -> bool:
@@ -21,7 +23,27 @@ def _has_several_sources(work: Work) -> bool:
     return len(found.sources) > 1 if found.draws else work.guide is not None
 
 
-def _two_samples(work: Work) -> dict[str, SourceComparison]:
+@as_step(
+    DRAWS_STEPS,
+    applies=lambda work: work.has("guide") and work.analysis.guide is not None,
+    what="The spread over visiting orders",
+)
+def orders(work: Work) -> Orders | None:
+    """Compare the guide's draws by each visiting order alone."""
+    found = work.analysis
+    num_orders = 1 if found.guide is None else found.guide.num_orders
+    return Orders.of(found.proposals, num_orders=num_orders, seed=found.seed)
+
+
+@as_step(
+    DRAWS_STEPS,
+    applies=_has_several_sources,
+    by_default=_is_diagnosis,
+    says="comparing the sources",
+    what="The comparison of the sources",
+    opens=(Question.SOURCES,),
+)
+def two_samples(work: Work) -> dict[str, SourceComparison]:
     """Compare whole partitions of each of the sources with those of the last."""
     found = work.analysis
     *others, last = found.sources
@@ -37,52 +59,16 @@ def _two_samples(work: Work) -> dict[str, SourceComparison]:
     }
 
 
-def _orders(work: Work) -> Orders | None:
-    found = work.analysis
-    assert found.guide is not None
-    return Orders.of(found.proposals, num_orders=found.guide.num_orders, seed=found.seed)
-
-
-def _baselines(work: Work) -> tuple[BaselineRow | FailedRow, ...] | None:
-    found, data = work.analysis, work.analysis.data
-    assert data is not None
-    source = found.reference
-    return (
-        baseline_rows(
-            data.vectors,
-            source.draws.assignments,
-            summary=source.summary,
-            true_labels=data.labels,
-            seed=found.seed,
-            methods=GRAPH_BASELINES if isinstance(data.shape, Graph) else BASELINES,
-        )
-        or None
-    )
-
-
-DRAWS_STEPS = (
-    Step(
-        name="orders",
-        compute=_orders,
-        applies=lambda work: work.has("guide") and work.analysis.guide is not None,
-        what="The spread over visiting orders",
-    ),
-    Step(
-        name="two_samples",
-        compute=_two_samples,
-        applies=_has_several_sources,
-        by_default=_is_diagnosis,
-        says="comparing the sources",
-        what="The comparison of the sources",
-        opens=(Question.SOURCES,),
-    ),
-    Step(
-        name="baselines",
-        compute=_baselines,
-        applies=lambda work: work.analysis.data is not None,
-        by_default=_is_diagnosis,
-        says="running classical methods",
-        what="The classical methods",
-        of_the_answer=True,
-    ),
+@as_step(
+    DRAWS_STEPS,
+    applies=lambda work: work.analysis.data is not None,
+    by_default=_is_diagnosis,
+    says="running classical methods",
+    what="The classical methods",
+    of_the_answer=True,
 )
+def baselines(work: Work) -> tuple[BaselineRow, ...] | None:
+    """Set classical clusterings beside the answer."""
+    data = work.analysis.data
+    methods = GRAPH_BASELINES if data is not None and isinstance(data.shape, Graph) else BASELINES
+    return baseline_rows(work.analysis, methods) or None

@@ -1,14 +1,16 @@
 """The steps that ask of model and guide: simulations, certificate, evidence, constraints, missing cells."""
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import torch
 
-from pyroclust.analysis.constraining import draw_unconstrained
+from pyroclust.analysis.constraining import unconstrained_posterior
 from pyroclust.analysis.populations import MOST_ANNEALED, annealed, can_be_annealed
 from pyroclust.analysis.predicting import missing_cells
-from pyroclust.analysis.steps import Step, Work, never
+from pyroclust.analysis.steps import Step, Work, as_step, never
 from pyroclust.arrays import without_gaps
 from pyroclust.calibration import calibrate_near
 from pyroclust.calibration.certificate import Certificate
@@ -17,6 +19,7 @@ from pyroclust.calibration.result import LocalCalibration
 from pyroclust.calibration.training_world import TrainingWorld, simulated_world
 from pyroclust.data.standardise import indicators
 from pyroclust.diagnostics import Familiarity, LogEvidence, log_evidences
+from pyroclust.diagnostics.simulations.witnesses import Witnesses
 from pyroclust.diagnostics.verdicts.findings import (
     Question,
     certificate_finding,
@@ -26,13 +29,17 @@ from pyroclust.diagnostics.verdicts.findings import (
 from pyroclust.diagnostics.weights.evidence import importance_evidence
 from pyroclust.infer.mcmc.defaults import has_kernel
 from pyroclust.infer.refining.proposals import shared_log_prob
-from pyroclust.results.constraints import ConstraintSummary, summarise_constraints
+from pyroclust.results.constraints import Knowledge, summarise_constraints
+from pyroclust.results.missing_cells import MissingCells
 from pyroclust.results.weights import Evidence
 
 __all__ = ["MODEL_STEPS"]
 
 # Labels of MCMC that the guide scores, for estimates of the evidence: as many as 400 draws of 500 points.
 _CROSS_DRAWS, _CROSS_LABELS = 400, 200_000
+
+
+MODEL_STEPS: list[Step] = []
 
 
 def _alone(work: Work) -> bool:
@@ -49,7 +56,7 @@ def _see(work: Work) -> Callable[[np.ndarray], np.ndarray] | None:
     data = work.analysis.data
     if data is None or data.profiled is None:
         return None
-    return lambda values: without_gaps(indicators(values, kinds=data.kinds, levels=data.levels))
+    return lambda values: without_gaps(indicators(values, data.clustered))
 
 
 def _world(work: Work) -> TrainingWorld:
@@ -57,8 +64,6 @@ def _world(work: Work) -> TrainingWorld:
     if "world" not in work.kept:
         # Simulations know of no constraints.
         picked = work.unconstrained
-        assert picked is not None
-        assert work.data is not None
         work.kept["world"] = simulated_world(
             picked.guide,
             work.data,
@@ -72,29 +77,86 @@ def _world(work: Work) -> TrainingWorld:
     return world
 
 
-def _familiarity(work: Work) -> Familiarity:
+@as_step(
+    MODEL_STEPS,
+    applies=lambda work: work.analysis.knowledge is not None and work.unconstrained is not None,
+    what="The posterior without the constraints",
+    opens=(Question.FREE,),
+)
+def without_constraints(work: Work) -> None:
+    """Draw from the posterior without the constraints, to say what they changed."""
+    found = work.analysis
+    assert found.knowledge is not None
+    try:
+        log_prior, why = float(work.model.log_prob_constraints()), ""
+    except ValueError as error:
+        log_prior, why = math.nan, str(error)
+    found.knowledge = replace(found.knowledge, log_prior=log_prior, why_no_prior=why)
+    found.knowledge = replace(found.knowledge, free=unconstrained_posterior(work))
+
+
+@as_step(
+    MODEL_STEPS,
+    checks=familiarity_findings,
+    applies=_has_guide,
+    by_default=_alone,
+    says="simulating data sets like those of the training",
+    what="The familiarity of the data",
+    opens=(Question.FAMILIAR,),
+)
+def familiarity(work: Work) -> Familiarity:
+    """Place summaries of the data among those of simulations."""
     data = work.analysis.data
     assert data is not None
-    return _world(work).familiarity(data.summarised, seed=work.analysis.seed)
+    rows = data.values if data.profiled is None else without_gaps(data.profiled)
+    return _world(work).familiarity(rows, seed=work.analysis.seed)
 
 
-def _calibration(work: Work) -> LocalCalibration:
-    assert work.unconstrained is not None
-    assert work.data is not None
+@as_step(
+    MODEL_STEPS,
+    checks=lambda found: (witnesses_finding(found),),
+    applies=lambda work: work.guide is not None and work.model.has_likelihood,
+    by_default=never,
+    what="The witnesses of the guide",
+    opens=(Question.WITNESSED,),
+)
+def witnesses(work: Work) -> Witnesses | None:
+    """Set figures of the guide's weights beside those on simulations."""
+    return _world(work).witnesses()
+
+
+@as_step(
+    MODEL_STEPS,
+    checks=lambda found: (certificate_finding(found["passed"], found["tests"]),),
+    applies=_alone,
+    what="The judgement of the certificate",
+    opens=(Question.CERTIFIED,),
+)
+def certificate(work: Work) -> dict[str, int]:
+    """Count the tests that the guide's certificate passed."""
+    guide = work.analysis.guide
+    stored = None if guide is None or not guide.certificate else Certificate.from_dict(guide.certificate)
+    tests = () if stored is None else calibration_findings(stored)
+    return {"tests": len(tests), "passed": sum(one.passed is True for one in tests)}
+
+
+@as_step(
+    MODEL_STEPS,
+    checks=lambda found: (found.finding,),
+    applies=_has_guide,
+    by_default=never,
+    says="calibrating the guide on simulations near the data",
+    what="The calibration of the guide near the data",
+    opens=(Question.NEAR,),
+)
+def calibration(work: Work) -> LocalCalibration:
+    """Test the guide on the simulations that are most like the data."""
     guide = work.unconstrained.guide
     return calibrate_near(guide, guide.model, work.data, see=_see(work), seed=work.analysis.seed)
 
 
-def _certificate(work: Work) -> dict[str, int]:
-    guide = work.analysis.guide
-    assert guide is not None
-    if not guide.certificate:
-        return {"tests": 0, "passed": 0}
-    tests = calibration_findings(Certificate.from_dict(guide.certificate))
-    return {"tests": len(tests), "passed": sum(one.passed is True for one in tests)}
-
-
-def _evidence(work: Work) -> Evidence | None:
+@as_step(MODEL_STEPS, applies=lambda work: work.model is not None, does_more=True, what="The log evidence")
+def evidence(work: Work) -> Evidence | None:
     """Gather the estimates that cost nothing; where the evidence was asked for, also those that do."""
     found = work.analysis
     estimates: tuple[LogEvidence, ...] = (*_from_guide(work), *work.kept.get("evidences", ()))
@@ -145,10 +207,17 @@ def _cross_scored(work: Work) -> tuple[np.ndarray, np.ndarray] | None:
     return log_joint, scored.numpy().reshape(log_joint.shape)
 
 
-def _constraints(work: Work) -> ConstraintSummary:
-    found, evidence = work.analysis, work.analysis.results.get("evidence")
+@as_step(
+    MODEL_STEPS,
+    applies=lambda work: work.analysis.knowledge is not None,
+    what="What the constraints say",
+    of_the_answer=True,
+)
+def constraints(work: Work) -> Knowledge:
+    """Compute what the data say of the constraints, and what they changed."""
+    found, gathered = work.analysis, work.analysis.results.get("evidence")
     assert found.knowledge is not None
-    estimates = None if work.model is None else () if evidence is None else tuple(evidence.estimates)
+    estimates = None if work.model is None else () if gathered is None else tuple(gathered.estimates)
     result = summarise_constraints(found.knowledge, found.reference.summary.marginals, estimates)
     found.failures += result.failures
     return result
@@ -161,70 +230,7 @@ def _has_missing_cells(work: Work) -> bool:
     return bool(data.table.missing.any())
 
 
-MODEL_STEPS = (
-    Step(
-        name="without_constraints",
-        compute=draw_unconstrained,
-        applies=lambda work: work.analysis.knowledge is not None and work.unconstrained is not None,
-        what="The posterior without the constraints",
-        opens=(Question.FREE,),
-    ),
-    Step(
-        name="familiarity",
-        compute=_familiarity,
-        checks=familiarity_findings,
-        applies=_has_guide,
-        by_default=_alone,
-        says="simulating data sets like those of the training",
-        what="The familiarity of the data",
-        opens=(Question.FAMILIAR,),
-    ),
-    Step(
-        name="witnesses",
-        compute=lambda work: _world(work).witnesses(),
-        checks=lambda found: (witnesses_finding(found),),
-        applies=lambda work: work.guide is not None and work.model.has_likelihood,
-        by_default=never,
-        what="The witnesses of the guide",
-        opens=(Question.WITNESSED,),
-    ),
-    Step(
-        name="certificate",
-        compute=_certificate,
-        checks=lambda found: (certificate_finding(found["passed"], found["tests"]),),
-        applies=_alone,
-        what="The judgement of the certificate",
-        opens=(Question.CERTIFIED,),
-    ),
-    Step(
-        name="calibration",
-        compute=_calibration,
-        checks=lambda found: (found.finding,),
-        applies=_has_guide,
-        by_default=never,
-        says="calibrating the guide on simulations near the data",
-        what="The calibration of the guide near the data",
-        opens=(Question.NEAR,),
-    ),
-    Step(
-        name="evidence",
-        compute=_evidence,
-        applies=lambda work: work.model is not None,
-        does_more=True,
-        what="The log evidence",
-    ),
-    Step(
-        name="constraints",
-        compute=_constraints,
-        applies=lambda work: work.analysis.knowledge is not None,
-        what="What the constraints say",
-        of_the_answer=True,
-    ),
-    Step(
-        name="missing",
-        compute=lambda work: missing_cells(work.analysis, seed=work.analysis.seed),
-        applies=_has_missing_cells,
-        what="What the missing cells may hold",
-        of_the_answer=True,
-    ),
-)
+@as_step(MODEL_STEPS, applies=_has_missing_cells, what="What the missing cells may hold", of_the_answer=True)
+def missing(work: Work) -> MissingCells:
+    """Draw the missing cells from their posterior."""
+    return missing_cells(work.analysis, seed=work.analysis.seed)

@@ -43,33 +43,52 @@ _REMEDIES = {
 
 @dataclass(frozen=True, kw_only=True)
 class ModelAndGuide:
-    """A model, and the guide of it that draws beside MCMC, if any, with what its card says.
-
-    The name is that on the shelf, of a folder or of a class. Points are those of the training, as far as they
-    are known.
-    """
+    """A model, and the guide of it that draws beside MCMC, if any, with what its card says."""
 
     model: Any
     guide: Any = None
-    name: str = NO_GUIDE
+    name: str = NO_GUIDE  # on the shelf, of a folder or of a class
     certificate: Mapping[str, Any] = field(default_factory=dict)
-    min_points: int = 1
+    min_points: int = 1  # of the training, as far as it is known
     max_points: int | None = None
     notes: tuple[str, ...] = ()
 
     def notes_on(self, table: Table, points: Standardised) -> tuple[str, ...]:
         """Return what a report should say of the choice for a table, and refuse a table that does not fit."""
-        num_points, num_columns = points.data.shape
         if self.guide is None:
             return self.notes
-        self._check_shape(table)
-        self._check_columns(table)
-        dim = prod(self.model.event_shape)
-        if num_columns != dim and not is_of_graphs(self.model):
-            raise ValueError(
-                f"{table.name} has {num_columns} column(s) and guide '{self.name}' takes {dim}; "
-                f"choose columns with --columns, reduce with --pca {dim}, or leave --guide out"
-            )
+        num_points, num_columns = points.data.shape
+        wanted, dim = tuple(self.model.event_shape), prod(self.model.event_shape)
+        of_graphs = is_of_graphs(self.model)
+        are_rows = table.shape is None and len(wanted) == 1 and not of_graphs
+        has = "rows of columns" if table.shape is None else str(table.shape)
+        takes = "nodes of a graph" if wanted == (-1,) else f"points of shape {wanted}"
+        fits = are_rows or (table.shape is not None and table.shape.fits(wanted))
+        misfits = (
+            (
+                not fits,
+                f"{has} and guide '{self.name}' takes {takes}: choose another guide, or for a folder of "
+                "images another size (--image-size)",
+            ),
+            (
+                table.has_missing and not takes_missing(self.model),
+                f"missing cells, which guide '{self.name}' cannot take: leave --guide out, or take the rows "
+                "that have all cells",
+            ),
+            (
+                not table.are_numbers and _is_of_numbers(self.model),
+                f"columns that are no numbers, and guide '{self.name}' takes numbers alone: leave --guide "
+                "out, choose columns with --columns, or say what they are with --kinds",
+            ),
+            (
+                num_columns != dim and not of_graphs,
+                f"{num_columns} column(s) and guide '{self.name}' takes {dim}; choose columns with "
+                f"--columns, reduce with --pca {dim}, or leave --guide out",
+            ),
+        )
+        for is_there, what in misfits:
+            if is_there:
+                raise ValueError(f"{table.name} has {what}")
         if num_points < self.min_points:
             beyond = f"on {self.min_points} points or more"
         elif self.max_points is not None and num_points > self.max_points:
@@ -81,31 +100,6 @@ class ModelAndGuide:
             f"The guide was trained {beyond} and is used on {num_points}: "
             "trust it only as far as a comparison goes.",
         )
-
-    def _check_columns(self, table: Table) -> None:
-        """Refuse columns of other kinds than the guide's, and missing cells that it cannot take."""
-        if table.has_missing and not takes_missing(self.model):
-            raise ValueError(
-                f"{table.name} has missing cells, which guide '{self.name}' cannot take: leave --guide out, "
-                "or take the rows that have all cells"
-            )
-        if not table.are_numbers and _is_of_numbers(self.model):
-            raise ValueError(
-                f"{table.name} has columns that are no numbers, and guide '{self.name}' takes numbers alone: "
-                "leave --guide out, choose columns with --columns, or say what they are with --kinds"
-            )
-
-    def _check_shape(self, table: Table) -> None:
-        """Refuse points of another shape, where one of both is no row of columns."""
-        wanted = tuple(self.model.event_shape)
-        rows = table.shape is None and len(wanted) == 1 and not is_of_graphs(self.model)
-        if not (rows or (table.shape is not None and table.shape.fits(wanted))):
-            has = "rows of columns" if table.shape is None else str(table.shape)
-            takes = "nodes of a graph" if wanted == (-1,) else f"points of shape {wanted}"
-            raise ValueError(
-                f"{table.name} has {has} and guide '{self.name}' takes {takes}: choose "
-                "another guide, or for a folder of images another size (--image-size)"
-            )
 
 
 def model_by_name(
@@ -146,13 +140,7 @@ def pick_guide(
     shape: PointShape | None = None,
     columns: ColumnsOfTable | None = None,
 ) -> ModelAndGuide:
-    """Return a guide by name, folder or as it is; by default one of the model that ``names`` says.
-
-    The default is the trained guide of this very model that passes its certificate. Of tables larger than it
-    learnt from, and than 1,000 rows, it labels 200 rows, and the exact filter the others. Where no guide of
-    the model passes, the default up to 200 rows is the guide of tables, if columns are independent in a
-    cluster, and else the exact filter alone; where the model has none either, no guide.
-    """
+    """Return a guide by name, folder or as it is; by default one of the model that ``names`` says."""
     words = {name: one for name, one in (names or {}).items() if one is not None}
     if shape is not None and not isinstance(shape, Graph):
         if guide == NO_GUIDE or words:
@@ -247,11 +235,8 @@ def _guide_for(shape: PointShape) -> str:
 
 
 def _default(model: Any, num_points: int) -> ModelAndGuide:
-    """Return the trained guide of a model that passes its certificate, the exact filter, or no guide.
-
-    On large tables guides are slow, and have seen none such: there they label a few rows, and the filter the
-    others.
-    """
+    """Return the trained guide of a model that passes its certificate, the exact filter, or no guide."""
+    # Guides are slow on large tables, and have seen none such: they label a few rows, the filter the others.
     trained = [card for card in list_guides() if card.weights_sha256 and _is_of(card, model)]
     passed = next((card for card in trained if card.passed), None)
     if passed is not None:
@@ -268,8 +253,11 @@ def _default(model: Any, num_points: int) -> ModelAndGuide:
         )
         return ModelAndGuide(model=model, notes=(note,))
     any_table = next((card for card in list_guides() if card.passed and card.fits_any_table), None)
-    if any_table is not None and num_points <= _ROWS_OF_ANY_TABLE and _has_own_columns(model):
-        return _of_any_table(any_table.name, model)
+    if any_table is not None and num_points <= _ROWS_OF_ANY_TABLE and not is_of_graphs(model):
+        component = model.component
+        # Columns of a cluster are independent in all tables that such guides saw.
+        if isinstance(component, ConjugateComponent) and ColumnGroups(component).num_groups == component.dim:
+            return _of_any_table(any_table.name, model)
     columns = "" if is_of_graphs(model) else f" for {model.component.dim} column(s)"
     what = f"of the model {model.name}{columns}"
     failed = "; ".join(f"{card.name} {card.verdict}" for card in trained)
@@ -298,12 +286,6 @@ def _anchored(card: GuideCard, num_points: int) -> ModelAndGuide:
     )
     name = f"{card.name} on {_ANCHORS} anchors"
     return ModelAndGuide(model=guide.model, guide=guide, name=name, notes=(note,))
-
-
-def _has_own_columns(model: Any) -> bool:
-    """Say whether the columns of a cluster are independent, as in all tables that such guides saw."""
-    component = None if is_of_graphs(model) else model.component
-    return isinstance(component, ConjugateComponent) and ColumnGroups(component).num_groups == component.dim
 
 
 def _is_of_numbers(model: object) -> bool:

@@ -48,11 +48,8 @@ def seconds_of_populations(num_populations: int, sweep_seconds: float) -> float:
 def draw_populations(
     model: Any, data: Tensor, *, num_draws: int, num_populations: int, seed: int
 ) -> tuple[Draws, LogEvidence, str]:
-    """Draw by independent tempered populations; with log p(data), and the beginning of a sentence on them.
-
-    Draws of a population are resampled from its particles by their weights, in random order, so that R-hat
-    compares the populations, as it does chains.
-    """
+    """Draw by independent tempered populations; with log p(data), and the beginning of a sentence on them."""
+    # Resampled in random order, so that R-hat compares populations as it does chains.
     drawn, found = tempered_populations(
         model, data, num_particles=_PARTICLES, num_populations=num_populations, sweeps=_SWEEPS, seed=seed
     )

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from pyroclust.counts import check_count
 from pyroclust.data.datasets import Source, read_new_rows
-from pyroclust.data.point_masses import apart
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import Likeness, likeness
 from pyroclust.diagnostics.limits import written_p
@@ -43,24 +42,16 @@ _MOST_WITH_PARAMETERS = 100
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a posterior says of new rows.
-
-    Attributes:
-        row_names: of the M new rows.
-        probabilities: of the J clusters of the point estimate, and of a new one last, ``(M, J + 1)``; rows
-            sum to 1.
-        log_density: log predictive density of each row in nats, in the units of the columns, ``(M,)``.
-        likeness: where the densities lie among those of old rows, each left out of its cluster.
-        sizes: points of the clusters of the point estimate, ``(J,)``.
-        notes: sentences on what was left out.
-    """
+    """What a posterior says of M new rows."""
 
     row_names: tuple[str, ...]
+    # Of the J clusters of the point estimate, and of a new one last, (M, J + 1); rows sum to 1.
     probabilities: NDArray[np.float64]
+    # Log predictive density of each row in nats, in the units of the columns, (M,).
     log_density: NDArray[np.float64]
-    likeness: Likeness
-    sizes: NDArray[np.int64]
-    notes: tuple[str, ...] = ()
+    likeness: Likeness  # where the densities lie among those of old rows, each left out of its cluster
+    sizes: NDArray[np.int64]  # points of the clusters of the point estimate, (J,)
+    notes: tuple[str, ...] = ()  # sentences on what was left out
 
     def __repr__(self) -> str:
         """Return how many rows there are, and how many are new."""
@@ -153,12 +144,12 @@ def predict(
         array([0, 1])
     """
     check_count("num_draws", num_draws)
-    found, data = analysis_of(source)
+    found, data, model = analysis_of(source)
     rng, clusters = np.random.default_rng(seed), found.reference.summary.estimate
     assert clusters is not None
-    law = _new_points_law(found, data, num_draws, rng)
+    law = _new_points_law(found, data, model, num_draws=num_draws, rng=rng)
     beside = {"aggregate": aggregate, "refuses_unseen": refuse_unseen}
-    table = rows_like(data, new, law.model, **beside, **reading)
+    table = rows_like(data, new, model, **beside, **reading)
     points = torch.from_numpy((table.data - data.points.location) / data.points.scale)
     estimate = torch.tensor(clusters.assignments)
     old = torch.from_numpy(rng.permutation(len(data.values))[:_OLD_ROWS])
@@ -166,30 +157,25 @@ def predict(
         probabilities = law.cluster_probs(points, estimate).numpy()
         density = law.log_prob(points).numpy()
         alike = _likeness(law, points, density, old)
+    notes = [*table.notes, f"Clusters are those of {found.reference.draws.name}."]
+    rely = str(found.about.get("rely") or "")
+    # Probabilities are no surer than the answer that they are taken from.
+    if found.verdict.answer is None or rely.startswith("With care"):
+        notes.append(f"May these probabilities be relied on? {rely or found.verdict.sentence}")
     return Prediction(
         row_names=table.row_names,
         probabilities=probabilities,
         log_density=density - ~np.isnan(table.data) @ np.log(data.points.scale),
         likeness=alike,
         sizes=np.bincount(clusters.assignments),
-        notes=(*table.notes, f"Clusters are those of {found.reference.draws.name}.", *_reserve(found)),
+        notes=tuple(notes),
     )
 
 
-def _reserve(found: Analysis) -> tuple[str, ...]:
-    """Say that probabilities are no surer than the answer that they are taken from."""
-    rely = str(found.about.get("rely") or "")
-    if found.verdict.answer is not None and not rely.startswith("With care"):
-        return ()
-    return (f"May these probabilities be relied on? {rely or found.verdict.sentence}",)
-
-
 def _likeness(law: NewPoints, points: torch.Tensor, density: np.ndarray, old: torch.Tensor) -> Likeness:
-    """Compare densities of new rows with those of old ones, of the same cells each.
-
-    Densities of fewer cells are larger: where some are missing, each new row has its share of old rows that
-    are no more likely in its own cells, and these shares are compared with even ones.
-    """
+    """Compare densities of new rows with those of old ones, of the same cells each."""
+    # Densities of fewer cells are larger: where some are missing, each row has its share of old rows that are
+    # no more likely in its own cells, and these shares are compared with even ones.
     lost = points.isnan()
     if not bool(lost.any()):
         return likeness(density, law.log_prob_left_out(old).numpy())
@@ -236,33 +222,32 @@ def missing_cells(
         True
     """
     check_count("num_draws", num_draws)
-    found, data = analysis_of(source)
-    values, points = data.values, data.points
+    found, data, model = analysis_of(source)
+    values, points, table = data.values, data.points, data.clustered
     gaps = np.isnan(values)
-    lost = gaps & ~apart(values, data.parts)
+    lost = data.clustered.missing
     if not lost.any():
         raise ValueError("source has no missing cell, expected a table with some")
-    law = predictive_law(found, data, num_draws)
+    law = predictive_law(found, data, model, num_draws=num_draws)
     with seeded(seed), torch.no_grad():
         draws = law.sample_missing().numpy()[:, lost[gaps]]
     rows, places = np.nonzero(lost)
-    units = data.in_units
     columns = tuple(
         ColumnOfMissing(
             points.columns[d],
-            data.kinds[d],
-            data.levels[d],
+            data.clustered.kinds[d],
+            data.clustered.levels[d],
             rows[places == d],
             draws[:, places == d] * points.scale[d] + points.location[d],
-            units[~gaps[:, d], d],
+            table.data[~gaps[:, d], d],
         )
         for d in np.unique(places)
     )
     return MissingCells(columns, found.row_names, found.reference.draws.name)
 
 
-def analysis_of(source: "Analysis | str | PathLike[str]") -> tuple[Analysis, AnalysedData]:
-    """Return an analysis that has a model of rows, itself or from its folder, and the rows."""
+def analysis_of(source: "Analysis | str | PathLike[str]") -> tuple[Analysis, AnalysedData, Any]:
+    """Return an analysis that has a model of rows, itself or from its folder, the rows, and the model."""
     found = Analysis.read(source) if isinstance(source, str | PathLike) else source
     if found.model is None or found.data is None:
         raise ValueError(
@@ -276,14 +261,13 @@ def analysis_of(source: "Analysis | str | PathLike[str]") -> tuple[Analysis, Ana
         raise ValueError(_no_predictive_density(found.model.name))
     if found.reference.summary.estimate is None:
         raise ValueError("source has no point estimate, so that there are no clusters to belong to")
-    return found, found.data
+    model, weights = build_model(found.model.description), found.data.table.weights
+    return found, found.data, model if weights is None else model.weighted(weights)
 
 
 def rows_like(data: AnalysedData, new: Source, model: Any, **reading: Any) -> Table:
     """Read new rows with the columns of others, and refuse missing cells that a model cannot take."""
-    like: dict[str, Any] = {"kinds": data.kinds, "levels": data.levels, "parts": data.parts}
-    like |= {"units": data.units, "codes": data.codes}
-    table = read_new_rows(new, data.points.columns, **like, **reading)
+    table = read_new_rows(new, data.clustered, **reading)
     if table.has_missing and not takes_missing(model):
         raise ValueError(
             f"new has missing cells, which model {model.name} cannot take: leave these rows out, or "
@@ -299,33 +283,23 @@ def some_draws(found: Analysis, number: int) -> torch.Tensor:
     return torch.from_numpy(flat[chosen])
 
 
-def predictive_law(found: Analysis, data: AnalysedData, num_draws: int) -> PosteriorPredictive:
+def predictive_law(found: Analysis, data: AnalysedData, model: Any, *, num_draws: int) -> PosteriorPredictive:
     """Return the law of a new point in closed form, over some of the draws."""
-    model = _model_of(found)
     if not getattr(model, "is_conjugate", False):
         raise ValueError(_no_predictive_density(model.name))
     return PosteriorPredictive(model, torch.from_numpy(data.values), some_draws(found, num_draws))
 
 
 def _new_points_law(
-    found: Analysis, data: AnalysedData, num_draws: int, rng: np.random.Generator
+    found: Analysis, data: AnalysedData, model: Any, *, num_draws: int, rng: np.random.Generator
 ) -> NewPoints:
     """Return the law of a new point; where parameters do not integrate out, those of slice moves."""
-    model = _model_of(found)
     if getattr(model, "is_conjugate", True):
-        return predictive_law(found, data, num_draws)
+        return predictive_law(found, data, model, num_draws=num_draws)
     draws = some_draws(found, min(num_draws, _MOST_WITH_PARAMETERS))
     points = torch.from_numpy(data.values)
     parameters = parameters_of_draws(model, points, draws, generator=rng)
     return SampledPredictive(model, points, draws, parameters=parameters)
-
-
-def _model_of(found: Analysis) -> Any:
-    assert found.model is not None
-    assert found.model.description is not None
-    model = build_model(found.model.description)
-    weights = None if found.data is None else found.data.table.weights
-    return model if weights is None else model.weighted(weights)
 
 
 def _no_predictive_density(model: str) -> str:

@@ -16,14 +16,12 @@ from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.picking import ModelAndGuide
 from pyroclust.analysis.steps import Work, check_names
 from pyroclust.constraints import Constraints
-from pyroclust.data.tables import Table
 from pyroclust.diagnostics import Answer, Trust, Verdict
 from pyroclust.diagnostics.draws.pairs import about_pairs
 from pyroclust.diagnostics.verdicts.judging import judge
 from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.large_tables import about_draws, chain_seconds, takes_long
 from pyroclust.models import in_words
-from pyroclust.results.answer import reliance
 from pyroclust.results.files import name_of_run, table_content
 from pyroclust.results.records import GuideRecord, ModelRecord, Repeat
 from pyroclust.saving.cards import NO_GUIDE
@@ -38,15 +36,13 @@ _ABOUT_SIMULATIONS = (
     "The guide's certificate, and all that is said here of simulations of its model, are of data sets of "
     "whose partitions nothing is known; how good the guide is under constraints its weights and MCMC say."
 )
+_ABOUT_VECTORS = (
+    "Pictures and classical methods need complete vectors: they have a column of 0 and 1 for each "
+    "category, and missing cells at the mean of their column. The posterior has neither."
+)
 _OF_THE_VERDICT = (
-    "agreement",
-    "weights",
-    "weighted",
-    "settled",
-    "refined",
-    "familiarity",
-    "certificate",
-    "calibration",
+    *("agreement", "weights", "weighted", "settled", "refined"),
+    *("familiarity", "certificate", "calibration"),
 )
 # Options that may keep chains from converging.
 _LENGTHS = ("num_chains", "mcmc_draws", "warmup", "also", "refine")
@@ -89,8 +85,10 @@ def begin(work: Work, picked: ModelAndGuide, constraints: Constraints | None, *,
         "model_in_words": words,
         "guide": None if found.guide is None else found.guide.name,
     }
-    found.notes += [*table.notes, *points.notes, *_about_vectors(table), *about_draws(len(points.data))]
-    found.notes += [*about_pairs(len(points.data)), *picked.notes]
+    found.notes += [*table.notes, *points.notes]
+    if not table.are_numbers or table.has_missing:
+        found.notes.append(_ABOUT_VECTORS)
+    found.notes += [*about_draws(len(data)), *about_pairs(len(data)), *picked.notes]
     seconds = chain_seconds(len(data), work.data.shape[-1]) * (25 if work.settings.thorough else 1)
     if takes_long(seconds):
         quicker = "leave --thorough out" if work.settings.thorough else "take --warmup 500"
@@ -121,25 +119,19 @@ def _described(model: Any) -> dict[str, Any] | None:
         return None
 
 
-def _about_vectors(table: Table) -> tuple[str, ...]:
-    """Say what pictures and classical methods see of a table that is not all numbers."""
-    if table.are_numbers and not table.has_missing:
-        return ()
-    return (
-        "Pictures and classical methods need complete vectors: they have a column of 0 and 1 for each "
-        "category, and missing cells at the mean of their column. The posterior has neither.",
-    )
-
-
 def checksums(work: Work) -> dict[str, str]:
-    """Return the name of the run, which is a checksum of all that was given, and those of table and guide.
-
-    A run is named before anything is drawn, when its folder is reserved. How many draws of a guide come in
-    three seconds, and how far chains go in theirs, is no part of it: runs of one name may differ there.
-    """
+    """Return the name of the run, which is a checksum of all that was given, and those of table and guide."""
+    # A run is named before anything is drawn: how many draws come in their seconds is no part of its name.
     found = work.analysis
     assert found.data is not None
-    table, guide = table_content(found.data.table), _content_of_guide(work)
+    table = table_content(found.data.table)
+    guide: tuple[Any, ...] = (NO_GUIDE, repr(work.model))
+    if found.guide is not None:
+        weights = [
+            (name, value.detach().cpu().to(torch.float64).numpy())
+            for name, value in sorted(work.guide.state_dict().items())
+        ]
+        guide = found.guide.name, repr(work.model), weights
     run = name_of_run(
         found.command,
         table=table,
@@ -153,17 +145,6 @@ def checksums(work: Work) -> dict[str, str]:
         "table": name_of_run("table", content=table),
         "guide": name_of_run("guide", content=guide),
     }
-
-
-def _content_of_guide(work: Work) -> tuple[Any, ...]:
-    """Return what tells a guide from another of the same name, and one model from another."""
-    if work.analysis.guide is None:
-        return NO_GUIDE, repr(work.model)
-    weights = [
-        (name, value.detach().cpu().to(torch.float64).numpy())
-        for name, value in sorted(work.guide.state_dict().items())
-    ]
-    return work.analysis.guide.name, repr(work.model), weights
 
 
 def judged(work: Work) -> None:
@@ -187,9 +168,7 @@ def judged(work: Work) -> None:
             log_joint=None,
             log_prob=None,
         )
-    found.complete_verdict(verdict)
-    doubts = () if found.data is None else found.data.table.doubts
-    found.about["rely"] = reliance(verdict, chains, has_guide="agreement" in found.results, doubts=doubts)
+    found.conclude(verdict, chains=chains, doubts=() if found.data is None else found.data.table.doubts)
     found.introduction = _introduction(work)
     found.next = _next(work, chains)
 
@@ -198,7 +177,7 @@ def _introduction(work: Work) -> str:
     found, model = work.analysis, work.analysis.model
     assert found.data is not None
     assert model is not None
-    known = "" if found.knowledge is None else f", {len(found.knowledge.rows.bound):,} of them constrained"
+    known = "" if found.knowledge is None else f", {len(found.knowledge.bound):,} of them constrained"
     weights = found.data.table.weights
     stand_for = "" if weights is None else f", which stand for {weights.sum():,}"
     said = [f"{found.data.size_in_words}{stand_for}{known}."]

@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyroclust.arrays import plain
 from pyroclust.attempts import left_out
@@ -18,13 +18,17 @@ from pyroclust.errors import ends_the_run, first_line, unknown_name
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.files import figures_of
 
-if TYPE_CHECKING:
-    # These bring torch, which draws of other software do without.
-    from torch import Tensor
-
-    from pyroclust.analysis.picking import ModelAndGuide
-
-__all__ = ["Settings", "Step", "Work", "check_names", "complete", "never", "register_step", "run_steps"]
+__all__ = [
+    "Settings",
+    "Step",
+    "Work",
+    "as_step",
+    "check_names",
+    "complete",
+    "never",
+    "register_step",
+    "run_steps",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +53,7 @@ class Work:
         settings: how much is drawn and asked.
         tell: called with what is being done.
         model: whose posterior is drawn from, under the constraints; ``None`` where draws came without.
-        data: the points as the model sees them.
+        data: the points as the model sees them, a tensor.
         guide: what draws beside MCMC, under the constraints; ``None`` without one.
         unconstrained: the model and the guide without constraints, which simulations know nothing of.
         posteriors: of the guide, those that drew.
@@ -61,9 +65,9 @@ class Work:
     settings: Settings = field(default_factory=Settings)
     tell: Callable[[str], None] = lambda stage: None
     model: Any = None
-    data: "Tensor | None" = None
+    data: Any = None
     guide: Any = None
-    unconstrained: "ModelAndGuide | None" = None
+    unconstrained: Any = None
     posteriors: tuple[Any, ...] = ()
     sweep_seconds: float = float("nan")
     kept: dict[str, Any] = field(default_factory=dict)
@@ -118,6 +122,16 @@ def never(work: Work) -> bool:
     return False
 
 
+def as_step(steps: list[Step], **fields: Any) -> Callable[[Callable[[Work], Any]], Callable[[Work], Any]]:
+    """Make a function a step of its name, the next of a list."""
+
+    def take(compute: Callable[[Work], Any]) -> Callable[[Work], Any]:
+        steps.append(Step(name=compute.__name__, compute=compute, **fields))
+        return compute
+
+    return take
+
+
 _REGISTERED: dict[str, Step] = {}
 
 
@@ -153,11 +167,7 @@ def check_names(work: Work, steps: Sequence[Step]) -> None:
 
 
 def run_steps(work: Work, steps: Sequence[Step], *, of_the_answer: bool) -> None:
-    """Take the steps that apply and are asked for, one after the other.
-
-    A step that fails is a sentence, and its questions cannot be answered; want of memory ends the run, and so
-    do a time limit and an essential step. After Ctrl-C what there is is kept, where there is something.
-    """
+    """Take the steps that apply and are asked for, one after the other."""
     found = work.analysis
     for step in (*steps, *_REGISTERED.values()):
         if step.of_the_answer is not of_the_answer or found.interrupted or not step.applies(work):
@@ -205,10 +215,8 @@ def _check_figures(name: str, result: Any) -> None:
 
 
 def complete(work: Work, steps: Sequence[Step], judge: Callable[[Work], None]) -> Analysis:
-    """Take the steps, judge, take those that look at the answer, and write the files.
-
-    After a first Ctrl-C the files are written all the same: everything was drawn by then.
-    """
+    """Take the steps, judge, take those that look at the answer, and write the files."""
+    # After a first Ctrl-C the files are written all the same: everything was drawn by then.
     run_steps(work, steps, of_the_answer=False)
     judge(work)
     run_steps(work, steps, of_the_answer=True)

@@ -24,7 +24,6 @@ from pyroclust.infer import refine
 from pyroclust.large_tables import draws_of
 from pyroclust.progress import lines_instead_of_bars
 from pyroclust.results.analysis import Analysis
-from pyroclust.results.answer import reliance
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import name_of_run, results_folder, table_content
 from pyroclust.results.records import GuideRecord, Repeat
@@ -95,14 +94,14 @@ def update(
     seed, tell = check_seed(seed), progress or (lambda stage: None)
     if num_draws is not None:
         check_count("num_draws", num_draws, at_least=10)
-    found, old = analysis_of(source)
+    found, old, model = analysis_of(source)
     if old.table.weights is not None:
         raise ValueError("source has rows with weights, expected none: compare all rows with their weights")
     if found.knowledge is not None or found.about.get("constrained"):
         raise ValueError(
             "source has constraints on its rows, expected none: compare all rows, under their constraints"
         )
-    points, model = old.points, predictive_law(found, old, 1).model
+    points, model = old.points, predictive_law(found, old, model, num_draws=1).model
     beside = {"aggregate": aggregate, "refuses_unseen": refuse_unseen}
     added = rows_like(old, new, model, **beside, **reading)
     table = _all_rows(old, added)
@@ -168,34 +167,29 @@ def update(
         analysis.checks["agreement"] = guide_alone(_WHY)
         analysis.checks["settled"] = (settled_finding(record.rounds[-1] if record.rounds else None),)
         work = Work(analysis=analysis, tell=tell, model=model, data=data)
-        return complete(work, (*DRAWS_STEPS, *MODEL_STEPS), _judge)
-
-
-def _judge(work: Work) -> None:
-    found = work.analysis
-    verdict = judge(found.checks, chains=None)
-    found.complete_verdict(verdict)
-    found.about["rely"] = reliance(verdict, None, has_guide=False)
+        return complete(
+            work,
+            (*DRAWS_STEPS, *MODEL_STEPS),
+            lambda work: analysis.conclude(judge(analysis.checks, chains=None)),
+        )
 
 
 def _all_rows(old: AnalysedData, added: Table) -> Table:
     """Return old and new rows, in the units of the columns."""
-    before = old.table
+    before = old.clustered
     names, more = set(before.row_names), added.row_names
     while names.intersection(more):
         more = tuple(f"new {name}" for name in more)
-    labels = None
-    if before.labels is not None:
-        labels = np.concatenate([before.labels, np.full(len(added.data), None, dtype=object)])
-    return Table(
-        before.name,
-        np.concatenate([old.in_units, added.data]),
-        old.points.columns,
-        labels,
-        (*before.row_names, *more),
-        kinds=old.kinds,
-        levels=old.levels,
-        units=old.units,
-        codes=old.codes,
-        parts=old.parts,
+    labels = before.labels
+    if labels is not None:
+        labels = np.concatenate([labels, np.full(len(added.data), None, dtype=object)])
+    return replace(
+        before,
+        data=np.concatenate([before.data, added.data]),
+        labels=labels,
+        row_names=(*before.row_names, *more),
+        notes=(),
+        doubts=(),
+        partial_labels=None,
+        weights=None,
     )

@@ -13,11 +13,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line with ``sys.argv`` or the given arguments, and exit.
-
-    A command that is stopped says so in a sentence and exits with 130 after Ctrl-C and 143 after SIGTERM.
-    Signals are handled before anything is imported that takes time.
-    """
+    """Run the command line with ``sys.argv`` or the given arguments, and exit."""
     code: int | str | None
     usable_streams()
     # Pictures go into files; the backend of a notebook or screen, which may not be installed, is not asked.

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -109,53 +109,39 @@ forest = _analysis(
 
 
 def _diagnosis(
-    draws: str,
-    *,
-    other: str | None = None,
-    chains: Sequence[str] = (),
-    burn_in: int = 0,
-    transpose: bool | None = None,
-    variable: str | None = None,
-    group: str | None = None,
-    other_group: str | None = None,
-    data: str | None = None,
-    columns: list[str] | None = None,
-    label: str | None = None,
-    out: Path,
-    overwrite: bool,
-    seed: int,
-    progress: Callable[[str], None],
-    **reading: Any,
+    draws: str, *, out: Path, overwrite: bool, seed: int, progress: Callable[[str], None], **typed: Any
 ) -> "Analysis":
     from pyroclust.analysis.diagnose import check_table_options, diagnose_draws
     from pyroclust.data.datasets import read_table
     from pyroclust.io.draws import read_draws
 
-    if other_group is not None and other is None:
+    reading = {name: typed[name] for name in _READING.split() if name in typed}
+    how = {name: typed[name] for name in ("variable", "transpose", "burn_in") if name in typed}
+    of_table: dict[str, Any] = {name: typed.get(name) for name in ("columns", "label")}
+    other, data, chains = (typed.get(name) for name in ("other", "data", "chains"))
+    if "other_group" in typed and other is None:
         raise ValueError(
-            f"--other-group is '{other_group}', but there is no second file: name the first once more to "
-            "compare two groups of it"
+            f"--other-group is '{typed['other_group']}', but there is no second file: name the first once "
+            "more to compare two groups of it"
         )
     if reading and not any(reading_of(path, reading) for path in (draws, other, data)):
         raise ValueError(f"--{next(iter(reading))} is given, but no file here is .csv or .tsv: leave it out")
     if chains and other is not None:
         raise ValueError("--chains and a second source are both given, expected one of them")
-    files = [(draws, group)] if other is None else [(draws, group), (other, other_group)]
-    how: dict[str, Any] = {"variable": variable, "transpose": transpose, "burn_in": burn_in}
+    files = {"group": draws} if other is None else {"group": draws, "other_group": other}
     sources = [
-        read_draws([path, *chains] if chains else path, group=of, **how, **reading_of(path, reading))
-        for path, of in files
+        read_draws(
+            [path, *chains] if chains else path, group=typed.get(group), **how, **reading_of(path, reading)
+        )
+        for group, path in files.items()
     ]
-    check_table_options(data, columns, label)
-    table = None
-    if data is not None:
-        table = read_table(data, columns=columns, label=label, **reading_of(data, reading))
-    asked = {**how, "chains": chains or None, "burn_in": burn_in or None}
-    asked |= {"group": group, "other_group": other_group, "data": data}
+    check_table_options(data, **of_table)
+    table = None if data is None else read_table(data, **of_table, **reading_of(data, reading))
+    asked = {name: one for name, one in typed.items() if name != "other" and (one or one is False)}
     return diagnose_draws(
         sources,
         table=table,
-        typed=([path for path, _ in files], {**asked, "columns": columns, "label": label, **reading}),
+        typed=([*files.values()], asked),
         out=out,
         overwrite=overwrite,
         seed=seed,

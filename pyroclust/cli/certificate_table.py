@@ -12,7 +12,7 @@ from pyroclust.text import visible
 
 if TYPE_CHECKING:
     from pyroclust.calibration import Certificate, CheckResult
-    from pyroclust.calibration.rows import ClusterCountRow, SampledRow, TruthRow
+    from pyroclust.calibration.rows import ClusterCountRow
 
 __all__ = ["certificate_view"]
 
@@ -29,15 +29,25 @@ def certificate_view(result: "CheckResult") -> RenderableType:
     if certificate.sampled or certificate.truth:
         parts.append(_accuracy(certificate))
     if certificate.calibration:
-        parts.append(_calibration(certificate))
+        first = certificate.calibration[0]
+        calibration = _table(
+            f"Calibration, {first.num_datasets} data sets of {first.num_points} points",
+            ("functional", "chi-square p", "ECDF band p", "mean rank"),
+            [
+                (row.functional, f"{test.chi_square:.2g}", f"{test.ecdf:.2g}", f"{row.mean_rank:.3f}")
+                for row in certificate.calibration
+                for test in [row.uniformity]
+            ],
+            words=1,
+        )
+        parts.append(calibration)
     if certificate.num_clusters is not None:
         parts.append(_num_clusters(certificate.num_clusters))
     parts += [_text(line) for line in _lines(certificate)]
     if verdict.findings:
-        asked = [one.question.removesuffix(", p").removesuffix(", nats") for one in verdict.findings]
         cells = [
-            (what, one.sentence, one.wanted, one.answer)
-            for what, one in zip(asked, verdict.findings, strict=True)
+            (one.question.removesuffix(", p").removesuffix(", nats"), one.sentence, one.wanted, one.answer)
+            for one in verdict.findings
         ]
         parts.append(_table("Tests", ("test", "found", "wanted", "passed"), cells, words=4))
     parts += [_text(f"Note: {sentence}") for sentence in result.failures]
@@ -70,45 +80,25 @@ def _accuracy(certificate: "Certificate") -> Table:
     columns += ["log q", *([] if certificate.baseline is None else ["above baseline"])]
     sampled = {row.num_points: row for row in certificate.sampled}
     truth = {row.num_points: row for row in certificate.truth}
-    rows = [
-        (str(points), *(_weights(sampled.get(points)) if weighted else ()), *_truth(truth.get(points)))
-        for points in sorted(sampled.keys() | truth.keys())
-    ]
+    rows = []
+    for points in sorted(sampled.keys() | truth.keys()):
+        cells, of_weights, of_truth = [str(points)], sampled.get(points), truth.get(points)
+        if weighted and of_weights is None:
+            cells += ["", "", ""]
+        elif weighted and of_weights is not None:
+            high, k = of_weights.high_efficiency, of_weights.median_pareto_k
+            share = of_weights.share_high_k
+            band = f"{of_weights.low_efficiency:.2f}-{'?' if high is None else f'{high:.2f}'}"
+            cells.append(f"{of_weights.median_efficiency:.2f} ({band})")
+            cells.append("-" if share is None else f"{share:.0%} of {of_weights.num_datasets}")
+            cells.append("-" if share is None else "none" if k is None else f"{k:.2f}")
+        if of_truth is not None:
+            cells.append(f"{of_truth.log_prob:.3f}")
+            if of_truth.mean_difference is not None and of_truth.difference_se is not None:
+                cells.append(f"{of_truth.mean_difference:+.3f} ± {of_truth.difference_se:.3f}")
+        rows.append(cells)
     before = "Importance weights, and " if weighted else ""
     return _table(f"{before}log q of the truth in nats{against}", columns, rows)
-
-
-def _weights(row: "SampledRow | None") -> tuple[str, str, str]:
-    if row is None:
-        return "", "", ""
-    high = "?" if row.high_efficiency is None else f"{row.high_efficiency:.2f}"
-    band = f"{row.median_efficiency:.2f} ({row.low_efficiency:.2f}-{high})"
-    if row.share_high_k is None:
-        return band, "-", "-"
-    k = "none" if row.median_pareto_k is None else f"{row.median_pareto_k:.2f}"
-    return band, f"{row.share_high_k:.0%} of {row.num_datasets}", k
-
-
-def _truth(row: "TruthRow | None") -> tuple[str, ...]:
-    if row is None:
-        return ()
-    if row.mean_difference is None or row.difference_se is None:
-        return (f"{row.log_prob:.3f}",)
-    return f"{row.log_prob:.3f}", f"{row.mean_difference:+.3f} ± {row.difference_se:.3f}"
-
-
-def _calibration(certificate: "Certificate") -> Table:
-    first = certificate.calibration[0]
-    tests = [(row, row.uniformity) for row in certificate.calibration]
-    return _table(
-        f"Calibration, {first.num_datasets} data sets of {first.num_points} points",
-        ("functional", "chi-square p", "ECDF band p", "mean rank"),
-        [
-            (row.functional, f"{test.chi_square:.2g}", f"{test.ecdf:.2g}", f"{row.mean_rank:.3f}")
-            for row, test in tests
-        ],
-        words=1,
-    )
 
 
 def _num_clusters(row: "ClusterCountRow") -> Table:

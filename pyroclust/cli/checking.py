@@ -55,13 +55,19 @@ def check(
     One to three minutes on one core. Nothing is written without --save or
     --out, and never into the installed package.
     """
-    sizes = None if points is None else _sizes(points)
+    try:
+        sizes = None if points is None else tuple(sorted({int(one) for one in points.split(",")}))
+    except ValueError:
+        raise ValueError(
+            f"--points is '{points}', expected whole numbers separated by commas, such as 20,50,100"
+        ) from None
     folder = find_guide(guide)
     if save is not None:
         _check_place(folder, save, overwrite=overwrite, quick=quick)
     with stages(first="loading") as tell:
         from pyroclust.calibration import check_guide
-        from pyroclust.calibration.checking import certificate_content
+        from pyroclust.calibration.checking import certificate_content, store_certificate
+        from pyroclust.plots import plot_certificate, png_bytes
         from pyroclust.results.files import name_of_run, results_folder, write_files, write_json
 
         settings = replace(_effort(quick=quick), seed=seed)
@@ -72,12 +78,17 @@ def check(
         with results_folder(out, run=run, overwrite=overwrite, record=_CONTENT) as results:
             result = check_guide(guide, settings=settings, sampled_points=sizes, progress=tell)
             raise_if_interrupted()
-            picture, failures = _picture(result, wanted=results is not None or save is not None)
+            tries, picture = Attempts(), None
+            if results is not None or save is not None:
+                picture = tries.make(
+                    f"The picture {_PICTURE}",
+                    lambda: png_bytes(plot_certificate(result.certificate.to_dict(), name=result.card.name)),
+                )
             content = {
                 "guide": result.card.name,
                 "certificate": certificate_content(result.certificate),
                 "answers_changed": list(result.changed),
-                "failures": [*result.failures, *failures],
+                "failures": [*result.failures, *tries.failures],
             }
             if results is not None:
                 with write_files(results) as part:
@@ -88,14 +99,18 @@ def check(
         failure: OSError | None = None
         if save is not None:
             try:
-                note = _store(result, save, picture)
+                store_certificate(result.folder, result.certificate, into=save)
+                note = f"Stored: {save / CARD_FILE}"
+                if picture is not None:
+                    write_file(save / _PICTURE, picture, overwrite=True)
+                    note += f", {_PICTURE}"
             except OSError as error:
                 # What was measured for minutes is shown first.
                 note, failure = f"Not stored: '{save}' cannot be written.", error
     if as_json:
         print(json.dumps(content | {"note": note}, indent=2, allow_nan=False))
     else:
-        _show(result, " ".join((note, *failures)))
+        _show(result, " ".join((note, *tries.failures)))
     if failure is not None:
         raise failure
     end_strictly(result.verdict, strict=strict)
@@ -108,15 +123,6 @@ def _show(result: "CheckResult", note: str) -> None:
     console = Console()
     console.print(certificate_view(result), highlight=False)
     print_plainly(console, note)
-
-
-def _sizes(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(sorted({int(one) for one in text.split(",")}))
-    except ValueError:
-        raise ValueError(
-            f"--points is '{text}', expected whole numbers separated by commas, such as 20,50,100"
-        ) from None
 
 
 def _effort(*, quick: bool) -> "CertificateSettings":
@@ -147,28 +153,3 @@ def _check_place(guide: Path, save: Path, *, overwrite: bool, quick: bool) -> No
             f"'{folder / CARD_FILE}' has a certificate, which a quick look does not replace; leave out "
             "--quick, or --overwrite"
         )
-
-
-def _store(result: "CheckResult", folder: Path, picture: bytes | None) -> str:
-    """Store guide, certificate and picture, and say so."""
-    from pyroclust.calibration.checking import store_certificate
-
-    store_certificate(result.folder, result.certificate, into=folder)
-    if picture is None:
-        return f"Stored: {folder / CARD_FILE}"
-    write_file(folder / _PICTURE, picture, overwrite=True)
-    return f"Stored: {folder / CARD_FILE}, {_PICTURE}"
-
-
-def _picture(result: "CheckResult", *, wanted: bool) -> tuple[bytes | None, tuple[str, ...]]:
-    """Draw the certificate; where that fails, say why in a sentence."""
-    from pyroclust.plots import plot_certificate, png_bytes
-
-    tries = Attempts()
-    if not wanted:
-        return None, ()
-    picture = tries.make(
-        f"The picture {_PICTURE}",
-        lambda: png_bytes(plot_certificate(result.certificate.to_dict(), name=result.card.name)),
-    )
-    return picture, tries.failures

@@ -21,13 +21,8 @@ _BAD_INPUT = 2
 
 @contextmanager
 def one_sentence_errors() -> Iterator[None]:
-    """Turn what is wrong with the input of a command into a sentence on standard error and exit code 2.
-
-    That is a ``ValueError``, an ``OSError`` or a lack of memory.
-
-    Ctrl-C exits with 130 and SIGTERM with 143, with a sentence, and also where some library swallowed the
-    signal. With ``PYROCLUST_TRACEBACK=1`` in the environment errors pass through whole.
-    """
+    """Turn what is wrong with the input of a command into a sentence on standard error and exit code 2."""
+    # Ctrl-C and SIGTERM also count where some library swallowed the signal.
     try:
         check_threads()
         yield
@@ -38,18 +33,14 @@ def one_sentence_errors() -> Iterator[None]:
         discard(sys.stdout)
         raise typer.Exit from None
     except (ValueError, OSError, MemoryError, RuntimeError) as error:
-        if os.environ.get(_TRACEBACK) or not _is_foreseen(error):
+        is_foreseen = not isinstance(error, RuntimeError) or lacks_memory(error)
+        if os.environ.get(_TRACEBACK) or not is_foreseen:
             raise
         print(f"pyroclust: {_sentence(error)}", file=sys.stderr)
         raise typer.Exit(_BAD_INPUT) from None
     except KeyboardInterrupt as error:
         print(visible(" ".join(["pyroclust: interrupted", *map(str, error.args)])), file=sys.stderr)
         raise typer.Exit(exit_code()) from None
-
-
-def _is_foreseen(error: Exception) -> bool:
-    """Whether an error is one of the input or of memory."""
-    return not isinstance(error, RuntimeError) or lacks_memory(error)
 
 
 def _sentence(error: Exception) -> str:

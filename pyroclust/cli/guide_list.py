@@ -1,7 +1,7 @@
 """The shelf as a list for the terminal, as wide as the terminal is."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -15,13 +15,11 @@ if TYPE_CHECKING:
 __all__ = ["guide_list"]
 
 _INDENT = (0, 0, 0, 4)
+_FIGURES = (("KL", "exact", "mean_kl", 3), ("efficiency", "sampled", "median_efficiency", 2))
 
 
 def guide_list(cards: "Iterable[GuideCard]") -> Group:
-    """List guides with the headline figures of their certificates, references last.
-
-    ``pyroclust check`` shows all figures.
-    """
+    """List guides with the headline figures of their certificates, references last."""
     shown: list[RenderableType] = []
     for card in sorted(cards, key=lambda one: one.is_reference):
         least = f"{card.min_points} to " if card.min_points > 1 else "up to "
@@ -41,19 +39,9 @@ def guide_list(cards: "Iterable[GuideCard]") -> Group:
 
 def _figures(card: "GuideCard") -> str:
     """Return mean divergences and median efficiencies, by the number of points."""
-    parts = (
-        ("KL", "exact", "mean_kl", 3),
-        ("efficiency", "sampled", "median_efficiency", 2),
-    )
-    return "; ".join(
-        f"{word} {_row(rows, key, digits)}"
-        for word, part, key, digits in parts
-        if (rows := card.certificate.get(part))
-    )
-
-
-def _row(rows: Iterable[dict[str, Any]], key: str, digits: int) -> str:
-    figures = ((row.get(key), row.get("num_points")) for row in rows)
-    return ", ".join(
-        f"{'unknown' if figure is None else f'{figure:.{digits}f}'} at {points}" for figure, points in figures
-    )
+    said = []
+    for word, part, key, digits in _FIGURES:
+        figures = ((row.get(key), row.get("num_points")) for row in card.certificate.get(part) or ())
+        written = [f"{'unknown' if one is None else f'{one:.{digits}f}'} at {size}" for one, size in figures]
+        said += [f"{word} {', '.join(written)}"] if written else []
+    return "; ".join(said)

@@ -4,6 +4,7 @@ import csv
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -39,27 +40,16 @@ def folder_named(text: str) -> Path:
 
 @dataclass(frozen=True)
 class Option:
-    """An option of commands, or an argument.
+    """An option of commands, or an argument."""
 
-    Attributes:
-        metavar: what it takes; empty for a flag.
-        says: its help.
-        kind: its type.
-        default: where it is not given; ``...`` where it has to be.
-        flag: how it is typed, where that is not its name in Python.
-        least: the smallest number.
-        panel: under which the help lists it.
-        is_argument: whether it has a place and no flag.
-    """
-
-    metavar: str
-    says: str
+    metavar: str  # what it takes; empty for a flag
+    says: str  # its help
     kind: Any = str
-    default: Any = None
-    flag: str = ""
+    default: Any = None  # where it is not given; ... where it has to be
+    flag: str = ""  # how it is typed, where that is not its name in Python
     least: float | None = None
-    panel: str | None = None
-    is_argument: bool = False
+    panel: str | None = None  # under which the help lists it
+    is_argument: bool = False  # whether it has a place and no flag
 
     def parameter(self, name: str) -> Parameter:
         """Return it as a parameter of a command, with what typer is told."""
@@ -305,22 +295,16 @@ def _kinds_of_columns(text: str) -> dict[str, str]:
 def _conditions(texts: list[str]) -> dict[str, float]:
     found: dict[str, float] = {}
     for text in texts:
-        name, _, value = text.partition("=")
-        number = _number(value)
-        if number is None or not name.strip():
+        name, _, value = (one.strip() for one in text.partition("="))
+        number = math.nan
+        with suppress(ValueError):
+            number = float(value)
+        if not name or not math.isfinite(number):
             raise ValueError(f"--condition is '{text}', expected NAME=VALUE such as concentration=0.7")
-        if name.strip() in found:
-            raise ValueError(f"--condition tells '{name.strip()}' twice, expected one value")
-        found[name.strip()] = number
+        if name in found:
+            raise ValueError(f"--condition tells '{name}' twice, expected one value")
+        found[name] = number
     return found
-
-
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 _CONVERTED: Mapping[str, Callable[[Any], Any]] = {
@@ -344,10 +328,9 @@ def _between_commas(text: str) -> list[str]:
 
 
 class Command(TyperCommand):
-    """A command whose errors are one sentence, and whose options may be given once only.
+    """A command whose errors are one sentence, and whose options may be given once only."""
 
-    Of two values of an option one would be lost unseen.
-    """
+    # Of two values of an option one would be lost unseen.
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an option that is given twice, unless it collects values."""

@@ -10,10 +10,8 @@ __all__ = ["discard", "usable_streams"]
 
 
 def usable_streams() -> None:
-    """Give closed streams a place to write to, and let streams of few characters write escapes.
-
-    With ``>&-`` Python has no standard output at all; in an ASCII locale it cannot write a dash.
-    """
+    """Give closed streams a place to write to, and let streams of few characters write escapes."""
+    # With >&- Python has no standard output at all; in an ASCII locale it cannot write a dash.
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

@@ -3,14 +3,11 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyroclust.cli.console import print_plainly, standard_output
 from pyroclust.cli.options import OPTIONS, Option, argument, options, takes
 from pyroclust.progress import stages
-
-if TYPE_CHECKING:
-    from pyroclust.recipes.training_runs import TrainedGuide
 
 __all__ = ["train"]
 
@@ -32,13 +29,11 @@ def train(
     *,
     recipe: Path,
     out: Path,
-    resume: bool,
-    overwrite: bool,
-    max_steps: int | None,
     accelerator: str,
     precision: str,
     quick: bool,
     as_json: bool,
+    **typed: Any,
 ) -> None:
     """Train a guide from a recipe, save it, and measure its certificate on fresh data.
 
@@ -52,50 +47,28 @@ def train(
     from pyroclust.recipes.training_runs import train_recipe
     from pyroclust.results.files import prepare_folder
 
-    if resume and overwrite:
+    if typed["resume"] and typed["overwrite"]:
         raise ValueError("--resume goes on and --overwrite starts anew, expected one of them; leave one out")
     read_recipe(recipe)
     folder = prepare_folder(out)
     devices = Devices(accelerator=accelerator, precision=precision)
     settings = CertificateSettings.quick() if quick else CertificateSettings()
     with stages() as tell:
-        trained = train_recipe(
-            recipe,
-            folder,
-            resume=resume,
-            overwrite=overwrite,
-            max_steps=max_steps,
-            devices=devices,
-            certificate=settings,
-            say=tell,
-        )
-    if as_json:
-        print(json.dumps(_content(trained), indent=2))
-    elif not trained.result.interrupted:
-        _show(folder)
-    if trained.result.interrupted:
-        raise KeyboardInterrupt(
-            f"after step {trained.result.steps}; the guide in '{folder}' is usable, --resume goes on"
-        )
-
-
-def _content(trained: "TrainedGuide") -> dict[str, Any]:
+        trained = train_recipe(recipe, folder, devices=devices, certificate=settings, say=tell, **typed)
     result, certificate = trained.result, trained.certificate
-    return {
-        "steps": result.steps,
-        "loss": result.loss,
-        "num_datasets": result.num_datasets,
-        "seconds": result.seconds,
-        "interrupted": result.interrupted,
-        "validation": result.validation,
-        "certificate": None if certificate is None else certificate.to_dict(),
-    }
+    if as_json:
+        figures = ("steps", "loss", "num_datasets", "seconds", "interrupted", "validation")
+        content = {name: getattr(result, name) for name in figures}
+        content["certificate"] = None if certificate is None else certificate.to_dict()
+        print(json.dumps(content, indent=2))
+    elif not result.interrupted:
+        from pyroclust.cli.guide_list import guide_list
+        from pyroclust.saving.cards import read_card
 
-
-def _show(folder: Path) -> None:
-    from pyroclust.cli.guide_list import guide_list
-    from pyroclust.saving.cards import read_card
-
-    console = standard_output()
-    console.print(guide_list([read_card(folder)]))
-    print_plainly(console, f"Written: {folder} (card.json, weights.safetensors, training.png)")
+        console = standard_output()
+        console.print(guide_list([read_card(folder)]))
+        print_plainly(console, f"Written: {folder} (card.json, weights.safetensors, training.png)")
+    if result.interrupted:
+        raise KeyboardInterrupt(
+            f"after step {result.steps}; the guide in '{folder}' is usable, --resume goes on"
+        )

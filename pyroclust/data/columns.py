@@ -3,17 +3,20 @@
 import datetime
 import numbers
 import re
+import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from pyroclust.delimited import MISSING, Cells, Marks
+from pyroclust.errors import unknown_name
 from pyroclust.text import short, visible
 
 __all__ = ["Column", "RawTable", "SeriesColumn", "TextColumn", "as_text"]
@@ -24,106 +27,71 @@ _LOGICAL = {"true": 1.0, "false": 0.0}
 _EXACT = 2**53
 
 
-class Column(ABC):
-    """One column, as numbers to cluster or as labels.
-
-    Attributes:
-        unit: that every number is written with, as in 12 kg; empty where there is none.
-    """
-
-    unit: str
+class _ReadOnce(ABC):
+    """A column, as numbers to cluster or as labels."""
 
     @abstractmethod
+    def _read(self) -> NDArray[np.float64]:
+        """Return the values, or say in a ValueError what is none."""
+
+    @cached_property
+    def _numbers(self) -> NDArray[np.float64] | str:
+        try:
+            return self._read()
+        except ValueError as error:
+            return str(error)
+
     def numbers(self) -> NDArray[np.float64]:
-        """Return the values, nan where there are none, ``(N,)``."""
+        """Return the values, nan where there are none, ``(N,)``; true and false are 1 and 0."""
+        if isinstance(self._numbers, str):
+            raise ValueError(self._numbers)
+        return self._numbers
 
     def numbers_or_none(self) -> NDArray[np.float64] | None:
         """Return the values, ``None`` where some are no numbers."""
-        try:
-            return self.numbers()
-        except ValueError:
-            return None
-
-    @abstractmethod
-    def labels(self) -> NDArray[np.object_]:
-        """Return the values as text, ``None`` where there are none, ``(N,)``."""
-
-    @abstractmethod
-    def last(self) -> str | None:
-        """Return the last value where it is text."""
-
-    @abstractmethod
-    def without(self, cells: NDArray[np.bool_]) -> "Column":
-        """Return the column with some of its cells empty."""
-
-    @property
-    def are_codes(self) -> bool:
-        """Whether numbers have zeros before them, as codes and not as measurements do."""
-        return False
-
-    @property
-    def is_text(self) -> bool:
-        """Whether all cells that are there can be read as text, so that they may be categories."""
-        return True
-
-    @property
-    def is_logical(self) -> bool:
-        """Whether the cells say true or false."""
-        return False
-
-    @property
-    def order(self) -> Sequence[str] | None:
-        """Categories in an order that the source gives; ``None`` where it gives none."""
-        return None
+        return None if isinstance(self._numbers, str) else self._numbers
 
 
 @dataclass(frozen=True)
-class TextColumn(Column):
-    """Cells of a delimited file.
+class TextColumn(_ReadOnce):
+    """Cells of a delimited file."""
 
-    Attributes:
-        cells: as they are written there, but without their unit.
-        marks: how numbers are written.
-        unit: of the numbers.
-        written: the cells with their unit, where they have one.
-    """
-
-    cells: Sequence[str]
+    cells: Sequence[str]  # as they are written there, but without their unit
     marks: Marks
-    unit: str = ""
-    written: Sequence[str] | None = None
+    unit: str = ""  # that every number is written with, as in 12 kg; empty where there is none
+    written: Sequence[str] | None = None  # the cells with their unit, where they have one
+    is_text = True
+    order = None
 
-    def numbers(self) -> NDArray[np.float64]:
-        """Return the numbers; true and false are 1 and 0."""
+    def _read(self) -> NDArray[np.float64]:
         values, is_text = self.marks.numbers(self.cells)
         if is_text.any():
-            logical = [_LOGICAL.get(cell.strip().lower(), np.nan) for cell in self.cells]
-            if not np.isnan(values).all() or np.isnan(logical)[is_text].any():
-                text = self.cells[int(np.argmax(is_text))]
-                raise ValueError(f"'{short(visible(text), 40)}'")
-            return np.array(logical)
+            logical = np.array([_LOGICAL.get(cell.strip().lower(), np.nan) for cell in self.cells])
+            if not np.isnan(values).all() or np.isnan(logical[is_text]).any():
+                raise ValueError(f"'{short(visible(self.cells[int(np.argmax(is_text))]), 40)}'")
+            return logical
         for place in np.flatnonzero(np.abs(values) >= _EXACT).tolist():
-            text = self.cells[place].strip()
-            if np.isfinite(values[place]) and text.lstrip("+-").isdigit():
-                raise ValueError(f"the integer {short(text, 40)}, beyond 2^53, where neighbours become equal")
+            if np.isfinite(values[place]) and self.cells[place].strip().lstrip("+-").isdigit():
+                raise _too_long(self.cells[place].strip())
         return values
 
     def labels(self) -> NDArray[np.object_]:
         """Return the cells as they are; an empty cell is no label."""
         return _objects([cell if cell.strip() else None for cell in self.written or self.cells])
 
-    def last(self) -> str | None:
-        """Return the last cell."""
-        cells = self.written or self.cells
-        return cells[-1] if cells else None
-
     def without(self, cells: NDArray[np.bool_]) -> "TextColumn":
         """Return the column with some of its cells empty."""
-        kept = ["" if gone else cell for cell, gone in zip(self.cells, cells, strict=True)]
-        written = self.written and [
-            "" if gone else cell for cell, gone in zip(self.written, cells, strict=True)
-        ]
-        return replace(self, cells=Cells(kept), written=written)
+
+        def kept(some: Sequence[str]) -> list[str]:
+            return ["" if gone else cell for cell, gone in zip(some, cells, strict=True)]
+
+        written = self.written and kept(self.written)
+        return replace(self, cells=Cells(kept(self.cells)), written=written)
+
+    @property
+    def last(self) -> str:
+        """The last cell."""
+        return (self.written or self.cells or [""])[-1]
 
     @property
     def is_logical(self) -> bool:
@@ -135,7 +103,7 @@ class TextColumn(Column):
 
     @property
     def are_codes(self) -> bool:
-        """Whether there are cells such as 007."""
+        """Whether there are cells such as 007: numbers have zeros before them as codes do."""
         is_plain = Cells.of(self.cells).plain is not None
         if is_plain and _CODES.search("\n" + "\n".join(self.cells)) is None:
             return False
@@ -143,21 +111,23 @@ class TextColumn(Column):
 
 
 @dataclass(frozen=True)
-class SeriesColumn(Column):
+class SeriesColumn(_ReadOnce):
     """A column of a data frame."""
 
     series: "pd.Series[Any]"
     unit: str = ""
+    are_codes = False
 
-    def numbers(self) -> NDArray[np.float64]:
-        """Return the numbers; true and false are 1 and 0."""
+    def _read(self) -> NDArray[np.float64]:
         kind = self.series.dtype
         if not pd.api.types.is_numeric_dtype(kind):
             return np.array([_number(one, kind) for one in self.series], dtype=np.float64)
         if pd.api.types.is_complex_dtype(kind):
             raise ValueError("complex numbers")
-        if pd.api.types.is_integer_dtype(kind) and (long := self.series[_beyond(self.series)]).size:
-            raise ValueError(f"the integer {long.iloc[0]}, beyond 2^53, where neighbours become equal")
+        if pd.api.types.is_integer_dtype(kind):
+            is_long = ((self.series >= _EXACT) | (self.series <= -_EXACT)).fillna(False).astype(bool)
+            if is_long.any():
+                raise _too_long(self.series[is_long].iloc[0])
         with np.errstate(over="ignore"):
             return self.series.to_numpy(dtype=np.float64, na_value=np.nan)
 
@@ -165,21 +135,20 @@ class SeriesColumn(Column):
         """Return the values as text; what pandas counts as missing is no label."""
         return _objects([as_text(one) for one in self.series])
 
-    def last(self) -> str | None:
-        """Return the last value if it is text."""
-        value = self.series.iloc[-1] if len(self.series) else None
-        return value if isinstance(value, str) else None
-
     def without(self, cells: NDArray[np.bool_]) -> "SeriesColumn":
         """Return the column with some of its cells empty."""
         return replace(self, series=self.series.mask(cells))
 
     @property
+    def last(self) -> str:
+        """The last value if it is text."""
+        value = self.series.iloc[-1] if len(self.series) else None
+        return value if isinstance(value, str) else ""
+
+    @property
     def is_text(self) -> bool:
         """Whether the cells that are there are text, or pandas' categories."""
-        if isinstance(self.series.dtype, pd.CategoricalDtype):
-            return True
-        return all(isinstance(one, str) for one in self.series.dropna())
+        return self.order is not None or all(isinstance(one, str) for one in self.series.dropna())
 
     @property
     def is_logical(self) -> bool:
@@ -191,9 +160,12 @@ class SeriesColumn(Column):
     def order(self) -> Sequence[str] | None:
         """The order of pandas' categories."""
         kind = self.series.dtype
-        return (
-            [as_text(one) or "" for one in kind.categories] if isinstance(kind, pd.CategoricalDtype) else None
-        )
+        if not isinstance(kind, pd.CategoricalDtype):
+            return None
+        return [as_text(one) or "" for one in kind.categories]
+
+
+Column: TypeAlias = TextColumn | SeriesColumn
 
 
 def as_text(value: Any) -> str | None:
@@ -203,33 +175,28 @@ def as_text(value: Any) -> str | None:
         return str(value)
     if pd.isna(value):
         return None
-    if (
-        isinstance(value, float | np.floating)
-        and (number := float(value)).is_integer()
-        and abs(number) < _EXACT
-    ):
-        return str(int(number))
+    if isinstance(value, float | np.floating) and (number := float(value)).is_integer():
+        return str(int(number)) if abs(number) < _EXACT else str(value)
     return str(value).removesuffix(" 00:00:00")
-
-
-def _beyond(series: "pd.Series[Any]") -> "pd.Series[bool]":
-    return ((series >= _EXACT) | (series <= -_EXACT)).fillna(False).astype(bool)
 
 
 def _number(one: Any, kind: Any) -> float:
     if one is None or one is pd.NA or one is pd.NaT:
         return np.nan
-    if isinstance(one, numbers.Real | Decimal) and not isinstance(kind, pd.CategoricalDtype):
-        if isinstance(one, numbers.Integral) and abs(int(one)) >= _EXACT:
-            raise ValueError(f"the integer {short(str(one), 40)}, beyond 2^53, where neighbours become equal")
-        return float(one)
+    said = short(visible(str(one)), 40)
     if isinstance(kind, pd.CategoricalDtype):
-        raise ValueError(f"categories such as '{short(visible(str(one)), 40)}'")
+        raise ValueError(f"categories such as '{said}'")
+    if isinstance(one, numbers.Real | Decimal):
+        if isinstance(one, numbers.Integral) and abs(int(one)) >= _EXACT:
+            raise _too_long(one)
+        return float(one)
     if isinstance(one, datetime.date | datetime.timedelta | np.datetime64 | np.timedelta64):
-        raise ValueError(f"dates or times such as {short(visible(str(one)), 40)}")
-    if isinstance(one, str):
-        raise ValueError(f"'{short(visible(one), 40)}'")
-    raise ValueError(f"values of type {type(one).__name__}")
+        raise ValueError(f"dates or times such as {said}")
+    raise ValueError(f"'{said}'" if isinstance(one, str) else f"values of type {type(one).__name__}")
+
+
+def _too_long(number: Any) -> ValueError:
+    return ValueError(f"the integer {short(str(number), 40)}, beyond 2^53, where neighbours become equal")
 
 
 def _objects(values: list[str | None]) -> NDArray[np.object_]:
@@ -241,22 +208,36 @@ def _objects(values: list[str | None]) -> NDArray[np.object_]:
 
 @dataclass(frozen=True)
 class RawTable:
-    """A table as it was found, before columns are chosen.
+    """A table as it was found, before columns are chosen."""
 
-    Attributes:
-        names: of the columns, visible; they may repeat.
-        columns: in the same order.
-        num_rows: how many.
-        row_names: of the rows, or ``None`` where they have none.
-        notes: what was guessed.
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # of the columns, visible; they may repeat
     columns: tuple[Column, ...]
     num_rows: int
     row_names: tuple[str, ...] | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what was guessed
 
     def __repr__(self) -> str:
-        """Return the size."""
         return f"RawTable({self.num_rows} rows, {len(self.names)} columns)"
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Names of the rows, or their numbers from 1."""
+        return self.row_names or tuple(str(row) for row in range(1, self.num_rows + 1))
+
+    def place_of(self, column: object, name: str) -> int:
+        """Return the place of a column of the table of a name."""
+        wanted = visible(str(column)).strip()
+        places = [place for place, one in enumerate(self.names) if one == wanted]
+        if not places:
+            # Letters with accents have two forms that look alike.
+            form = unicodedata.normalize("NFC", wanted)
+            places = [at for at, one in enumerate(self.names) if unicodedata.normalize("NFC", one) == form]
+        if not places:
+            is_part = any("," in one and wanted in one.split(",") for one in self.names)
+            hint = "; put quotes around a name with a comma" if is_part else ""
+            raise ValueError(f"{name}: {unknown_name('column', wanted, self.names)}{hint}")
+        if len(places) > 1:
+            raise ValueError(
+                f"{name}: a column name appears twice, '{short(wanted, 60)}'; rename one of them"
+            )
+        return places[0]

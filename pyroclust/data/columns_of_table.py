@@ -13,20 +13,12 @@ __all__ = ["ColumnsOfTable"]
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnsOfTable:
-    """What a table holds, by kinds, as :func:`~pyroclust.models.table_mixture` wants to know it.
-
-    Attributes:
-        numbers: how many columns of numbers.
-        count_means: mean of each column of counts.
-        yes_no: how many columns of answers.
-        levels: number of categories of each other column.
-        missing: whether cells are missing.
-    """
+    """What a table holds, by kinds, as :func:`~pyroclust.models.table_mixture` wants to know it."""
 
     numbers: int = 0
-    count_means: tuple[float, ...] = ()
+    count_means: tuple[float, ...] = ()  # of each column of counts
     yes_no: int = 0
-    levels: tuple[int, ...] = ()
+    levels: tuple[int, ...] = ()  # how many each other column has
     missing: bool = False
 
     @classmethod

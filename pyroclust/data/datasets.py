@@ -1,6 +1,6 @@
 """Data sets by name: built-in tables, files and arrays, all read into a :class:`Table`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from os import PathLike
@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pyroclust.data.aggregate import aggregated
+from pyroclust.data.choosing import chosen_table, rows_like
 from pyroclust.data.frames import raw_array, raw_frame, transposed
 from pyroclust.data.graph_tables import (
     BUILT_IN_GRAPHS,
@@ -24,10 +25,9 @@ from pyroclust.data.graph_tables import (
     read_graph,
 )
 from pyroclust.data.kinds import Kind
-from pyroclust.data.point_masses import Parts
 from pyroclust.data.reading import SUFFIXES, read_raw, read_shaped
 from pyroclust.data.shaped_tables import BUILT_IN_IMAGES, images_table, shaped_table
-from pyroclust.data.tables import Table, chosen_table, column_named, table_of_kinds
+from pyroclust.data.tables import Table
 from pyroclust.delimited import ReadingOptions
 from pyroclust.errors import first_line, unknown_name
 from pyroclust.text import listed, visible
@@ -131,81 +131,69 @@ def read_table(
         ['setosa', 'versicolor', 'virginica']
     """
     told, source = ReadingOptions(delimiter, decimal, header), _in_pandas(source)
+    chosen: dict[str, Any] = {"columns": columns, "label": label, "partial_labels": partial_labels}
+    chosen |= {"weight": weight, "kinds": kinds, "leave_out": leave_out, "aggregate": aggregate}
+    chosen |= {"missing": missing}
+    empty = {"kinds": kinds or None, "leave_out": leave_out or None, "missing": missing or None}
+    every = {**chosen, **empty, "transpose": transpose or None}
+    given = {name: value for name, value in every.items() if value is not None}
     if isinstance(source, Table):
-        return _chosen_before(
-            source,
-            {
-                "columns": columns,
-                "label": label,
-                "partial_labels": partial_labels,
-                "weight": weight,
-                "kinds": kinds or None,
-                "leave_out": leave_out or None,
-                "aggregate": aggregate,
-                "missing": missing or None,
-                "transpose": transpose or None,
-            },
-        )
+        for name, value in given.items():
+            raise ValueError(
+                f"{name} is {value!r}, but source is the table {source.name}, read with its columns: give "
+                f"{name} to read_table"
+            )
+        return source
     if told.told and not _is_file(source):
         raise ValueError(f"{told.told[0]} is told, but source is no file: leave it out")
     if image_size is not None and not (isinstance(source, str | PathLike) and Path(source).is_dir()):
         raise ValueError(f"image_size is {image_size}, but source is no folder of images: leave it out")
-    of_columns: dict[str, object] = {"kinds": kinds or None, "leave_out": leave_out or None}
-    of_columns |= {"aggregate": aggregate, "missing": missing or None, "transpose": transpose or None}
-    if (graph := _graph(source, columns, label=label, told=told, edges=edges)) is not None:
-        return _without({"partial_labels": partial_labels, "weight": weight, **of_columns}, graph)
+    if edges:
+        nodes = _edges(source, columns, label=label, told=told)
+        return _without_columns(nodes, [one for one in given if one != "columns"])
+    if (graph := _graph(source, label)) is not None:
+        return _without_columns(graph, [one for one in (*given, *told.told) if one != "label"])
     if (shaped := _shaped(source, image_size)) is not None:
-        named: dict[str, object] = {"columns": columns, "label": label, "partial_labels": partial_labels}
-        return _without({**named, "weight": weight, **of_columns, **dict.fromkeys(told.told, True)}, shaped)
-    beside: dict[str, Any] = {"columns": columns, "label": label, "partial_labels": partial_labels}
-    beside |= {"weight": weight, "kinds": kinds, "masses_apart": masses_apart, "leave_out": leave_out}
-    beside |= {"aggregate": aggregate, "missing": missing}
-    turned = transposed if transpose else lambda raw: raw
+        return _without_columns(shaped, (*given, *told.told))
+    name, matrix_of_graph = "table", False
     if isinstance(source, pd.DataFrame):
-        return chosen_table(turned(raw_frame(source)), "table", **beside)
-    if not isinstance(source, str | PathLike):
+        raw = raw_frame(source)
+    elif not isinstance(source, str | PathLike):
+        raw, name, matrix_of_graph = raw_array(_array(source)), "array", True
         # Arrays hold numbers unless somebody says otherwise.
-        table = chosen_table(turned(raw_array(_array(source))), "array", **beside, usual=Kind.NUMBER)
-        return replace(table, notes=(*like_a_graph(table.data), *table.notes))
-    name = str(source)
-    if name in BUILT_IN:
-        read, preferred, own = BUILT_IN[name]
+        chosen["usual"] = Kind.NUMBER
+    elif str(source) in BUILT_IN:
+        read, preferred, own = BUILT_IN[str(source)]
+        raw, name, chosen["preferred"] = raw_frame(read()), str(source), preferred
         if label is None and own != partial_labels:
-            beside["label"] = own
-        return chosen_table(turned(raw_frame(read())), name, **beside, preferred=preferred)
-    path = Path(name)
-    if not path.suffix and not path.exists():
-        known = [*BUILT_IN, *BUILT_IN_GRAPHS, *BUILT_IN_IMAGES]
-        raise ValueError(
-            f"{unknown_name('data set', name, known)}; or give a file "
-            f"({', '.join((*SUFFIXES, *GRAPH_SUFFIXES))})"
-        )
-    table = chosen_table(turned(read_raw(path, told)), path.stem, **beside)
-    return replace(table, notes=(*like_a_graph(table.data), *table.notes))
+            chosen["label"] = own
+    else:
+        path = Path(source)
+        if not path.suffix and not path.exists():
+            known = [*BUILT_IN, *BUILT_IN_GRAPHS, *BUILT_IN_IMAGES]
+            raise ValueError(
+                f"{unknown_name('data set', str(source), known)}; or give a file "
+                f"({', '.join((*SUFFIXES, *GRAPH_SUFFIXES))})"
+            )
+        raw, name, matrix_of_graph = read_raw(path, told), path.stem, True
+    if transpose:
+        raw = transposed(raw)
+    table = chosen_table(raw, name, **chosen, masses_apart=masses_apart)
+    return replace(table, notes=(*like_a_graph(table.data), *table.notes)) if matrix_of_graph else table
 
 
 def read_new_rows(
     source: Source,
-    columns: Sequence[str],
+    like: Table,
     *,
     delimiter: str | None = None,
     decimal: str | None = None,
     header: bool | None = None,
-    kinds: Sequence[Kind] = (),
-    levels: Sequence[tuple[str, ...]] = (),
-    units: Sequence[str] = (),
-    codes: Sequence[tuple[str, ...]] = (),
     refuses_unseen: bool = False,
     aggregate: str | None = None,
-    parts: Parts = (),
 ) -> Table:
-    """Read rows that have the columns of a table that was clustered; one is enough.
-
-    Files and data frames are asked for the columns by their names, and may have others; arrays have as many.
-    """
-    told, source = ReadingOptions(delimiter, decimal, header), _in_pandas(source)
-    kinds = kinds or (Kind.NUMBER,) * len(columns)
-    name, is_named = "table", True
+    """Read rows that have the columns of a table that was clustered; one is enough."""
+    told, source, name = ReadingOptions(delimiter, decimal, header), _in_pandas(source), "table"
     if isinstance(source, Table):
         raw = raw_frame(pd.DataFrame(dict(source.written())))
     elif isinstance(source, pd.DataFrame):
@@ -214,19 +202,16 @@ def read_new_rows(
         path = Path(source)
         raw, name = read_raw(path, told), path.stem
     else:
-        raw, name, is_named = raw_array(_array(source)), "array", False
-    if not is_named:
-        answers = {place for _, place, _ in parts}
-        whole = tuple(one for place, one in enumerate(columns) if place not in answers)
-        names = tuple(columns) if len(raw.names) == len(columns) else whole
+        raw, name, names = raw_array(_array(source)), "array", like.columns
+        if len(raw.names) != len(names):
+            answers = {answer for _, answer, _ in like.parts}
+            names = tuple(one for place, one in enumerate(names) if place not in answers)
         if len(raw.names) != len(names):
             raise ValueError(f"new has {len(raw.names)} column(s), expected {len(names)}: {listed(names)}")
         raw = replace(raw, names=names)
-    beside: dict[str, Any] = {"kinds": kinds, "levels": levels or ((),) * len(columns), "units": units}
-    beside["codes"] = codes
     if aggregate is not None:
-        raw = aggregated(raw, column_named(raw, aggregate, name), counts_rows="rows" in columns)
-    return table_of_kinds(raw, name, columns=columns, **beside, parts=parts, refuses_unseen=refuses_unseen)
+        raw = aggregated(raw, raw.place_of(aggregate, name), counts_rows="rows" in like.columns)
+    return rows_like(raw, name, like, refuses_unseen=refuses_unseen)
 
 
 def _in_pandas(source: Any) -> Any:
@@ -243,35 +228,30 @@ def _in_pandas(source: Any) -> Any:
         ) from None
 
 
-def _graph(
-    source: Any, columns: Sequence[str] | None, *, label: str | None, told: ReadingOptions, edges: bool
-) -> Table | None:
+def _edges(source: Any, columns: Sequence[str] | None, *, label: str | None, told: ReadingOptions) -> Table:
+    if label is not None:
+        raise ValueError("edges is true, but a file of edges has no labels: leave label out")
+    if not _is_file(source):
+        raise ValueError("edges is true, but source is no file: leave edges out")
+    return edges_table(Path(source), columns=columns, options=told)
+
+
+def _graph(source: Any, label: str | None) -> Table | None:
     """Return the nodes of a graph; ``None`` where the source is no graph."""
-    is_name = isinstance(source, str | PathLike)
-    if edges:
-        if not _is_file(source) or label is not None:
-            what = "source is no file" if label is None else "a file of edges has no labels"
-            raise ValueError(f"edges is true, but {what}: leave {'edges' if label is None else 'label'} out")
-        return edges_table(Path(source), columns=columns, options=told)
-    found: Table | None = None
-    if not is_name:
-        found = graph_table(source, "graph", label=label) if is_graph(source) else None
-    elif str(source) in BUILT_IN_GRAPHS:
-        found = built_in_graph(str(source), label=label)
-    elif Path(source).suffix.lower() in GRAPH_SUFFIXES:
-        found = read_graph(Path(source), label=label)
-    if found is not None:
-        _without({"columns": columns, **dict.fromkeys(told.told, True)}, found)
-    return found
+    if not isinstance(source, str | PathLike):
+        return graph_table(source, "graph", label=label) if is_graph(source) else None
+    if str(source) in BUILT_IN_GRAPHS:
+        return built_in_graph(str(source), label=label)
+    is_file = Path(source).suffix.lower() in GRAPH_SUFFIXES
+    return read_graph(Path(source), label=label) if is_file else None
 
 
-def _without(told: Mapping[str, object], table: Table) -> Table:
-    """Return a table that has no columns, unless something is told that only columns have."""
-    for name, value in told.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} is given, but source has {table.shape}, not columns of a table: leave it out"
-            )
+def _without_columns(table: Table, given: Iterable[str]) -> Table:
+    """Return a table that has no columns, unless something is given that only columns have."""
+    for name in given:
+        raise ValueError(
+            f"{name} is given, but source has {table.shape}, not columns of a table: leave it out"
+        )
     return table
 
 
@@ -295,16 +275,6 @@ def _shaped(source: Source, image_size: int | None) -> Table | None:
 def _is_file(source: Any) -> bool:
     named = {*BUILT_IN, *BUILT_IN_GRAPHS, *BUILT_IN_IMAGES}
     return isinstance(source, str | PathLike) and str(source) not in named
-
-
-def _chosen_before(table: Table, told: Mapping[str, object]) -> Table:
-    for name, value in told.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} is {value!r}, but source is the table {table.name}, read with its columns: "
-                f"give {name} to read_table"
-            )
-    return table
 
 
 def _array(source: Any) -> NDArray[np.generic]:

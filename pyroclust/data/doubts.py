@@ -1,6 +1,6 @@
 """What of a table may make clusters that are no groups of rows, said with the column and the figures."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ _SAME = 1e-9
 _MOST_SHOWN = 4
 
 
-def doubts_of(names: Sequence[str], data: NDArray[np.float64], row_names: Sequence[str]) -> tuple[str, ...]:
+def doubts_of(columns: Mapping[str, NDArray[np.float64]], row_names: Sequence[str]) -> tuple[str, ...]:
     """Return a sentence for each way in which columns of numbers may make clusters of their own.
 
     A heap is one value that a tenth of the rows share, where others are rare: a ceiling, a floor, or a number
@@ -24,10 +24,13 @@ def doubts_of(names: Sequence[str], data: NDArray[np.float64], row_names: Sequen
     far from all others sets the scale of its column. Two columns of the same numbers in other units count
     twice.
     """
-    columns = [(short(name, 40), values) for name, values in zip(names, data.T, strict=True)]
-    heaps = [said for name, values in columns if (said := _heap(name, values))]
-    steps = [said for name, values in columns if (said := _steps(name, values))]
-    far = [said for name, values in columns if (said := _far(name, values, row_names))]
+    heaps, steps, far = [], [], []
+    for name, values in columns.items():
+        said, there = f"'{short(name, 40)}'", values[~np.isnan(values)]
+        heaps += _heap(said, there)
+        steps += _steps(said, there)
+        far += _far(said, values, row_names)
+    twins = _twins(columns)
     found = []
     if heaps:
         found.append(f"{listed(heaps, _MOST_SHOWN)}: clusters may be patterns of who is there.")
@@ -41,7 +44,7 @@ def doubts_of(names: Sequence[str], data: NDArray[np.float64], row_names: Sequen
             f"{listed(far, _MOST_SHOWN)}: one such cell sets the scale of its column, and hides the groups "
             "of all other rows; correct it, or leave the row out."
         )
-    if twins := _twins(columns):
+    if twins:
         found.append(
             f"{listed(twins, _MOST_SHOWN)} hold the same numbers, perhaps in other units: together they "
             "count twice; leave one out with --except."
@@ -49,60 +52,53 @@ def doubts_of(names: Sequence[str], data: NDArray[np.float64], row_names: Sequen
     return tuple(found)
 
 
-def _there(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return values[~np.isnan(values)]
-
-
-def _heap(name: str, values: NDArray[np.float64]) -> str | None:
-    values = _there(values)
+def _heap(said: str, values: NDArray[np.float64]) -> list[str]:
     distinct, times = np.unique(values, return_counts=True)
     if len(values) < _FEWEST_ROWS or len(distinct) < _FEWEST_VALUES:
-        return None
+        return []
     most = int(times.argmax())
     share, others = times[most] / len(values), np.delete(times, most)
     if share < _HEAP or times[most] < _TIMES_OTHERS * np.quantile(others, 0.9):
-        return None
+        return []
     end = {0: ", its smallest value", len(distinct) - 1: ", its largest value"}.get(most, "")
-    return f"{share:.0%} of the rows have {distinct[most]:g} in '{name}'{end}".replace("%", " %")
+    return [f"{100 * share:.0f} % of the rows have {distinct[most]:g} in {said}{end}"]
 
 
-def _steps(name: str, values: NDArray[np.float64]) -> str | None:
-    values = _there(values)
+def _steps(said: str, values: NDArray[np.float64]) -> list[str]:
     distinct = np.unique(values)
-    if not 3 <= len(distinct) <= _MOST_STEPS or len(values) < _ROWS_A_STEP * len(distinct):
-        return None
+    is_few = 3 <= len(distinct) <= _MOST_STEPS and len(values) >= _ROWS_A_STEP * len(distinct)
     # Whole numbers are seen as what they are where kinds are found out.
-    if (values == np.round(values)).all():
-        return None
+    if not is_few or (values == np.round(values)).all():
+        return []
     gaps = np.diff(distinct)
     steps = gaps / gaps.min()
     if np.abs(steps - np.round(steps)).max() > 1e-6 * steps.max() or steps.sum() > 2 * _MOST_STEPS:
-        return None
-    return f"'{name}' has {len(distinct)} values at equal distances"
+        return []
+    return [f"{said} has {len(distinct)} values at equal distances"]
 
 
-def _far(name: str, values: NDArray[np.float64], row_names: Sequence[str]) -> str | None:
-    there = _there(values)
+def _far(said: str, values: NDArray[np.float64], row_names: Sequence[str]) -> list[str]:
+    there = values[~np.isnan(values)]
     if len(there) < _FEWEST_ROWS:
-        return None
+        return []
     low, middle, high = np.quantile(there, (0.05, 0.5, 0.95))
     distance = np.abs(values - middle)
-    is_far = distance > _FAR * (high - low)
-    if high == low or not is_far.any() or is_far.sum() > max(1, _SHARE_OF_FAR * len(there)):
-        return None
+    number = (distance > _FAR * (high - low)).sum()
+    if high == low or not 0 < number <= max(1, _SHARE_OF_FAR * len(there)):
+        return []
     row = int(np.nanargmax(distance))
-    others = f"{low:g} to {high:g}"
-    return f"row {short(row_names[row], 30)} has {values[row]:g} in '{name}', where others are {others}"
+    cell = f"row {short(row_names[row], 30)} has {values[row]:g} in {said}"
+    return [f"{cell}, where others are {low:g} to {high:g}"]
 
 
-def _twins(columns: Sequence[tuple[str, NDArray[np.float64]]]) -> list[str]:
+def _twins(columns: Mapping[str, NDArray[np.float64]]) -> list[str]:
     names, scaled = [], []
-    for name, values in columns:
+    for name, values in columns.items():
         if not np.isnan(values).any() and len(np.unique(values)) > 2:
-            names.append(name)
+            names.append(f"'{short(name, 40)}'")
             scaled.append((values - values.mean()) / (values.std() * np.sqrt(len(values))))
     if not names:
         return []
     # One product for all pairs.
     alike = np.abs(np.array(scaled) @ np.array(scaled).T) > 1 - _SAME
-    return [f"'{names[one]}' and '{names[other]}'" for one, other in np.argwhere(np.triu(alike, 1))]
+    return [f"{names[one]} and {names[other]}" for one, other in np.argwhere(np.triu(alike, 1))]

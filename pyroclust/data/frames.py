@@ -62,30 +62,14 @@ def raw_array(array: NDArray[Any]) -> RawTable:
 
 
 def transposed(raw: RawTable) -> RawTable:
-    """Return a table whose rows are the columns of another, and whose columns are its rows.
-
-    Names of rows, or else a first column of text that are all different, become those of the columns.
-
-    Args:
-        raw: of numbers.
-
-    Raises:
-        ValueError: if another column holds text.
-
-    Example:
-        >>> frame = pd.DataFrame({"gene": ["a", "b"], "s1": [1.0, 2.0], "s2": [3.0, 4.0]})
-        >>> table = transposed(raw_frame(frame))
-        >>> table.names, table.row_names, table.columns[1].numbers()
-        (('a', 'b'), ('s1', 's2'), array([2., 4.]))
-    """
+    """Return a table of numbers whose rows are the columns of another, and whose columns are its rows."""
     names, columns, rows = raw.names, raw.columns, raw.row_names
-    if rows is None and columns:
+    if rows is None and columns and columns[0].numbers_or_none() is None:
         labels = columns[0].labels()
-        try:
-            columns[0].numbers()
-        except ValueError:
-            if len(set(labels)) == len(labels) and None not in set(labels):
-                rows, names, columns = tuple(map(str, labels)), names[1:], columns[1:]
+        if len(set(labels)) == len(labels) and None not in set(labels):
+            rows, names, columns = tuple(map(str, labels)), names[1:], columns[1:]
+    if not columns:
+        raise ValueError("transpose is true, but the table has no column of numbers: leave transpose out")
     values = []
     for name, column in zip(names, columns, strict=True):
         try:
@@ -105,21 +89,14 @@ def _column(series: "pd.Series[Any]") -> Column:
     kind = series.dtype
     if pd.api.types.is_numeric_dtype(kind) or isinstance(kind, pd.CategoricalDtype):
         return SeriesColumn(series)
-    there = series.notna()
-    if not all(isinstance(one, str | datetime.date) for one in series[there]):
+    cells = series.where(series.notna(), "")
+    if not all(isinstance(one, str | datetime.date) for one in cells):
         return SeriesColumn(series)
-    written = [
-        "" if lost else str(one)[:_DAY] if isinstance(one, datetime.date) else one
-        for one, lost in zip(series, ~there, strict=True)
-    ]
+    written = [str(one)[:_DAY] if isinstance(one, datetime.date) else one for one in cells]
     found = quantities(written)
     if found is None:
-        is_text = all(isinstance(one, str) for one in series[there])
-        return (
-            TextColumn(Cells(written), Marks())
-            if is_text and any(map(is_numeral, written))
-            else SeriesColumn(series)
-        )
+        are_numbers = written == list(cells) and any(map(is_numeral, written))
+        return TextColumn(Cells(written), Marks()) if are_numbers else SeriesColumn(series)
     marks = Marks() if found.are_converted else find_marks([found.cells], delimiter=",")
     return TextColumn(Cells(found.cells), marks, found.unit, written)
 

@@ -2,9 +2,9 @@
 
 import re
 import zipfile
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,6 @@ from pyroclust.errors import first_line, readable
 from pyroclust.memory import check_memory
 from pyroclust.numpy_headers import archived_headers
 from pyroclust.text import listed, visible
-
-if TYPE_CHECKING:
-    import networkx
 
 __all__ = [
     "BUILT_IN_GRAPHS",
@@ -65,11 +62,7 @@ def is_graph(source: Any) -> bool:
 
 
 def graph_table(graph: Any, name: str, *, label: str | None = None) -> Table:
-    """Take a graph of networkx, or a sparse matrix, as a table whose rows are nodes.
-
-    Directions, weights and repeated edges are left out, and a note says so. Matrices of numbers below zero,
-    or of weights for every two nodes, as correlations and distances are, hold no graph and are refused.
-    """
+    """Take a graph of networkx, or a sparse matrix, as a table whose rows are nodes."""
     if hasattr(graph, "toarray"):
         if label is not None:
             raise ValueError(f"label is {label!r}, but {name} is a matrix without attributes: leave it out")
@@ -82,7 +75,17 @@ def graph_table(graph: Any, name: str, *, label: str | None = None) -> Table:
     places = {node: place for place, node in enumerate(graph.nodes)}
     pairs = [(places[one], places[other]) for one, other, *_ in graph.edges]
     ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    labels = None if label is None else _attributes(graph, name, label)
+    labels = None
+    if label is not None:
+        about_nodes = [about for _, about in graph.nodes(data=True)]
+        known = [about.get(label) for about in about_nodes]
+        if all(one is None for one in known):
+            attributes = sorted({str(key) for about in about_nodes for key in about})
+            raise ValueError(
+                f"label is {label!r}, but no node of {name} has it, expected one of: "
+                f"{listed(attributes) or 'there is none'}"
+            )
+        labels = np.array([None if one is None else str(one) for one in known], dtype=object)
     return _table(name, ends, [str(node) for node in places], labels=labels, notes=notes)
 
 
@@ -100,34 +103,31 @@ def like_a_graph(data: NDArray[np.float64]) -> tuple[str, ...]:
 
 
 def edges_table(path: Path, *, columns: Sequence[str] | None = None, options: ReadingOptions) -> Table:
-    """Read a CSV or TSV file of edges, one a line, whose two columns name the nodes at its ends.
-
-    Loops and edges that come twice are left out, and a note says how many. Nodes come in the order of their
-    numbers, or of their first edge where they have names.
-    """
+    """Read a CSV or TSV file of edges, one a line, whose two columns name the nodes at its ends."""
     raw = read_raw(path, options, of_edges=True)
     for name in columns or ():
         if name not in raw.names:
             raise ValueError(f"columns names '{name}', expected two of {listed(raw.names)}")
-    chosen = [raw.names.index(one) for one in columns] if columns else list(range(len(raw.names)))
+    chosen = columns or raw.names
     if len(chosen) != 2:
-        has = listed([raw.names[place] for place in chosen])
         raise ValueError(
-            f"{path.name} has the columns {has}, expected two, the ends of an edge: name them (--columns "
-            "A,B); weights are not used"
+            f"{path.name} has the columns {listed(chosen)}, expected two, the ends of an edge: name them "
+            "(--columns A,B); weights are not used"
         )
-    first, second = (raw.columns[place].labels() for place in chosen)
-    missing = [place for place, ends in enumerate(zip(first, second, strict=True), 1) if None in ends]
-    if missing:
-        raise ValueError(f"{path.name} has no node at an end of edge {missing[0]}: fill it, or drop the line")
-    names = [str(one).strip() for one in np.stack([first, second], 1).ravel()]
-    distinct = dict.fromkeys(names)
-    if all(_WHOLE_NUMBER.fullmatch(one) for one in distinct):
-        distinct = dict.fromkeys(sorted(distinct, key=int))
-    places = {node: place for place, node in enumerate(distinct)}
-    ends = np.array([places[one] for one in names]).reshape(-1, 2)
+    # Of two columns of one name both are ends, unless they are named.
+    places = [raw.names.index(one) for one in columns] if columns else [0, 1]
+    ends = np.stack([raw.columns[place].labels() for place in places], 1)
+    if None in ends:
+        edge = next(place for place, one in enumerate(ends.tolist(), 1) if None in one)
+        raise ValueError(f"{path.name} has no node at an end of edge {edge}: fill it, or drop the line")
+    names = [str(one).strip() for one in ends.ravel()]
+    nodes = list(dict.fromkeys(names))
+    if all(map(_WHOLE_NUMBER.fullmatch, nodes)):
+        nodes.sort(key=int)
+    numbers = {node: place for place, node in enumerate(nodes)}
     alone = "A node without an edge has no line, and is not in the graph."
-    return _table(visible(path.stem), ends, list(places), notes=[*raw.notes, alone])
+    found = np.array([numbers[one] for one in names]).reshape(-1, 2)
+    return _table(visible(path.stem), found, nodes, notes=[*raw.notes, alone])
 
 
 def read_graph(path: Path, *, label: str | None = None) -> Table:
@@ -209,17 +209,6 @@ def _of_matrix(matrix: Any, name: str) -> Table:
     if not np.array_equal(ends, np.unique(ends[:, ::-1], axis=0)):
         notes.append("The directions of edges were left out.")
     return _table(name, np.unique(np.sort(ends, 1), axis=0), [str(one) for one in range(size)], notes=notes)
-
-
-def _attributes(graph: "networkx.Graph[Hashable]", name: str, label: str) -> NDArray[np.object_]:
-    known = [about.get(label) for _, about in graph.nodes(data=True)]
-    if all(one is None for one in known):
-        attributes = sorted({str(key) for _, about in graph.nodes(data=True) for key in about})
-        raise ValueError(
-            f"label is {label!r}, but no node of {name} has it, expected one of: "
-            f"{listed(attributes) or 'there is none'}"
-        )
-    return np.array([None if one is None else str(one) for one in known], dtype=object)
 
 
 def _table(

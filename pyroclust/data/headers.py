@@ -19,12 +19,7 @@ _ENOUGH_ROWS = 5
 
 @dataclass(frozen=True)
 class TableHeader:
-    """What the first line of a table is.
-
-    Attributes:
-        is_header: whether it names the columns; otherwise it is a row.
-        notes: what was guessed.
-    """
+    """Whether the first line of a table names the columns, or is a row, and what was guessed."""
 
     is_header: bool
     notes: tuple[str, ...] = ()
@@ -91,18 +86,16 @@ def _numbers(cells: list[str], columns: Sequence[Sequence[str]]) -> TableHeader 
 def _mixed(cells: list[str], columns: Sequence[Sequence[str]], is_number: list[bool]) -> TableHeader | None:
     """Judge a line with text."""
     below = [_are_numbers(column) for column in columns]
-    is_missing = [cell in MISSING for cell in cells]
+    lost = [cell in MISSING for cell in cells]
+    every = list(zip(cells, is_number, lost, below, strict=True))
     named = any(
-        numbers and not one and not lost and any(map(str.isalpha, cell))
-        for cell, one, lost, numbers in zip(cells, is_number, is_missing, below, strict=True)
+        numbers and not one and not missing and any(map(str.isalpha, cell))
+        for cell, one, missing, numbers in every
     )
-    measured = any(
-        numbers and one and not _WHOLE.fullmatch(cell)
-        for cell, one, numbers in zip(cells, is_number, below, strict=True)
-    )
+    measured = any(numbers and one and not _WHOLE.fullmatch(cell) for cell, one, _, numbers in every)
     repeated = any(
-        not lost and not numbers and cell in set(map(str.strip, column))
-        for cell, column, lost, numbers in zip(cells, columns, is_missing, below, strict=True)
+        not missing and not numbers and cell in set(map(str.strip, column))
+        for (cell, _, missing, numbers), column in zip(every, columns, strict=True)
     )
     whole = [cell for cell, one in zip(cells, is_number, strict=True) if one]
     if measured:
@@ -113,15 +106,12 @@ def _mixed(cells: list[str], columns: Sequence[Sequence[str]], is_number: list[b
         certain = _are_years(whole) or _count_columns(whole, least=1 if named else 3)
         return _names(whole) if certain else None
     if named or not any(below):
-        return None if all(is_missing) else TableHeader(True)
-    return _ROW if repeated else _unnamed(cells, is_missing, below)
-
-
-def _unnamed(cells: list[str], is_missing: list[bool], below: list[bool]) -> TableHeader | None:
-    """Judge a line without letters above numbers: only names that are left out may be missing there."""
-    found = zip(cells, is_missing, below, strict=True)
-    lost = [cell for cell, missing, numbers in found if missing and numbers]
-    return TableHeader(True) if lost and not any(lost) and not all(is_missing) else None
+        return None if all(lost) else TableHeader(True)
+    if repeated:
+        return _ROW
+    # Without letters above numbers only names that are left out may be missing there.
+    gaps = [cell for cell, _, missing, numbers in every if missing and numbers]
+    return TableHeader(True) if gaps and not any(gaps) and not all(lost) else None
 
 
 def _names(cells: list[str]) -> TableHeader:
@@ -129,10 +119,8 @@ def _names(cells: list[str]) -> TableHeader:
 
 
 def _are_numbers(column: Sequence[str]) -> bool:
-    if Cells.of(column).plain is not None:
-        return True
-    cells = {cell.strip() for cell in column} - MISSING
-    return bool(cells) and all(map(is_numeral, cells))
+    cells = Cells.of(column)
+    return cells.plain is not None or (bool(cells.there) and not cells.texts)
 
 
 def _are_years(cells: Sequence[str]) -> bool:
@@ -144,9 +132,5 @@ def _is_year(cell: str) -> bool:
 
 
 def _count_columns(cells: Sequence[str], *, least: int) -> bool:
-    first = int(cells[0])
-    return (
-        len(cells) >= least
-        and first in (0, 1)
-        and [int(one) for one in cells] == list(range(first, first + len(cells)))
-    )
+    found = [int(one) for one in cells if _WHOLE.fullmatch(one)]
+    return len(cells) == len(found) >= least and found in ([*range(len(found))], [*range(1, len(found) + 1)])

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyroclust.data.columns import Column
-from pyroclust.data.looks import are_codes_of_classes, are_days, repeat
 from pyroclust.data.roles import is_survey_weight, names_things, numbers_in_names
 from pyroclust.delimited import MISSING, days_between, is_numeral, quantities
 from pyroclust.errors import unknown_name
@@ -22,21 +21,19 @@ __all__ = [
     "kind_of_column",
     "kinds_note",
     "looks_note",
+    "no_numbers",
     "told_kinds",
     "values_of_kind",
 ]
 
 _MOST_LEVELS, _MOST_SHOWN = 50, 8
+# Whole numbers of so few values, each so often on average, look like codes of classes.
+_MOST_CODES, _LEAST_REPEATS = 10, 3
 # Counts of more on average are nearly normal, and a Poisson law would cut them into slices.
 _MOST_MEAN_COUNT = 10.0
 _ANSWERS = (
-    ("no", "yes"),
-    ("n", "y"),
-    ("false", "true"),
-    ("f", "t"),
-    ("absent", "present"),
-    ("negative", "positive"),
-    ("off", "on"),
+    *(("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t")),
+    *(("absent", "present"), ("negative", "positive"), ("off", "on")),
 )
 # Numbers without zeros before them.
 _UNCODED = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?", re.ASCII)
@@ -55,29 +52,17 @@ class Kind(StrEnum):
     CATEGORY = "category"
 
 
-_PLURAL = {
-    Kind.NUMBER: "numbers",
-    Kind.COUNT: "counts",
-    Kind.YES_NO: "yes or no",
-    Kind.CATEGORY: "categories",
-}
+_PLURAL = dict(zip(Kind, ("numbers", "counts", "yes or no", "categories"), strict=True))
 
 
 @dataclass(frozen=True)
 class KindOfColumn:
-    """A column as it is clustered, or why it is not.
+    """A column as it is clustered, or why it is not."""
 
-    Attributes:
-        kind: what it holds; ``None`` where it is left out.
-        values: ``(N,)``, nan where a cell is missing; of categories and answers the places of ``levels``.
-        levels: the categories as written, or what stands for no and for yes; empty for numbers and counts.
-        why: it was left out.
-    """
-
-    kind: Kind | None
-    values: NDArray[np.float64]
-    levels: tuple[str, ...] = ()
-    why: str = ""
+    kind: Kind | None  # None where it is left out
+    values: NDArray[np.float64]  # nan where a cell is missing; of categories and answers places of levels
+    levels: tuple[str, ...] = ()  # the categories as written, or what stands for no and for yes
+    why: str = ""  # it was left out
 
 
 def told_kinds(kinds: Mapping[str, str]) -> dict[str, Kind]:
@@ -87,12 +72,10 @@ def told_kinds(kinds: Mapping[str, str]) -> dict[str, Kind]:
             f"kinds is of type {type(kinds).__name__}, expected kinds by names of columns, such as "
             "{'stage': 'category'}"
         )
-    found = {}
     for name, kind in kinds.items():
         if kind not in tuple(Kind):
             raise ValueError(f"column '{short(visible(str(name)), 60)}': {unknown_name('kind', kind, Kind)}")
-        found[str(name)] = Kind(kind)
-    return found
+    return {str(name): Kind(kind) for name, kind in kinds.items()}
 
 
 def kind_of_column(
@@ -113,7 +96,7 @@ def kind_of_column(
         values = column.numbers()
     except ValueError as error:
         if told is not None or not column.is_text:
-            raise ValueError(_no_numbers(said, error, is_text=column.is_text)) from None
+            raise ValueError(no_numbers(said, error, is_text=column.is_text)) from None
         return _of_text(said, column, may_go=may_go)
     there = values[~np.isnan(values)]
     if np.isinf(there).any():
@@ -121,15 +104,16 @@ def kind_of_column(
             f"column '{said}' holds {int(np.isinf(there).sum())} infinite values, expected finite numbers, "
             "or empty cells where there are none"
         )
-    if told is None and not may_go and not len(there):
-        raise ValueError(f"column '{said}' holds no value, expected some numbers or texts; leave it out")
+    no_counts = there[(there < 0) | (there != np.round(there))]
+    if told is Kind.COUNT and len(no_counts):
+        raise ValueError(
+            f"column '{said}' is told to be counts, but holds {no_counts[0]:g}, expected whole numbers from "
+            "0 up"
+        )
     if told is not None:
-        if told is Kind.COUNT and _no_count(there).any():
-            raise ValueError(
-                f"column '{said}' is told to be counts, but holds {there[_no_count(there)][0]:g}, expected "
-                "whole numbers from 0 up"
-            )
         return KindOfColumn(told, values)
+    if not may_go and not len(there):
+        raise ValueError(f"column '{said}' holds no value, expected some numbers or texts; leave it out")
     if column.are_codes:
         return _of_codes(said, column, values, may_go=may_go)
     return _of_numbers(name, said, column, values, may_go=may_go)
@@ -163,16 +147,16 @@ def _shift(name: str, unit: str, wanted: str) -> float:
     return float(days or 0)
 
 
-def kinds_note(names: Sequence[str], kinds: Sequence[Kind], levels: Sequence[tuple[str, ...]]) -> str | None:
+def kinds_note(found: Mapping[str, KindOfColumn]) -> str | None:
     """Say as what columns were read, and how to say otherwise; ``None`` where all are numbers."""
-    if all(kind is Kind.NUMBER for kind in kinds):
+    if all(one.kind is Kind.NUMBER for one in found.values()):
         return None
     parts = []
     for kind in Kind:
         some = [
-            f"'{short(name, 40)}'" + (f" ({len(own)})" if kind is Kind.CATEGORY else "")
-            for name, one, own in zip(names, kinds, levels, strict=True)
-            if one is kind
+            f"'{short(name, 40)}'" + f" ({len(one.levels)})" * (kind is Kind.CATEGORY)
+            for name, one in found.items()
+            if one.kind is kind
         ]
         parts += [f"{_PLURAL[kind]}: {listed(some)}"] if some else []
     return (
@@ -181,10 +165,10 @@ def kinds_note(names: Sequence[str], kinds: Sequence[Kind], levels: Sequence[tup
     )
 
 
-def looks_note(names: Sequence[str], columns: Sequence[Column]) -> str | None:
+def looks_note(columns: Mapping[str, Column]) -> str | None:
     """Say which columns were clustered as numbers that do not look like these, and how to leave them out."""
     looks = {}
-    for name, column in zip(names, columns, strict=True):
+    for name, column in columns.items():
         try:
             found = kind_of_column(name, column)
         except ValueError:
@@ -198,7 +182,7 @@ def looks_note(names: Sequence[str], columns: Sequence[Column]) -> str | None:
         return None
     said = "; ".join(f"'{name}': {look}" for name, look in list(looks.items())[:_MOST_SHOWN])
     more = f"; and {len(looks) - _MOST_SHOWN:,} more" if len(looks) > _MOST_SHOWN else ""
-    rest = [f'"{name}"' if "," in name else name for name in names if name not in looks]
+    rest = [f'"{name}"' if "," in name else name for name in columns if name not in looks]
     kept = ",".join(rest[:_MOST_SHOWN]) + (",..." if len(rest) > _MOST_SHOWN else "")
     how = f"To leave such columns out, give --columns {kept}." if rest else "Clusters of it may say little."
     return f"Clustered as numbers, whatever they look like: {said}{more}. {how}"
@@ -214,7 +198,7 @@ def _of_numbers(
     is_whole = bool((there == np.round(there)).all())
     if column.is_logical:
         return KindOfColumn(Kind.YES_NO, values, ("false", "true"))
-    if is_whole and len(distinct) > 2 and are_days(distinct):
+    if is_whole and len(distinct) > 2 and _are_days(distinct):
         raise ValueError(
             f"column '{said}' holds dates such as {distinct[0]:.0f}: write them as 2020-12-31, or leave them "
             "out with --except"
@@ -222,26 +206,37 @@ def _of_numbers(
     if column.unit:
         return KindOfColumn(Kind.NUMBER, values)
     if may_go and names_things(name, there):
-        why = "it names or counts the rows"
-        if len(distinct) < len(there):
-            why = f"its numbers name {len(distinct):,} things"
+        are_all = len(distinct) == len(there)
+        why = "it names or counts the rows" if are_all else f"its numbers name {len(distinct):,} things"
         return KindOfColumn(None, values, why=why)
     if may_go and is_survey_weight(name, there):
         return KindOfColumn(None, values, why="it says how much a row counts, and is no measurement")
-    repeats = repeat(len(distinct), len(there))
-    if is_whole and repeats and set(distinct.tolist()) == {0.0, 1.0}:
+    if not is_whole or not _repeat(len(distinct), len(there)):
+        return KindOfColumn(Kind.NUMBER, values)
+    if distinct.tolist() == [0.0, 1.0]:
         return KindOfColumn(Kind.YES_NO, values, ("0", "1"))
-    if is_whole and len(distinct) > 1 and are_codes_of_classes(len(distinct), len(there)):
-        return _coded(values, distinct)
-    is_count = is_whole and repeats and distinct[0] == 0 and there.mean() <= _MOST_MEAN_COUNT
+    if 1 < len(distinct) <= _MOST_CODES:
+        places = np.where(np.isnan(values), np.nan, np.searchsorted(distinct, values))
+        return KindOfColumn(Kind.CATEGORY, places, tuple(f"{one:.0f}" for one in distinct))
+    is_count = distinct[0] == 0 and there.mean() <= _MOST_MEAN_COUNT
     return KindOfColumn(Kind.COUNT if is_count else Kind.NUMBER, values)
+
+
+def _repeat(distinct: int, number: int) -> bool:
+    return number >= _LEAST_REPEATS * distinct
+
+
+def _are_days(values: NDArray[np.float64]) -> bool:
+    """Say whether whole numbers are dates such as 20201231."""
+    years, months, days = values // 10_000, values // 100 % 100, values % 100
+    ranges = ((years, 1800, 2100), (months, 1, 12), (days, 1, 31))
+    return all(bool((part >= low).all() and (part <= high).all()) for part, low, high in ranges)
 
 
 def _of_codes(said: str, column: Column, values: NDArray[np.float64], *, may_go: bool) -> KindOfColumn:
     """Return numbers with zeros before them, as 007: categories where they repeat, and no measurements."""
     cells, levels = _levels_of(column)
-    number = sum(cell is not None for cell in cells)
-    if 2 <= len(levels) <= _MOST_LEVELS and repeat(len(levels), number):
+    if 2 <= len(levels) <= _MOST_LEVELS and _repeat(len(levels), len(cells) - cells.count(None)):
         return _of_levels(said, cells, levels, kind=Kind.CATEGORY)
     if may_go:
         return KindOfColumn(None, values, why="its numbers begin with zeros, as codes do")
@@ -252,7 +247,11 @@ def _of_text(said: str, column: Column, *, may_go: bool) -> KindOfColumn:
     cells, distinct = _levels_of(column)
     there = [cell for cell in cells if cell is not None]
     if sum(_DATE.fullmatch(cell.strip()) is not None for cell in distinct) > len(distinct) / 2:
-        raise ValueError(_dates(said, distinct[0]))
+        raise ValueError(
+            f"column '{said}' holds dates such as {short(visible(distinct[0]), 30)}, of which day and month "
+            "could be either, or which are written in several ways: write them as 2020-12-31, or leave them "
+            "out with --except"
+        )
     bare = [one for one in there if is_numeral(one)]
     others = quantities([one for one in there if not is_numeral(one)]) if bare else None
     if others is not None and others.unit:
@@ -263,21 +262,22 @@ def _of_text(said: str, column: Column, *, may_go: bool) -> KindOfColumn:
     if 2 * len(bare) > len(there) and column.order is None:
         text = next((one for one in there if not is_numeral(one)), there[0])
         mark = short(visible(text), 40)
-        way = (
-            "" if is_numeral(text) else f"read it as missing with --missing {shlex.quote(f'{said}={mark}')}, "
-        )
-        raise ValueError(_no_numbers(said, f"'{mark}'", is_text=True, way=way))
-    none = np.full(len(cells), np.nan)
-    if may_go and len(distinct) < 2:
-        return KindOfColumn(None, none, why=_few_values(len(distinct)))
-    may_go = may_go and _answers(distinct) is None
-    numbers = numbers_in_names(cells) if may_go else None
-    if numbers is not None and len(distinct) < len(there) and names_things(said, numbers):
-        return KindOfColumn(None, none, why=f"its texts name {len(distinct):,} things")
-    if may_go and len(distinct) == len(there) > 2:
-        return KindOfColumn(None, none, why="every row has a text of its own")
-    if may_go and (len(distinct) > _MOST_LEVELS or 2 * len(distinct) > max(len(there), 4)):
-        return KindOfColumn(None, none, why=f"it has {len(distinct):,} texts in {len(there):,} rows")
+        missing = f"read it as missing with --missing {shlex.quote(f'{said}={mark}')}, "
+        way = "" if is_numeral(text) else missing
+        raise ValueError(no_numbers(said, f"'{mark}'", is_text=True, way=way))
+    why = ""
+    if len(distinct) < 2:
+        why = _few_values(len(distinct))
+    elif _answers(distinct) is None:
+        numbers = numbers_in_names(cells)
+        if len(distinct) == len(there) > 2:
+            why = "every row has a text of its own"
+        elif numbers is not None and names_things(said, numbers):
+            why = f"its texts name {len(distinct):,} things"
+        elif len(distinct) > _MOST_LEVELS or 2 * len(distinct) > max(len(there), 4):
+            why = f"it has {len(distinct):,} texts in {len(there):,} rows"
+    if may_go and why:
+        return KindOfColumn(None, np.full(len(cells), np.nan), why=why)
     return _of_levels(said, cells, distinct, kind=None)
 
 
@@ -294,21 +294,21 @@ def _levels_of(column: Column) -> tuple[list[str | None], list[str]]:
 
 def _of_levels(said: str, cells: list[str | None], levels: list[str], *, kind: Kind | None) -> KindOfColumn:
     """Return a column of categories; of answers where two mean no and yes, or that is told."""
+    answers = _answers(levels)
     if len(levels) < 2:
         raise ValueError(f"column '{said}' has {len(levels)} category, expected at least 2; leave it out")
-    if kind is Kind.YES_NO and len(levels) != 2 and _answers(levels) is None:
+    if kind is Kind.YES_NO and len(levels) != 2 and answers is None:
         raise ValueError(
             f"column '{said}' is told to be yes/no, but holds {len(levels)} values ({listed(levels, 4)})"
         )
     places = {one: place for place, one in enumerate(levels)}
-    answers = None if kind is Kind.CATEGORY else _answers(levels)
-    if answers is not None:
+    if answers is not None and kind is not Kind.CATEGORY:
         places = {one: answers.index(one.casefold()) for one in levels}
         # An answer that is written in several ways is one, and is called as most often.
         written = {places[one]: one for one in sorted(levels, key=cells.count)}
         levels, kind = [written[0], written[1]], Kind.YES_NO
     values = np.array([np.nan if cell is None else places[cell] for cell in cells], dtype=np.float64)
-    return KindOfColumn(Kind.CATEGORY if kind is None else kind, values, tuple(map(visible, levels)))
+    return KindOfColumn(kind or Kind.CATEGORY, values, tuple(map(visible, levels)))
 
 
 def _answers(levels: Sequence[str]) -> tuple[str, str] | None:
@@ -318,18 +318,8 @@ def _answers(levels: Sequence[str]) -> tuple[str, str] | None:
     return None if found is None or (len(levels) > 2 and len(found[0]) == 1) else found
 
 
-def _coded(values: NDArray[np.float64], distinct: NDArray[np.float64]) -> KindOfColumn:
-    places = np.searchsorted(distinct, values).astype(np.float64)
-    places[np.isnan(values)] = np.nan
-    return KindOfColumn(Kind.CATEGORY, places, tuple(f"{one:.0f}" for one in distinct))
-
-
 def _few_values(number: int) -> str:
     return "it has one value only" if number else "it holds no value"
-
-
-def _no_count(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    return (values < 0) | (values != np.round(values))
 
 
 def _meaning(text: str) -> object:
@@ -349,15 +339,8 @@ def _number(text: str) -> float:
         return np.inf
 
 
-def _dates(said: str, example: str) -> str:
-    return (
-        f"column '{said}' holds dates such as {short(visible(example), 30)}, of which day and month could be "
-        "either, or which are written in several ways: write them as 2020-12-31, or leave them out with "
-        "--except"
-    )
-
-
-def _no_numbers(said: str, what: object, *, is_text: bool, way: str = "") -> str:
+def no_numbers(said: str, what: object, *, is_text: bool = False, way: str = "") -> str:
+    """Say that a column holds something else, and what to do."""
     kinds = f", say that it is a category with --kinds {shlex.quote(said)}=category" if is_text else ""
     return (
         f"column '{said}' holds {what}, not only real numbers; {way}choose columns with --columns{kinds}, or "

@@ -1,7 +1,7 @@
-"""What is said of columns of labels: those that are missing, and what somebody may have meant otherwise."""
+"""What is said of labels that are missing, or that somebody may have meant otherwise, and of totals."""
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -10,19 +10,24 @@ from numpy.typing import NDArray
 from pyroclust.delimited import MISSING
 from pyroclust.text import listed, short, visible
 
-__all__ = ["about_alike", "about_labels", "about_partial"]
+__all__ = ["about_alike", "about_labels", "about_partial", "footer_note"]
 
 # Words that stand for no label in many files, and are labels here.
 _NO_LABEL = frozenset(
     ("?", "-", "--", ".", "..", "*", "none", "nil", "missing", "unknown", "n.a.", "unlabelled")
 )
+_FOOTERS = frozenset(
+    (
+        *("total", "totals", "subtotal", "sum", "mean", "average", "avg", "median"),
+        *("gesamt", "insgesamt", "summe", "mittelwert", "somme", "moyenne", "totale", "media", "promedio"),
+    )
+)
 
 
 def about_labels(labels: NDArray[np.object_], column: str, name: str) -> list[str]:
     """Return notes on labels that are missing, or that somebody may have meant otherwise."""
-    known = [label for label in labels if label is not None]
-    lost = len(labels) - len(known)
-    if not known:
+    classes, lost = _classes(labels)
+    if not classes:
         raise ValueError(f"{name}: column '{column}' holds no label; leave --label out")
     notes = []
     if lost:
@@ -30,15 +35,14 @@ def about_labels(labels: NDArray[np.object_], column: str, name: str) -> list[st
             f"{lost:,} of {len(labels):,} rows have no label in '{column}': they are clustered, and left out "
             "where a clustering is compared with the labels."
         )
-    classes = dict.fromkeys(known)
-    if named := [one for one in classes if _stands_for_none(one)]:
+    if named := _that_stand_for_none(classes):
         notes.append(
-            f"In '{column}' {listed(f'“{one}”' for one in named)} is the name of a class like any other; "
-            "a row without a label has an empty cell."
+            f"In '{column}' {named} is the name of a class like any other; a row without a label has an "
+            "empty cell."
         )
     notes += about_alike(classes, column)
     if len(classes) == 1:
-        notes.append(f"In '{column}' all labels are the same one, “{short(visible(known[0]), 30)}”.")
+        notes.append(f"In '{column}' all labels are the same one, “{short(visible(classes[0]), 30)}”.")
     if len(classes) == len(labels) > 2:
         notes.append(f"In '{column}' every row has a label of its own: it looks like an identifier.")
     return notes
@@ -46,52 +50,57 @@ def about_labels(labels: NDArray[np.object_], column: str, name: str) -> list[st
 
 def about_partial(labels: NDArray[np.object_], column: str, name: str) -> list[str]:
     """Return notes on partial labels that somebody may have meant otherwise."""
-    known = [label for label in labels if label is not None]
-    if not known:
-        raise ValueError(
-            f"{name}: column '{column}' holds no label, expected some rows with one; leave --partial-labels "
-            "out"
-        )
-    classes = dict.fromkeys(known)
+    classes, _ = _classes(labels)
+    said = f"{name}: column '{column}'"
+    if not classes:
+        raise ValueError(f"{said} holds no label, expected some rows with one; leave --partial-labels out")
     if len(classes) == len(labels):
         raise ValueError(
-            f"{name}: column '{column}' gives every row a label of its own, expected empty cells where "
-            "nothing is known: name another column with --partial-labels"
+            f"{said} gives every row a label of its own, expected empty cells where nothing is known: name "
+            "another column with --partial-labels"
         )
-    if named := [one for one in classes if _stands_for_none(one)]:
+    if named := _that_stand_for_none(classes):
         raise ValueError(
-            f"{name}: column '{column}' holds {listed(f'“{one}”' for one in named)}, which would be a class "
-            "like any other, expected empty cells where nothing is known: empty these cells"
+            f"{said} holds {named}, which would be a class like any other, expected empty cells where "
+            "nothing is known: empty these cells"
         )
     return about_alike(classes, column)
 
 
+def _classes(labels: NDArray[np.object_]) -> tuple[list[str], int]:
+    """Return the different labels, and how many rows have none."""
+    known = [label for label in labels if label is not None]
+    return list(dict.fromkeys(known)), len(labels) - len(known)
+
+
+def _that_stand_for_none(classes: Sequence[str]) -> str:
+    return listed(f"“{one}”" for one in classes if one in MISSING or _plain(one) in _NO_LABEL)
+
+
 def about_alike(classes: Iterable[str], column: str) -> list[str]:
-    """Return a note on labels or categories that differ in no more than spaces, capitals or zeros."""
-    alike = _alike(classes)
-    if alike is None:
-        return []
-    return [f"In '{column}' “{alike[0]}” and “{alike[1]}” are two classes, as written."]
+    """Return a note on two labels or categories that differ in no more than spaces, capitals or zeros."""
+    seen: dict[object, str] = {}
+    for label in classes:
+        key: object = _plain(label)
+        with suppress(ValueError):
+            key = float(label)
+        if (other := seen.setdefault(key, label)) is not label:
+            one, two = (short(visible(alike), 30) for alike in (other, label))
+            return [f"In '{column}' “{one}” and “{two}” are two classes, as written."]
+    return []
 
 
-def _stands_for_none(label: str) -> bool:
-    return label in MISSING or _plain(label) in _NO_LABEL
+def footer_note(last: Sequence[str]) -> str | None:
+    """Say where the last row looks like a total of the others."""
+    for text in last:
+        words = text.strip(" :.").casefold().split()
+        if words and len(words) <= 3 and _FOOTERS & {words[0], words[-1]}:
+            said = short(visible(text.strip()), 30)
+            return f"The last row, with “{said}”, was read as a point: if it is no point, remove it."
+    return None
 
 
 def _plain(label: str) -> str:
     """Return what is seen of a label: no forms of letters, capitals, repeated or invisible characters."""
     seen = unicodedata.normalize("NFKC", label).casefold()
     return " ".join("".join(one for one in seen if unicodedata.category(one) != "Cf").split())
-
-
-def _alike(classes: Iterable[str]) -> tuple[str, str] | None:
-    """Return two labels that differ in spaces, capitals, or the way in which a number is written."""
-    seen: dict[object, str] = {}
-    for label in classes:
-        key: object = _plain(label)
-        with suppress(ValueError):
-            key = float(label)
-        if key in seen:
-            return short(visible(seen[key]), 30), short(visible(label), 30)
-        seen[key] = label
-    return None

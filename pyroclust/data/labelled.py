@@ -2,18 +2,16 @@
 
 from pathlib import Path
 
+from pyroclust.data.choosing import chosen_table
 from pyroclust.data.reading import SUFFIXES, read_raw
-from pyroclust.data.tables import Table, chosen_table
+from pyroclust.data.tables import Table
 from pyroclust.text import listed
 
 __all__ = ["read_labelled_folder"]
 
 
 def read_labelled_folder(folder: str | Path, *, label: str, min_points: int = 5) -> list[Table]:
-    """Read every table of a folder, all but the label column as points, in the order of file names.
-
-    Files of other kinds are passed over, folders inside are not searched.
-    """
+    """Read every table of a folder, all but the label column as points, in the order of file names."""
     folder = Path(folder)
     if not folder.is_dir():
         raise ValueError(f"there is no folder '{folder}'; check the path")

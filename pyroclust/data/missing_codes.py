@@ -2,18 +2,18 @@
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.data.columns import RawTable
-from pyroclust.delimited import MISSING, Cells, is_numeral
+from pyroclust.data.columns import Column, RawTable
+from pyroclust.delimited import Cells
 from pyroclust.errors import unknown_name
 from pyroclust.text import listed, short, visible
 
-__all__ = ["holds_code", "read_codes", "suspected_codes", "without_codes", "without_marks"]
+__all__ = ["holds_code", "suspected_codes", "without_codes", "without_marks"]
 
 _RANGE = ".."
 _NUMBERED = re.compile(r"(.+?)[\W_]*\d+")
@@ -29,111 +29,111 @@ _STAND_INS = (
 # Beyond the answers of a scale that begins at 1.
 _BEYOND_A_SCALE = (7.0, 8.0, 9.0)
 _MARKS = frozenset(
-    [
-        "?",
-        ".",
-        "..",
-        "-",
-        "--",
-        "–",
-        "—",
-        "*",
-        "n.a.",
-        "na",
-        "missing",
-        "unknown",
-        "refused",
-        "k.a.",
-        "fehlt",
-        "inconnu",
-        "manquant",
-        "s/d",
-        "n.d.",
-        "nd",
-        "#n/a!",
-    ]
-) | {"n. a.", "k. a.", "not available", "not applicable", "no answer", "keine angabe", "sin datos"}
+    (
+        *("?", ".", "..", "-", "--", "–", "—", "*", "n.a.", "na", "missing", "unknown", "refused", "k.a."),
+        *("fehlt", "inconnu", "manquant", "s/d", "n.d.", "nd", "#n/a!", "n. a.", "k. a.", "not available"),
+        *("not applicable", "no answer", "keine angabe", "sin datos"),
+    )
+)
 # Of other numbers no less than this many of their ranges away.
 _RANGES = 1.0
 
 
-def read_codes(told: Sequence[str], names: Sequence[str]) -> dict[int, frozenset[str]]:
+def without_codes(raw: RawTable, told: Sequence[str]) -> tuple[RawTable, dict[str, tuple[str, ...]]]:
+    """Empty the cells that hold a code, with a note of how many they are, and return codes by columns."""
+    columns, said, codes = list(raw.columns), [], _read_codes(told, raw.names)
+    for place, values in codes.items():
+        is_code = holds_code(columns[place], values)
+        if is_code.any():
+            columns[place] = columns[place].without(is_code)
+            said.append(f"{int(is_code.sum()):,} in '{short(raw.names[place], 40)}'")
+    if not said:
+        every = sorted(set().union(*codes.values()))
+        raise ValueError(f"missing is {listed(every)}, and no cell holds it; leave it out")
+    notes = (*raw.notes, f"Read as missing, as was said: {listed(said, _MOST_SHOWN)}.")
+    by_name = {raw.names[place]: tuple(sorted(values)) for place, values in codes.items()}
+    return replace(raw, columns=tuple(columns), notes=notes), by_name
+
+
+def _read_codes(told: Sequence[str], names: Sequence[str]) -> dict[int, set[str]]:
     """Return which cells of which columns are missing: of all, of one, or of those from one to another."""
     if isinstance(told, str):
         raise ValueError(f"missing is the text '{short(visible(told), 40)}', expected a list such as ['99']")
     found: dict[int, set[str]] = {}
     for one in map(str, told):
         where, has_name, value = one.rpartition("=")
+        said = f"missing is '{short(visible(one), 40)}'"
         if not value.strip():
-            raise ValueError(
-                f"missing is '{short(visible(one), 40)}', expected a value, as in 99 or income=99"
-            )
-        places = range(len(names))
+            raise ValueError(f"{said}, expected a value, as in 99 or income=99")
+        begin, end = 0, len(names) - 1
         if has_name:
             first, is_range, last = where.partition(_RANGE)
             begin, end = (_place(name, names) for name in (first, last if is_range else first))
             if end < begin:
-                raise ValueError(
-                    f"missing is '{short(visible(one), 40)}', and '{last}' stands before '{first}'"
-                )
-            places = range(begin, end + 1)
-        for place in places:
+                raise ValueError(f"{said}, and '{last}' stands before '{first}'")
+        for place in range(begin, end + 1):
             found.setdefault(place, set()).add(value.strip())
-    return {place: frozenset(values) for place, values in found.items()}
+    return found
 
 
-def without_codes(raw: RawTable, codes: Mapping[int, frozenset[str]]) -> RawTable:
-    """Return a table in which cells that hold a code are empty, with a note of how many they are."""
-    columns, said = list(raw.columns), []
-    for place, values in codes.items():
-        is_code = holds_code(columns[place].labels(), values)
-        if is_code.any():
-            columns[place] = columns[place].without(is_code)
-            said.append(f"{int(is_code.sum()):,} in '{short(raw.names[place], 40)}'")
-    if codes and not said:
-        every = sorted(set().union(*codes.values()))
-        raise ValueError(f"missing is {listed(every)}, and no cell holds it; leave it out")
-    notes = (*raw.notes, f"Read as missing, as was said: {listed(said, _MOST_SHOWN)}.") if said else raw.notes
-    return replace(raw, columns=tuple(columns), notes=notes)
+def _place(name: str, names: Sequence[str]) -> int:
+    wanted = visible(name).strip()
+    if wanted not in names:
+        raise ValueError(f"missing: {unknown_name('column', wanted, names)}")
+    return list(names).index(wanted)
+
+
+def holds_code(column: Column, values: Collection[str]) -> NDArray[np.bool_]:
+    """Say which cells hold one of some values, written alike or equal as numbers."""
+    numbers = set(map(_number, values)) - {None}
+
+    def is_code(cell: str | None) -> bool:
+        return cell is not None and (cell.strip() in values or (bool(numbers) and _number(cell) in numbers))
+
+    return np.array([is_code(cell) for cell in column.labels()], dtype=bool)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.strip().replace(",", "."))
+    except ValueError:
+        return None
 
 
 def without_marks(names: Sequence[str], columns: Sequence[Cells]) -> tuple[list[Cells], list[str]]:
     """Empty the cells of columns of numbers that hold a mark for a missing one, and say so."""
     found, said = list(columns), []
     for place, (name, column) in enumerate(zip(names, columns, strict=True)):
-        if column.plain is not None:
+        if column.plain is not None or not column.texts:
             continue
-        cells = [cell.strip() for cell in column]
-        numbers = sum(map(is_numeral, cells))
-        marks = dict.fromkeys(cell for cell in cells if cell not in MISSING and not is_numeral(cell))
-        if not marks or 2 * numbers < len(cells) or any(cell.casefold() not in _MARKS for cell in marks):
+        marks, number = column.texts, sum(column.there.values())
+        number -= sum(column.there[mark] for mark in marks)
+        if 2 * number < len(column) or any(mark.casefold() not in _MARKS for mark in marks):
             continue
         found[place] = Cells(["" if cell.strip() in marks else cell for cell in column])
         said.append(f"{listed(f'“{mark}”' for mark in marks)} in '{short(visible(name), 40)}'")
     return found, [f"Read as missing among numbers: {listed(said, _MOST_SHOWN)}."] if said else []
 
 
-def suspected_codes(names: Sequence[str], columns: Sequence[NDArray[np.float64] | None]) -> str | None:
+def suspected_codes(columns: Mapping[str, NDArray[np.float64] | None]) -> str | None:
     """Say which numbers may stand for missing ones: far from all others, or 0 where a scale begins at 1."""
+    there = {name: one[np.isfinite(one)] for name, one in columns.items() if one is not None}
     found: list[tuple[str, str, int]] = []
-    for name, values in zip(names, columns, strict=True):
-        if values is None:
-            continue
-        values = values[np.isfinite(values)]
+    for name, values in there.items():
         is_code = np.isin(values, _STAND_INS)
         if is_code.sum() <= len(values) - 2:
             codes = [one for one in np.unique(values[is_code]) if _is_apart(one, values[~is_code])]
             codes = codes or _beyond_a_scale(values)
             found += [(name, f"{one:g}", int((values == one).sum())) for one in codes]
-    found += _zeros_of_scales(names, columns)
+    found += _zeros_of_scales(there)
     if not found:
         return None
     said = [f"{code} ({times:,} in '{short(name, 40)}')" for name, code, times in found]
     more = f" and {len(said) - _MOST_SHOWN:,} more" if len(said) > _MOST_SHOWN else ""
     every = {one for _, one, _ in found}
     names_them = len(found) == 1 or len(every) > 1 or "0" in every
-    how = [f"{name}={code}" for name, code, _ in found] if names_them else every
-    ways = " ".join(f"--missing {shlex.quote(one)}" for one in list(how)[:_MOST_SHOWN])
+    how = [f"{name}={code}" for name, code, _ in found] if names_them else list(every)
+    ways = " ".join(f"--missing {shlex.quote(one)}" for one in how[:_MOST_SHOWN])
     ways += " and so on" if len(how) > _MOST_SHOWN else ""
     return (
         f"May stand for missing values, and were read as numbers: {', '.join(said[:_MOST_SHOWN])}{more}. If "
@@ -144,8 +144,8 @@ def suspected_codes(names: Sequence[str], columns: Sequence[NDArray[np.float64] 
 def _is_apart(one: float, others: NDArray[np.float64]) -> bool:
     """Say whether a number is far from others, or below zero where no other is."""
     low, high = float(others.min()), float(others.max())
-    distance = max(low - one, one - high)
-    return distance > _RANGES * (high - low) or (one < 0 <= low and len(np.unique(others)) > _LARGEST_SCALE)
+    is_far = max(low - one, one - high) > _RANGES * (high - low)
+    return is_far or (one < 0 <= low and len(np.unique(others)) > _LARGEST_SCALE)
 
 
 def _beyond_a_scale(values: NDArray[np.float64]) -> list[float]:
@@ -158,46 +158,19 @@ def _beyond_a_scale(values: NDArray[np.float64]) -> list[float]:
     return codes.tolist() if len(codes) and codes[0] > len(answers) + 1 and codes[-1] == 9 else []
 
 
-def _zeros_of_scales(
-    names: Sequence[str], columns: Sequence[NDArray[np.float64] | None]
-) -> list[tuple[str, str, int]]:
+def _zeros_of_scales(columns: Mapping[str, NDArray[np.float64]]) -> list[tuple[str, str, int]]:
     """Return columns with zeros among those of one name and a number whose answers begin at 1."""
-    groups: dict[str, list[tuple[str, NDArray[np.float64]]]] = {}
-    for name, values in zip(names, columns, strict=True):
-        match = _NUMBERED.fullmatch(name)
-        if match is None or values is None:
+    groups: dict[str, dict[str, NDArray[np.float64]]] = {}
+    for name, values in columns.items():
+        if (match := _NUMBERED.fullmatch(name)) is None:
             continue
-        there = values[np.isfinite(values) & ~np.isin(values, _STAND_INS)]
-        if len(there) and (there == np.round(there)).all() and 2 < there.max() <= _LARGEST_SCALE:
-            groups.setdefault(match[1], []).append((name, there))
+        answers = values[~np.isin(values, _STAND_INS)]
+        is_whole = len(answers) > 0 and (answers == np.round(answers)).all()
+        if is_whole and 2 < answers.max() <= _LARGEST_SCALE:
+            groups.setdefault(match[1], {})[name] = answers
     found = []
     for group in groups.values():
-        zero = [(name, int((values == 0).sum())) for name, values in group if values.min() == 0]
-        begin = sum(values.min() == 1 for _, values in group)
-        if len(group) >= _FEWEST_ALIKE and 0 < len(zero) <= begin:
-            found += [(name, "0", times) for name, times in zero]
+        zero = [(name, "0", int((one == 0).sum())) for name, one in group.items() if one.min() == 0]
+        if len(group) >= _FEWEST_ALIKE and len(zero) <= sum(one.min() == 1 for one in group.values()):
+            found += zero
     return found
-
-
-def _place(name: str, names: Sequence[str]) -> int:
-    wanted = visible(name).strip()
-    if wanted not in names:
-        raise ValueError(f"missing: {unknown_name('column', wanted, names)}")
-    return list(names).index(wanted)
-
-
-def holds_code(cells: NDArray[np.object_], values: frozenset[str]) -> NDArray[np.bool_]:
-    """Say which cells hold one of some values, written alike or equal as numbers."""
-    numbers = {number for one in values if (number := _number(one)) is not None}
-
-    def is_code(cell: str | None) -> bool:
-        return cell is not None and (cell.strip() in values or (bool(numbers) and _number(cell) in numbers))
-
-    return np.array([is_code(cell) for cell in cells], dtype=bool)
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text.strip().replace(",", "."))
-    except ValueError:
-        return None

@@ -1,8 +1,7 @@
 """Columns of zeros and ones that together are one category, and the category that they are."""
 
 import re
-from collections.abc import Container, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -11,113 +10,94 @@ from numpy.typing import NDArray
 from pyroclust.data.columns import Column, RawTable, SeriesColumn
 from pyroclust.text import listed, short
 
-__all__ = ["OneHot", "one_hot_again", "one_hot_groups", "one_hot_merged"]
+__all__ = ["one_hot_again", "one_hot_merged"]
 
 _NONE_OF_THESE = "none of these"
 # Rare answers that are given apart from one another may never meet by chance.
 _CHANCE = 1e-3
 
 
-@dataclass(frozen=True)
-class OneHot:
-    """Some columns as one.
-
-    Attributes:
-        name: of the category.
-        places: of the columns.
-        levels: their part of the names, and one for rows that have none, where there are any.
-        values: places of the levels, ``(N,)``.
-    """
-
-    name: str
-    places: tuple[int, ...]
-    levels: tuple[str, ...]
-    values: NDArray[np.int64]
-
-
-def one_hot_groups(names: Sequence[str], columns: Sequence[NDArray[np.float64] | None]) -> list[OneHot]:
-    """Find columns of one prefix that are 0 or 1, of which every row has exactly one, or at most one.
-
-    Where some rows have none, the columns are taken for one category only if that no row has two would be a
-    chance of less than one in a thousand between answers that are independent.
-    """
-    groups: dict[str, list[tuple[int, str]]] = {}
-    for place, (name, values) in enumerate(zip(names, columns, strict=True)):
-        if (
-            values is None
-            or not np.isin(values, (0.0, 1.0)).all()
-            or values.min(initial=1) == values.max(initial=0)
-        ):
-            continue
-        for prefix, rest in _ways_to_divide(name):
-            groups.setdefault(prefix, []).append((place, rest))
-    found: list[OneHot] = []
-    taken: set[int] = set()
-    for prefix, parts in sorted(groups.items(), key=lambda one: (-len(one[0]), one[0])):
-        places = [place for place, _ in parts]
-        if len(places) < 2 or taken & set(places):
-            continue
-        rows = np.stack([np.asarray(columns[place]) for place in places], -1)
-        number = rows.sum(-1)
-        if number.max() > 1 or (number.min() < 1 and not _is_no_chance(rows)):
-            continue
-        levels = [rest for _, rest in parts] + ([_NONE_OF_THESE] if number.min() < 1 else [])
-        chosen = np.where(number == 1, rows.argmax(-1), len(places))
-        found.append(OneHot(prefix, tuple(places), tuple(levels), chosen))
-        taken |= set(places)
-    return sorted(found, key=lambda one: one.places[0])
-
-
 def one_hot_merged(
-    raw: RawTable, places: Sequence[int], told: Container[int]
-) -> tuple[RawTable, list[int], list[str]]:
-    """Put one category in the place of the columns of zeros and ones that are its levels."""
-    free = [place for place in places if place not in told]
-    groups = one_hot_groups(
-        [raw.names[place] for place in free], [raw.columns[place].numbers_or_none() for place in free]
-    )
-    names, columns, places, notes = list(raw.names), list(raw.columns), list(places), []
-    for group in groups:
-        parts = [free[at] for at in group.places]
-        if group.name in raw.names:
+    columns: Mapping[str, Column], *, told: Container[str], names: Container[str]
+) -> tuple[dict[str, Column], list[str]]:
+    """Put one category in the place of columns of zeros and ones of one prefix, with a note for each.
+
+    Every row has exactly one, or at most one: then only if that no row has two would be a chance of less than
+    one in a thousand between answers that are independent. Columns whose kind is told stay, and a category
+    does not take one of the names that there are.
+    """
+    found, notes = dict(columns), []
+    for prefix, parts in _groups({name: one for name, one in columns.items() if name not in told}).items():
+        if prefix in names:
             continue
-        names[parts[0]] = group.name
-        cells = [group.levels[at] for at in group.values.tolist()]
-        columns[parts[0]] = SeriesColumn(pd.Series(pd.Categorical(cells, group.levels)))
-        places = [place for place in places if place not in parts[1:]]
-        said = listed(f"'{short(raw.names[part], 40)}'" for part in parts)
+        rows = np.stack([columns[name].numbers() for name in parts], -1)
+        levels = list(parts.values()) + [_NONE_OF_THESE] * bool(rows.sum(-1).min() < 1)
+        codes = np.where(rows.any(-1), rows.argmax(-1), len(parts))
+        merged = SeriesColumn(pd.Series(pd.Categorical.from_codes(codes, levels)))
+        first = next(iter(parts))
+        found = {
+            prefix if name == first else name: merged if name == first else one
+            for name, one in found.items()
+            if name == first or name not in parts
+        }
+        said = listed(f"'{short(name, 40)}'" for name in parts)
         notes.append(
-            f"{said} are one category, '{short(group.name, 40)}'. To keep one apart, name it in --kinds."
+            f"{said} are one category, '{short(prefix, 40)}'. To keep one apart, name it in --kinds."
         )
-    return replace(raw, names=tuple(names), columns=tuple(columns)), places, notes
+    return found, notes
+
+
+def _groups(columns: Mapping[str, Column]) -> dict[str, dict[str, str]]:
+    """Return what names hold behind a prefix, by names, by prefixes, in the order of their first columns."""
+    binary: dict[str, NDArray[np.float64]] = {}
+    for name, column in columns.items():
+        values = column.numbers_or_none()
+        if values is not None and np.isin(values, (0.0, 1.0)).all() and len(np.unique(values)) == 2:
+            binary[name] = values
+    groups: dict[str, dict[str, str]] = {}
+    for name in binary:
+        for prefix, rest in _ways_to_divide(name):
+            groups.setdefault(prefix, {})[name] = rest
+    found: dict[str, dict[str, str]] = {}
+    taken: set[str] = set()
+    for prefix, parts in sorted(groups.items(), key=lambda one: (-len(one[0]), one[0])):
+        if len(parts) < 2 or taken & parts.keys():
+            continue
+        rows = np.stack([binary[name] for name in parts], -1)
+        number = rows.sum(-1)
+        if number.max() <= 1 and (number.min() == 1 or _is_no_chance(rows)):
+            found[prefix] = parts
+            taken |= parts.keys()
+    order = list(columns)
+    return dict(sorted(found.items(), key=lambda one: order.index(next(iter(one[1])))))
 
 
 def one_hot_again(raw: RawTable, name: str, levels: Sequence[str]) -> Column | None:
     """Return a category whose columns of zeros and ones are there again; ``None`` where some are not."""
     values = []
     for level in levels:
-        places = [at for at, one in enumerate(raw.names) if (name, level) in _ways_to_divide(one)]
-        numbers = raw.columns[places[0]].numbers_or_none() if len(places) == 1 else None
+        every = zip(raw.names, raw.columns, strict=True)
+        found = [one for other, one in every if (name, level) in _ways_to_divide(other)]
+        numbers = found[0].numbers_or_none() if len(found) == 1 else None
         if numbers is None and level != _NONE_OF_THESE:
             return None
         values.append(np.zeros(raw.num_rows) if numbers is None else numbers)
     rows = np.stack(values, -1)
-    number, places_of = rows.sum(-1), rows.argmax(-1)
+    number, places = rows.sum(-1), rows.argmax(-1)
     if _NONE_OF_THESE in levels:
-        places_of[number == 0] = levels.index(_NONE_OF_THESE)
+        places[number == 0] = levels.index(_NONE_OF_THESE)
         number[number == 0] = 1
     # Two at once, or none where every row had one: the cell is missing.
-    codes = np.where(number == 1, places_of, -1)
+    codes = np.where(number == 1, places, -1)
     return SeriesColumn(pd.Series(pd.Categorical.from_codes(codes, list(levels))))
 
 
 def _ways_to_divide(name: str) -> list[tuple[str, str]]:
     """Return the ways to divide a name in a prefix and the rest."""
-    return [
-        (name[: one.start()].rstrip(), name[one.end() :].lstrip())
-        for one in re.finditer(r"[_.=:/ -]+", name)
-        if name[: one.start()].strip() and name[one.end() :].strip()
-    ]
+    ends = (
+        (name[: one.start()].strip(), name[one.end() :].strip()) for one in re.finditer(r"[_.=:/ -]+", name)
+    )
+    return [(prefix, rest) for prefix, rest in ends if prefix and rest]
 
 
 def _is_no_chance(rows: NDArray[np.float64]) -> bool:
@@ -125,4 +105,4 @@ def _is_no_chance(rows: NDArray[np.float64]) -> bool:
     shares = rows.mean(0)
     none = np.prod(1 - shares)
     at_most_one = none * (1 + (shares / (1 - shares)).sum())
-    return len(rows) * np.log(at_most_one) < np.log(_CHANCE)
+    return bool(len(rows) * np.log(at_most_one) < np.log(_CHANCE))

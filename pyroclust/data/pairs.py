@@ -1,6 +1,7 @@
 """Pairs of rows that a user knows something of, from a file or from Python."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -29,19 +30,23 @@ def read_pairs(pairs: PairsLike, *, name: str, row_names: Sequence[str]) -> NDAr
     if not isinstance(pairs, str | PathLike):
         return _of_points(pairs, name, len(row_names))
     path = Path(pairs)
+    said = f"{name}: '{visible(str(path))}'"
     if path.suffix.lower() not in PLAIN:
         raise ValueError(f"{name}: cannot read '{visible(str(path))}': {foreign_suffix(path, tuple(PLAIN))}")
     check_file(path)
-    cells = _cells(path, name)
-    places: dict[str, int] = {}
-    twice = set[str]()
-    for place, row in enumerate(row_names):
-        if places.setdefault(row, place) != place:
-            twice.add(row)
-    if not any(cell in places or cell.isdigit() for cell in cells[0]):
+    cells, times = _cells(path, said), Counter(row_names)
+    if not any(cell in times or cell.isdigit() for cell in cells[0]):
         # Names of the two columns, unless no line names a row: then the first is as wrong as the others.
-        cells = cells[1:] if any(cell in places for row in cells[1:] for cell in row) else cells
-    return np.array([_pair(row, name, path, places, twice) for row in cells], dtype=np.int64)
+        cells = cells[1:] if any(cell in times for row in cells[1:] for cell in row) else cells
+    for cell in (cell for row in cells for cell in row if times[cell] != 1):
+        where = f"{said} names the row '{short(visible(cell), 40)}'"
+        if cell in times:
+            raise ValueError(f"{where}, a name that several rows have: give every row a name of its own")
+        are_numbers = all(row == str(place) for place, row in enumerate(times, start=1))
+        known = f"rows from 1 to {len(times):,}" if are_numbers else f"one of {listed(times, 3)}"
+        raise ValueError(f"{where}, expected {known}, as in the column 'row' of assignments.csv")
+    places = {row: place for place, row in enumerate(row_names)}
+    return np.array([[places[cell] for cell in row] for row in cells], dtype=np.int64)
 
 
 def _of_points(pairs: Any, name: str, num_points: int) -> NDArray[np.int64]:
@@ -65,35 +70,15 @@ def _of_points(pairs: Any, name: str, num_points: int) -> NDArray[np.int64]:
     return found.astype(np.int64)
 
 
-def _cells(path: Path, name: str) -> list[tuple[str, str]]:
+def _cells(path: Path, said: str) -> list[list[str]]:
     # Names of rows are no decimal numbers: "1,200" is a pair. Whether the first line is one is seen later.
     usual = "\t" if path.suffix.lower() == ".tsv" else ","
     rows = read_delimited(path, options=ReadingOptions(usual)).cells
     if not rows or len(rows[0]) != _COLUMNS:
         rows = read_delimited(path).cells
-    where = f"{name}: '{visible(str(path))}'"
     if not rows:
-        raise ValueError(f"{where} is empty, expected a pair of rows a line")
+        raise ValueError(f"{said} is empty, expected a pair of rows a line")
     if len(rows[0]) != _COLUMNS:
-        raise ValueError(
-            f"{where} has {len(rows[0])} column{'s' * (len(rows[0]) != 1)}, expected two, the rows of a pair"
-        )
-    return [(one.strip(), other.strip()) for one, other in rows]
-
-
-def _pair(
-    cells: tuple[str, str], name: str, path: Path, places: Mapping[str, int], twice: set[str]
-) -> tuple[int, int]:
-    for cell in cells:
-        where = f"{name}: '{visible(str(path))}' names the row '{short(visible(cell), 40)}'"
-        if cell not in places:
-            raise ValueError(f"{where}, expected {_known(places)}, as in the column 'row' of assignments.csv")
-        if cell in twice:
-            raise ValueError(f"{where}, a name that several rows have: give every row a name of its own")
-    return places[cells[0]], places[cells[1]]
-
-
-def _known(places: Mapping[str, int]) -> str:
-    if all(row == str(place + 1) for row, place in places.items()):
-        return f"rows from 1 to {len(places):,}"
-    return f"one of {listed(places, 3)}"
+        number = len(rows[0])
+        raise ValueError(f"{said} has {number} column{'s' * (number != 1)}, expected two, the rows of a pair")
+    return [[cell.strip() for cell in row] for row in rows]

@@ -1,51 +1,49 @@
 """Columns of numbers that are mostly one value, and their two parts: whether a cell is it, and the others."""
 
-from collections.abc import Container, Sequence
-from dataclasses import replace
+from collections.abc import Container, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.data.columns import RawTable
 from pyroclust.data.kinds import Kind, KindOfColumn
 from pyroclust.text import listed, short
 
-__all__ = ["Parts", "apart", "divide", "in_two", "masses_note", "parts_by_name", "parts_in", "put_back"]
+__all__ = ["Parts", "apart", "divide", "in_two", "masses_note", "parts_by_name", "put_back"]
 
 Parts: TypeAlias = tuple[tuple[int, int, float], ...]
 """Of each column that was divided the places of its numbers and of its answers, and the value kept apart."""
 
 _FEWEST = 10
 _IS = " is "
-_LEVELS = ("no", "yes")
-_MOST_SHOWN = 8
 
 
 def divide(
-    raw: RawTable, found: dict[int, KindOfColumn], told: Container[int]
-) -> tuple[RawTable, Parts, str | None]:
-    """Divide columns of numbers that are mostly one value in two, and say which."""
-    said, parts = [], []
-    for place, one in list(found.items()):
-        value = _mass_of(one.values) if one.kind is Kind.NUMBER and place not in told else None
+    found: Mapping[str, KindOfColumn], *, told: Container[str], names: Container[str]
+) -> tuple[dict[str, KindOfColumn], dict[str, tuple[str, float]], str | None]:
+    """Divide columns of numbers that are mostly one value in two, and say which.
+
+    Returns:
+        All columns, those of the answers last; by the names of the answers the columns that were divided, and
+        the value; and a note.
+    """
+    divided, wholes, said = dict(found), dict[str, tuple[str, float]](), []
+    for whole, one in found.items():
+        value = _mass_of(one.values) if one.kind is Kind.NUMBER and whole not in told else None
         # The name has to say the value exactly.
-        if value is None or float(f"{value:g}") != value:
+        if value is None or float(f"{value:g}") != value or (answer := f"{whole}{_IS}{value:g}") in names:
             continue
-        name = f"{raw.names[place]}{_IS}{value:g}"
-        if name in raw.names:
-            continue
-        said.append(_said(raw.names[place], one.values, value))
-        found[place], found[len(raw.names)] = in_two(one.values, value)
-        parts.append((place, len(raw.names), value))
-        raw = replace(raw, names=(*raw.names, name), columns=(*raw.columns, raw.columns[place]))
+        said.append(_said(whole, one.values, value))
+        divided[whole], divided[answer] = in_two(one.values, value)
+        wholes[answer] = whole, value
     if not said:
-        return raw, (), None
+        return divided, wholes, None
     note = (
         f"{_mostly(said)} Such a column is divided in two: whether a cell holds it, and the number where it "
         "does not. To keep one whole, give --kinds NAME=number."
     )
-    return raw, tuple(parts), note
+    return divided, wholes, note
 
 
 def in_two(values: NDArray[np.float64], value: float) -> tuple[KindOfColumn, KindOfColumn]:
@@ -56,8 +54,8 @@ def in_two(values: NDArray[np.float64], value: float) -> tuple[KindOfColumn, Kin
     """
     is_value = values == value
     numbers = np.where(is_value, np.nan, values)
-    said = np.where(np.isnan(values), np.nan, is_value)
-    return KindOfColumn(Kind.NUMBER, numbers), KindOfColumn(Kind.YES_NO, said, _LEVELS)
+    answers = np.where(np.isnan(values), np.nan, is_value)
+    return KindOfColumn(Kind.NUMBER, numbers), KindOfColumn(Kind.YES_NO, answers, ("no", "yes"))
 
 
 def apart(data: NDArray[np.float64], parts: Parts) -> NDArray[np.bool_]:
@@ -88,26 +86,15 @@ def parts_by_name(columns: Sequence[str], kinds: Sequence[Kind]) -> Parts:
     numbers = {name: place for place, (name, kind) in every if kind is Kind.NUMBER}
     for place, (name, kind) in every:
         whole, _, text = name.rpartition(_IS)
-        value = _number(text) if kind is Kind.YES_NO and whole in numbers else None
-        if value is not None:
-            found.append((numbers[whole], place, value))
+        if kind is Kind.YES_NO and whole in numbers:
+            with suppress(ValueError):
+                found.append((numbers[whole], place, float(text)))
     return tuple(found)
 
 
-def parts_in(names: Sequence[str], columns: Sequence[str], parts: Parts) -> dict[str, tuple[str, float]]:
-    """Return which columns are parts of one that a table has whole: its name, and the value."""
-    found = {}
-    for number, place, value in parts:
-        whole, said = columns[number], columns[place]
-        found[whole] = (whole, value)
-        if said not in names:
-            found[said] = (whole, value)
-    return found
-
-
-def masses_note(names: Sequence[str], data: NDArray[np.float64]) -> str | None:
+def masses_note(columns: Mapping[str, NDArray[np.float64]]) -> str | None:
     """Say which columns of numbers are mostly one value, and have not been divided."""
-    masses = ((name, one, _mass_of(one)) for name, one in zip(names, data.T, strict=True))
+    masses = ((name, one, _mass_of(one)) for name, one in columns.items())
     said = [_said(name, one, value) for name, one, value in masses if value is not None]
     if not said:
         return None
@@ -120,24 +107,16 @@ def masses_note(names: Sequence[str], data: NDArray[np.float64]) -> str | None:
 
 def _mass_of(values: NDArray[np.float64]) -> float | None:
     """Return the value of more than half of the cells, and at least ten; ``None`` where there is none."""
-    there = values[~np.isnan(values)]
-    each, counts = np.unique(there, return_counts=True)
-    if len(each) <= 2 or counts.max() < _FEWEST or 2 * counts.max() <= len(there):
+    each, counts = np.unique(values[~np.isnan(values)], return_counts=True)
+    if len(each) <= 2 or counts.max() < _FEWEST or 2 * counts.max() <= counts.sum():
         return None
     return float(each[counts.argmax()])
 
 
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
 def _mostly(said: Sequence[str]) -> str:
-    return f"More than half of the cells hold one value in {listed(said, _MOST_SHOWN)}."
+    return f"More than half of the cells hold one value in {listed(said)}."
 
 
 def _said(name: str, values: NDArray[np.float64], value: float) -> str:
-    there = values[~np.isnan(values)]
-    return f"'{short(name, 40)}' ({value:g}: {(there == value).sum():,} of {len(there):,})"
+    there = (~np.isnan(values)).sum()
+    return f"'{short(name, 40)}' ({value:g}: {(values == value).sum():,} of {there:,})"

@@ -1,5 +1,6 @@
 """Files as tables: delimited text, Parquet, NumPy and Excel."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.data.cells import columns_of, numbered, raw_text
 from pyroclust.data.columns import RawTable, TextColumn
 from pyroclust.data.frames import raw_array, raw_frame
 from pyroclust.data.headers import FindHeader, TableHeader, find_header, find_header_of_edges
@@ -41,11 +41,7 @@ _MOST_TITLES = 5
 
 
 def read_raw(path: Path, options: ReadingOptions | None = None, *, of_edges: bool = False) -> RawTable:
-    """Read a CSV, TSV, Parquet, .xlsx or .npy file.
-
-    A delimited file whose first line is a row has columns ``x1, x2, ...``. A first column without a name, as
-    pandas and R write it, becomes the row names.
-    """
+    """Read a CSV, TSV, Parquet, .xlsx or .npy file."""
     kind = path.suffix.lower()
     if kind not in SUFFIXES:
         raise ValueError(f"cannot read '{path}': {foreign_suffix(path, SUFFIXES)}")
@@ -57,7 +53,10 @@ def read_raw(path: Path, options: ReadingOptions | None = None, *, of_edges: boo
     try:
         if kind in (*PLAIN, ".xlsx"):
             return _read_text(path, options, find_header_of_edges if of_edges else find_header)
-        return _read_binary(path)
+        if kind == ".parquet":
+            return _read_parquet(path)
+        _check_array(path)
+        return readable(path, lambda: raw_array(np.load(path, allow_pickle=False)))
     except PermissionError:
         raise ValueError(f"'{path}' cannot be read: permission denied") from None
     except MemoryError:
@@ -65,10 +64,8 @@ def read_raw(path: Path, options: ReadingOptions | None = None, *, of_edges: boo
 
 
 def _read_text(path: Path, options: ReadingOptions, find: FindHeader) -> RawTable:
-    if path.suffix.lower() in PLAIN:
-        found = read_delimited(path, options=options)
-    else:
-        found = DelimitedText(*read_workbook(path))
+    is_plain = path.suffix.lower() in PLAIN
+    found = read_delimited(path, options=options) if is_plain else DelimitedText(*read_workbook(path))
     if not found.cells:
         raise ValueError(f"'{path}' is empty; expected at least two rows of numbers")
     try:
@@ -80,7 +77,7 @@ def _read_text(path: Path, options: ReadingOptions, find: FindHeader) -> RawTabl
 def _of_text(found: DelimitedText, options: ReadingOptions, find: FindHeader) -> RawTable:
     title, grid = _without_title(found.cells)
     first, *rows = grid
-    columns = columns_of(rows, len(first))
+    columns = _columns(rows, len(first))
     if options.header is not None or found.names_rows:
         header = TableHeader(found.names_rows if options.header is None else options.header)
     elif found.names is not None:
@@ -89,68 +86,89 @@ def _of_text(found: DelimitedText, options: ReadingOptions, find: FindHeader) ->
         header = find(first, columns)
     names = first
     if not header.is_header:
-        columns = columns_of(grid, len(first))
-        names = list(found.names or numbered(len(first)))
-    written = columns
-    columns, lost = without_marks(names, columns)
+        columns = _columns(grid, len(first))
+        names = list(found.names or (f"x{place}" for place in range(1, len(first) + 1)))
+    names = [name.strip() for name in names]
+    cells, lost = without_marks(names, columns)
+    units = [None if column.plain is not None else quantities(column) for column in cells]
+    cells = [one if unit is None else Cells(unit.cells) for one, unit in zip(cells, units, strict=True)]
+    are_ours = [unit is not None and unit.are_converted for unit in units]
     # Numbers of a sheet are numbers there, and text stays text.
     marks = Marks()
-    with_units = [None if column.plain is not None else quantities(column) for column in columns]
     if found.delimiter:
-        bare = [
-            column if unit is None else unit.cells
-            for column, unit in zip(columns, with_units, strict=True)
-            if unit is None or not unit.are_converted
-        ]
-        marks = find_marks(bare, delimiter=found.delimiter, decimal=options.decimal)
+        theirs = [column for column, is_ours in zip(cells, are_ours, strict=True) if not is_ours]
+        marks = find_marks(theirs, delimiter=found.delimiter, decimal=options.decimal)
+    table = [
+        TextColumn(one, Marks() if is_ours else marks, "" if unit is None else unit.unit, written)
+        for one, is_ours, unit, written in zip(cells, are_ours, units, columns, strict=True)
+    ]
+    is_commented = found.is_commented and found.names is None
     notes = [*found.notes, *title, *marks.notes, *lost]
-    if found.is_commented and found.names is None:
-        notes.append("Lines that begin with # were left out.")
-    return raw_text(
-        names,
-        [
-            TextColumn(column, marks, written=as_it_was)
-            if unit is None
-            else TextColumn(Cells(unit.cells), Marks() if unit.are_converted else marks, unit.unit, as_it_was)
-            for column, unit, as_it_was in zip(columns, with_units, written, strict=True)
-        ],
-        names_rows=found.names_rows,
-        is_header=header.is_header,
-        notes=(*notes, *header.notes),
-    )
+    notes += [*(["Lines that begin with # were left out."] * is_commented), *header.notes]
+    row_names = None
+    if header.is_header:
+        _refuse_names_again(names, columns)
+        empty = [not name and not any(map(str.strip, one)) for name, one in zip(names, columns, strict=True)]
+        if any(empty) and not all(empty):
+            names = [name for name, no in zip(names, empty, strict=True) if not no]
+            table = [column for column, no in zip(table, empty, strict=True) if not no]
+            notes.append(f"{sum(empty)} empty column(s) without a name were left out.")
+        if len(names) > 1 and not names[0] and not empty[0]:
+            _refuse_measurements(columns[0])
+            row_names, names, table = tuple(map(visible, columns[0])), names[1:], table[1:]
+            if not found.names_rows:
+                notes.append("The first column has no name and was read as names of the rows.")
+    if unnamed := names.count(""):
+        notes.append(f"{unnamed} column(s) without a name are called x and their number.")
+    shown = tuple(visible(name or f"x{place}") for place, name in enumerate(names, start=1))
+    return RawTable(shown, tuple(table), len(columns[0]), row_names, tuple(notes))
+
+
+def _columns(rows: Sequence[list[str]], width: int) -> list[Cells]:
+    return [Cells([row[place] for row in rows]) for place in range(width)]
+
+
+def _refuse_names_again(names: list[str], columns: Sequence[Cells]) -> None:
+    """Refuse files that were put one after the other with their names of columns."""
+    for place, cell in enumerate(columns[0]):
+        if cell.strip() == names[0] and [column[place].strip() for column in columns] == names and any(names):
+            raise ValueError(
+                f"the names of its columns come again in row {place + 1}, two tables or a row: remove "
+                "that line, or give --no-header if the first line is a row too"
+            )
+
+
+def _refuse_measurements(cells: Cells) -> None:
+    """Refuse a first column without a name that holds no names of rows."""
+    for cell in cells:
+        if is_numeral(cell) and not cell.strip().lstrip("+-").isdigit():
+            raise ValueError(
+                f"its first column has no name and holds '{visible(cell.strip())}', a name of the row or a "
+                "number: give the column a name"
+            )
 
 
 def _without_title(cells: list[list[str]]) -> tuple[list[str], list[list[str]]]:
     """Leave out lines of one cell above a line of names, and say so."""
     full = [[cell.strip() for cell in row if cell.strip()] for row in cells[: _MOST_TITLES + 1]]
     above = next((place for place, row in enumerate(full) if len(row) > 1), 0)
-    names = full[above] if above else []
-    if not above or len(names) < len(cells[above]) or any(map(is_numeral, names)) or len(names) < 2:
+    names = full[above]
+    if not above or len(names) < len(cells[above]) or any(map(is_numeral, names)):
         return [], cells
     said = listed(f"“{short(visible(row[0]), 40)}”" for row in full[:above] if row)
     return [f"Above the names of the columns {said} was left out."], cells[above:]
 
 
-def _read_binary(path: Path) -> RawTable:
-    if path.suffix.lower() == ".parquet":
-        from pyarrow.parquet import read_metadata
+def _read_parquet(path: Path) -> RawTable:
+    from pyarrow.parquet import read_metadata
 
-        about = readable(path, lambda: read_metadata(path))
-        needed = max(
-            about.num_rows * about.num_columns * _BYTES_A_NUMBER,
-            2 * sum(about.row_group(place).total_byte_size for place in range(about.num_row_groups)),
-        )
-        check_memory(needed, f"the {about.num_rows:,} rows of '{path}'", remedy="take fewer rows")
-        return readable(path, lambda: raw_frame(pd.read_parquet(path)))
-    _check_array(path)
-    return readable(path, lambda: raw_array(np.load(path, allow_pickle=False)))
-
-
-def _check_array(path: Path) -> NumpyHeader:
-    header = readable(path, lambda: _header_of_one_array(path))
-    header.check(path, "it", held=path.stat().st_size)
-    check_memory(header.size * _BYTES_A_NUMBER, f"the numbers of '{path}'", remedy="take fewer rows")
-    return header
+    about = readable(path, lambda: read_metadata(path))
+    needed = max(
+        about.num_rows * about.num_columns * _BYTES_A_NUMBER,
+        2 * sum(about.row_group(place).total_byte_size for place in range(about.num_row_groups)),
+    )
+    check_memory(needed, f"the {about.num_rows:,} rows of '{path}'", remedy="take fewer rows")
+    return readable(path, lambda: raw_frame(pd.read_parquet(path)))
 
 
 def read_shaped(path: Path) -> NDArray[Any] | None:
@@ -165,6 +183,13 @@ def read_shaped(path: Path) -> NDArray[Any] | None:
         # The reader of tables says it in a sentence.
         return None
     return array
+
+
+def _check_array(path: Path) -> NumpyHeader:
+    header = readable(path, lambda: _header_of_one_array(path))
+    header.check(path, "it", held=path.stat().st_size)
+    check_memory(header.size * _BYTES_A_NUMBER, f"the numbers of '{path}'", remedy="take fewer rows")
+    return header
 
 
 def _header_of_one_array(path: Path) -> NumpyHeader:

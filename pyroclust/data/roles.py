@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pyroclust.delimited import MISSING
 
-__all__ = ["Units", "is_survey_weight", "names_things", "numbers_in_names", "units_of_rows", "words_of"]
+__all__ = ["is_survey_weight", "names_things", "numbers_in_names", "units_of_rows"]
 
 # What a number that names something is called, in the languages of people's tables.
 _NAMING = frozenset(
@@ -68,25 +68,18 @@ _MEAN_WEIGHTS = (0.5, 2.0)
 
 
 @dataclass(frozen=True)
-class Units:
-    """What several rows are of, by a column that names it.
-
-    Attributes:
-        column: its name.
-        number: how many different ones there are.
-        rows: how many rows name one.
-    """
+class _Units:
+    """What several rows are of: the column that names it, and how many there are in how many rows."""
 
     column: str
     number: int
     rows: int
 
     def __str__(self) -> str:
-        """Return them in words."""
         return f"{self.rows:,} rows of {self.number:,} '{self.column}'"
 
 
-def words_of(name: str) -> list[str]:
+def _words_of(name: str) -> list[str]:
     """Return the words of a column's name, without capitals and accents."""
     parted = re.sub(r"(?<=[a-zäöüß])(?=[A-Z])", " ", name)
     german = parted.casefold().replace("ä", "ae").replace("ö", "oe").replace("ü", "ue")
@@ -106,7 +99,7 @@ def names_things(name: str, values: NDArray[np.float64]) -> bool:
     distinct = np.unique(values)
     if len(distinct) < 3 or not (values == np.round(values)).all():
         return False
-    words = words_of(name)
+    words = _words_of(name)
     # "number_of_rooms" counts, "room_number" names.
     is_named = bool(words) and (words[-1] in _NAMING or words[-1].endswith(_NAMING_ENDS))
     is_thing = any(word in _THINGS or word.removesuffix("s") in _THINGS for word in words)
@@ -132,19 +125,20 @@ def numbers_in_names(cells: Sequence[str | None]) -> NDArray[np.float64] | None:
     return np.unique(there, return_inverse=True)[1].astype(np.float64) + _SEVERAL_DIGITS
 
 
-def units_of_rows(columns: Sequence[tuple[str, NDArray[np.float64]]]) -> list[Units]:
+def units_of_rows(columns: Mapping[str, NDArray[np.float64]]) -> list[_Units]:
     """Return what several rows are of, by the columns that name things, those with most of them first."""
     found = []
-    for name, values in columns:
+    for name, every in columns.items():
+        values = every[np.isfinite(every)]
         number = len(np.unique(values))
         if 2 * number <= len(values) and names_things(name, values):
-            found.append(Units(name, number, len(values)))
+            found.append(_Units(name, number, len(values)))
     return sorted(found, key=lambda one: -one.number)
 
 
 def is_survey_weight(name: str, values: NDArray[np.float64]) -> bool:
     """Say whether a column says how much a row counts: weights of a survey are about 1 on average."""
-    if not any(word in _WEIGHTS for word in words_of(name)) or not len(values):
+    if not any(word in _WEIGHTS for word in _words_of(name)) or not len(values):
         return False
     is_whole = bool((values == np.round(values)).all())
     low, high = _MEAN_WEIGHTS

@@ -38,12 +38,7 @@ def images_table(folder: Path, *, size: int | None = None) -> Table:
 
 
 def shaped_table(array: NDArray[Any], name: str) -> Table:
-    """Take an array of three dimensions as images or waveforms.
-
-    Numbers from 0 to 1, and whole numbers from 0 to 255 of any type, are images; all others waveforms of
-    channels and samples. Whole pixels are divided by their white: the least of 1, 16 (of scikit-learn's
-    digits) and 255 that none exceeds. A note says all this.
-    """
+    """Take an array of three dimensions as images or waveforms."""
     if array.ndim != 3 or 0 in array.shape:
         colours = ": make images in colours grey first" if array.ndim > 3 else ""
         raise ValueError(
@@ -56,7 +51,9 @@ def shaped_table(array: NDArray[Any], name: str) -> Table:
     lost = int((~np.isfinite(values)).sum())
     if lost:
         raise ValueError(f"{name} holds {lost:,} missing or infinite values; drop or fill those points first")
-    white = _white_of(values)
+    high = values.max()
+    is_of_pixels = values.min() >= 0 and (high <= 1 or not (values % 1).any())
+    white = next((white for white in _WHITES if is_of_pixels and high <= white), None)
     if white is None:
         kind: PointShape = Waveforms(*array.shape[1:])
         note = f"The numbers are not those of pixels, so these are taken as {kind}."
@@ -65,14 +62,6 @@ def shaped_table(array: NDArray[Any], name: str) -> Table:
         divided = f", divided by {white}" if white > 1 else ""
         note = f"The numbers are those of pixels, so these are taken as {kind}{divided}."
     return _table(name, values, kind, notes=(note,))
-
-
-def _white_of(values: NDArray[np.float64]) -> int | None:
-    """Return what pixels are to be divided by; ``None`` if these are no pixels."""
-    high = values.max()
-    if values.min() < 0 or (high > 1 and (values % 1).any()):
-        return None
-    return next((white for white in _WHITES if high <= white), None)
 
 
 def _table(

@@ -1,8 +1,9 @@
 """Points that are no rows of columns: images, waveforms and the nodes of a graph."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,36 +13,24 @@ from pyroclust.graph_layout import node_positions
 __all__ = ["Graph", "Images", "PointShape", "Waveforms"]
 
 
-class PointShape(Protocol):
-    """What a point is where it is no vector."""
+class PointShape(ABC):
+    """What a point is where it is no vector; as text, what all are, as ``images of 28 x 28 pixels``."""
+
+    noun: ClassVar[str]  # what one point is called
 
     @property
+    @abstractmethod
     def event_shape(self) -> tuple[int, ...]:
         """Shape of one point."""
-        ...
-
-    @property
-    def noun(self) -> str:
-        """What one point is called."""
-        ...
 
     def fits(self, event_shape: tuple[int, ...]) -> bool:
         """Say whether a model whose points have a shape is for these points."""
-        ...
-
-    def __str__(self) -> str:
-        """Say what the points are, as ``images of 28 x 28 pixels``."""
-        ...
+        return event_shape == self.event_shape
 
 
 @dataclass(frozen=True)
-class Images:
-    """Points that are grey images, pixels in 0..1.
-
-    Attributes:
-        height: H.
-        width: W.
-    """
+class Images(PointShape):
+    """Points that are grey images, pixels in 0..1."""
 
     height: int
     width: int
@@ -53,23 +42,13 @@ class Images:
         """Shape of one image."""
         return (self.height, self.width)
 
-    def fits(self, event_shape: tuple[int, ...]) -> bool:
-        """Say whether a model's points have that shape."""
-        return event_shape == self.event_shape
-
     def __str__(self) -> str:
-        """Say what the points are."""
         return f"images of {self.height} x {self.width} pixels"
 
 
 @dataclass(frozen=True)
-class Waveforms:
-    """Points that are pieces of a recording of several channels.
-
-    Attributes:
-        num_channels: C.
-        num_samples: T.
-    """
+class Waveforms(PointShape):
+    """Points that are pieces of a recording of several channels."""
 
     num_channels: int
     num_samples: int
@@ -81,22 +60,13 @@ class Waveforms:
         """Shape of one waveform."""
         return (self.num_channels, self.num_samples)
 
-    def fits(self, event_shape: tuple[int, ...]) -> bool:
-        """Say whether a model's points have that shape."""
-        return event_shape == self.event_shape
-
     def __str__(self) -> str:
-        """Say what the points are."""
         return f"waveforms of {self.num_channels} channels and {self.num_samples} samples"
 
 
 @dataclass(frozen=True, eq=False)
-class Graph:
-    """Points that are the nodes of a graph, each with its row of the adjacency matrix.
-
-    Attributes:
-        adjacency: symmetric, zeros and ones with an empty diagonal, ``(N, N)``.
-    """
+class Graph(PointShape):
+    """Points that are the nodes of a graph, each with its row of the adjacency matrix."""
 
     adjacency: NDArray[np.float64] = field(repr=False)
 
@@ -117,5 +87,4 @@ class Graph:
         return event_shape == (-1,)
 
     def __str__(self) -> str:
-        """Say what the points are."""
         return "nodes of a graph"

@@ -1,7 +1,6 @@
 """Tables on the scale that models and guides for real data expect: mean 0, variance 1."""
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,26 +31,16 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Standardised:
-    """Points as a guide sees them; ``data * scale + location`` are the units of ``columns``.
+    """Points as a guide sees them; ``data * scale + location`` are the units of ``columns``."""
 
-    Attributes:
-        data: ``(N, D)`` float64.
-        location: ``(D,)``, subtracted.
-        scale: ``(D,)``, divided by afterwards.
-        columns: D names.
-        notes: sentences for the report.
-        is_raw: whether the numbers are those of the table, neither shifted nor scaled.
-    """
-
-    data: NDArray[np.float64]
-    location: NDArray[np.float64]
-    scale: NDArray[np.float64]
+    data: NDArray[np.float64]  # (N, D)
+    location: NDArray[np.float64]  # (D,), subtracted
+    scale: NDArray[np.float64]  # (D,), divided by afterwards
     columns: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-    is_raw: bool = False
+    notes: tuple[str, ...] = ()  # sentences for the report
+    is_raw: bool = False  # the numbers are those of the table, neither shifted nor scaled
 
     def __repr__(self) -> str:
-        """Return the size and the columns."""
         return f"Standardised({len(self.data)} points of {listed(self.columns)})"
 
 
@@ -124,12 +113,7 @@ def unscaled(table: Table) -> Standardised:
 
 
 def principal_components(points: Standardised, num_components: int) -> Standardised:
-    """Project points on their first principal components.
-
-    The components of standardised points are divided by one common number, which makes their mean variance 1:
-    distances between points keep their proportions, and the first component stays the widest. Raw points are
-    turned only: their origin and their scale stay. The share of variance that is kept is noted.
-    """
+    """Project points on their first principal components."""
     from sklearn.decomposition import PCA
 
     num_points, dim = points.data.shape
@@ -154,6 +138,7 @@ def principal_components(points: Standardised, num_components: int) -> Standardi
             f"--pca is {num_components}, but the columns vary in {(shares > _NOTHING).sum()} direction(s) "
             "only, expected no more components than that"
         )
+    # One number for all: distances keep their proportions, and the first component stays the widest.
     common = 1.0 if points.is_raw else float(np.sqrt(scores.var(0).mean()))
     kept = ", ".join(f"{share:.1%}" for share in shares)
     kind = "columns as they are" if points.is_raw else "standardised columns"
@@ -171,49 +156,42 @@ def principal_components(points: Standardised, num_components: int) -> Standardi
     )
 
 
-def indicators(
-    data: NDArray[np.float64], *, kinds: Sequence[Kind], levels: Sequence[tuple[str, ...]]
-) -> NDArray[np.float64]:
+def indicators(data: NDArray[np.float64], like: Table) -> NDArray[np.float64]:
     """Return rows with a column of 0 and 1 for each category, and all other columns as they are."""
-    if Kind.CATEGORY not in kinds:
-        return data
     parts = []
-    for place, (kind, names) in enumerate(zip(kinds, levels, strict=True)):
+    for place, (kind, levels) in enumerate(zip(like.kinds, like.levels, strict=True)):
         column = data[..., place : place + 1]
         if kind is Kind.CATEGORY:
-            column = np.where(np.isnan(column), np.nan, column == np.arange(len(names)))
+            column = np.where(np.isnan(column), np.nan, column == np.arange(len(levels)))
         parts.append(column)
-    return np.concatenate(parts, -1)
+    return np.concatenate(parts, -1) if Kind.CATEGORY in like.kinds else data
 
 
-def indicator_names(
-    columns: Sequence[str], *, kinds: Sequence[Kind], levels: Sequence[tuple[str, ...]]
-) -> tuple[str, ...]:
+def indicator_names(like: Table) -> tuple[str, ...]:
     """Return the names of the columns of :func:`indicators`."""
     found: list[str] = []
-    for column, kind, names in zip(columns, kinds, levels, strict=True):
-        shown = names[1:] if kind is Kind.YES_NO else names
+    for column, kind, levels in zip(like.columns, like.kinds, like.levels, strict=True):
+        shown = levels[1:] if kind is Kind.YES_NO else levels
         found += [f"{column} = {one}" for one in shown] or [column]
     return tuple(found)
 
 
-def as_vectors(
-    data: NDArray[np.float64], *, kinds: Sequence[Kind], levels: Sequence[tuple[str, ...]]
-) -> NDArray[np.float64]:
+def as_vectors(data: NDArray[np.float64], like: Table) -> NDArray[np.float64]:
     """Return complete vectors of rows, for pictures and for methods that know distances alone.
 
     They are :func:`indicators`: numbers stay as they are, all other columns are centred and divided by their
     spread, and those of categories also by the root of their number, so that a category counts as one column
     does. A cell that is missing lies at the mean of its column.
     """
-    wide = without_gaps(indicators(data, kinds=kinds, levels=levels))
-    if all(kind is Kind.NUMBER for kind in kinds):
+    wide = without_gaps(indicators(data, like))
+    if like.are_numbers:
         return wide
     centred = wide - wide.mean(-2, keepdims=True)
     spread = np.sqrt((centred**2).mean(-2, keepdims=True))
-    sizes = [len(names) if kind is Kind.CATEGORY else 1 for kind, names in zip(kinds, levels, strict=True)]
+    columns = zip(like.kinds, like.levels, strict=True)
+    sizes = [len(levels) if kind is Kind.CATEGORY else 1 for kind, levels in columns]
     scaled = centred / np.where(spread > 0, spread, 1.0) / np.sqrt(np.repeat(sizes, sizes))
-    are_numbers = np.repeat([kind is Kind.NUMBER for kind in kinds], sizes)
+    are_numbers = np.repeat([kind is Kind.NUMBER for kind in like.kinds], sizes)
     return np.where(are_numbers, wide, scaled)
 
 

@@ -35,21 +35,17 @@ def read_workbook(path: Path) -> tuple[list[list[str]], tuple[str, ...]]:
     name = short(visible(names[0]), 60)
     if len(rows) < 2:
         raise ValueError(f"'{path}' has no rows in its first sheet '{name}'")
-    first, last = min(rows), max(rows)
-    width = max(map(len, rows.values()))
-    height, filled = last - first + 1, sum(len(row) - row.count("") for row in rows.values())
-    if height * width > max(_FEW, _EMPTY * filled):
+    every = range(min(rows), max(rows) + 1)
+    width, filled = max(map(len, rows.values())), sum(len(row) - row.count("") for row in rows.values())
+    if len(every) * width > max(_FEW, _EMPTY * filled):
         raise ValueError(
-            f"'{path}' holds something in {filled:,} of {height:,} x {width:,} cells of its first sheet "
-            f"'{name}', the last in row {last:,}: empty the cells that stand apart, or save the table as CSV"
+            f"'{path}' holds something in {filled:,} of {len(every):,} x {width:,} cells of its first sheet "
+            f"'{name}', the last in row {every[-1]:,}: empty the cells that stand apart, or save the table "
+            "as CSV"
         )
-    cells = [
-        row + [""] * (width - len(row)) for row in (rows.get(place, []) for place in range(first, last + 1))
-    ]
-    if len(names) == 1:
-        return cells, ()
+    cells = [row + [""] * (width - len(row)) for row in (rows.get(place, []) for place in every)]
     note = f"The first of {len(names)} sheets was read, '{name}': to read another one, save it as CSV."
-    return cells, (note,)
+    return cells, (note,) * (len(names) > 1)
 
 
 def _filled_rows(path: Path) -> tuple[list[str], dict[int, list[str]]]:

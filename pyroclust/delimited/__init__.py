@@ -2,8 +2,7 @@
 
 from pyroclust.delimited.foreign import check_file, foreign_suffix
 from pyroclust.delimited.numerals import MISSING, Cells, Marks, find_marks, is_numeral
-from pyroclust.delimited.options import PLAIN, ReadingOptions
-from pyroclust.delimited.reading import DelimitedText, read_delimited
+from pyroclust.delimited.reading import PLAIN, DelimitedText, ReadingOptions, read_delimited
 from pyroclust.delimited.units import days_between, quantities
 
 __all__ = [

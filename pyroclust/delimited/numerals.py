@@ -1,9 +1,11 @@
 """Numbers as people write them: decimal points and commas, marks of thousands, and what is ambiguous."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +14,7 @@ from pyroclust.text import short, visible
 
 __all__ = ["MISSING", "Cells", "Marks", "find_marks", "grouped", "is_numeral"]
 
+# Cells of a column of numbers that hold none.
 MISSING = frozenset(
     (
         *(
@@ -33,7 +36,6 @@ MISSING = frozenset(
         *("#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!"),
     )
 )
-"""Cells of a column of numbers that hold none."""
 
 # Apostrophes and spaces, those that do not break a line too.
 _BETWEEN = "'\u2019 \u00a0\u2007\u2009\u202f"
@@ -46,14 +48,8 @@ _OF_NUMBERS = b"0123456789+-eE\n"
 _BROKEN = re.compile(rf"[+-]?(?:\d+([.,])\d*|([.,])\d+){_EXPONENT}", re.ASCII)
 
 
-@dataclass(frozen=True)
-class Plain:
-    """The numbers of a column in which every cell is one.
-
-    Attributes:
-        values: ``(N,)``.
-        mark: the decimal mark of all that have one; empty where none has.
-    """
+class Plain(NamedTuple):
+    """The numbers of a column in which every cell is one, and the decimal mark of those that have one."""
 
     values: NDArray[np.float64]
     mark: str
@@ -81,16 +77,23 @@ class Cells(list[str]):
             return None
         return Plain(np.array(values, dtype=np.float64), mark)
 
+    @cached_property
+    def there(self) -> Counter[str]:
+        """How often each cell comes that is not missing, without spaces around it."""
+        found = Counter(map(str.strip, self))
+        for cell in MISSING:
+            found.pop(cell, None)
+        return found
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """Those of them that can be no numbers."""
+        return [cell for cell in self.there if not is_numeral(cell)]
+
 
 @dataclass(frozen=True)
 class Marks:
-    """How the numbers of a file are written.
-
-    Attributes:
-        decimal: a point or a comma.
-        thousands: what stands between groups of three digits; empty where nothing does.
-        notes: what was understood where it is not the plain case.
-    """
+    """How the numbers of a file are written, and what was understood where it is not the plain case."""
 
     decimal: str = "."
     thousands: str = ""
@@ -98,30 +101,23 @@ class Marks:
 
     def numbers(self, cells: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Return the numbers of cells, nan where there are none, and which cells are text."""
-        groups = rf"|[1-9]\d{{0,2}}(?:[{re.escape(self.thousands)}]\d{{3}})+" if self.thousands else ""
-        whole = rf"(?:\d+{groups})"
-        mark = re.escape(self.decimal)
-        number = re.compile(rf"[+-]?(?:{whole}(?:{mark}\d*)?|{mark}\d+){_EXPONENT}", re.ASCII)
+        values, is_text = np.full(len(cells), np.nan), np.zeros(len(cells), dtype=bool)
         plain = Cells.of(cells).plain
         if plain is not None and plain.mark in ("", self.decimal):
-            return plain.values.copy(), np.zeros(len(cells), dtype=bool)
-        values = np.full(len(cells), np.nan)
-        is_text = np.zeros(len(cells), dtype=bool)
+            return plain.values.copy(), is_text
+        groups = rf"|[1-9]\d{{0,2}}(?:[{re.escape(self.thousands)}]\d{{3}})+" if self.thousands else ""
+        whole, mark = rf"(?:\d+{groups})", re.escape(self.decimal)
+        number = re.compile(rf"[+-]?(?:{whole}(?:{mark}\d*)?|{mark}\d+){_EXPONENT}", re.ASCII)
+        as_ours = str.maketrans(self.decimal, ".", self.thousands)
         for place, cell in enumerate(cells):
             text = cell.strip()
             if number.fullmatch(text):
-                values[place] = float(_without(text, self.thousands).replace(self.decimal, "."))
+                values[place] = float(text.translate(as_ours))
             elif _INFINITE.fullmatch(text):
                 values[place] = float(text)
             else:
                 is_text[place] = text not in MISSING
         return values, is_text
-
-
-def _without(text: str, marks: str) -> str:
-    for mark in marks:
-        text = text.replace(mark, "")
-    return text
 
 
 def is_numeral(text: str) -> bool:
@@ -141,9 +137,9 @@ def grouped(text: str) -> re.Match[str] | None:
 class _Evidence:
     """Cells, one for each way of writing that occurs: as decimal mark, between thousands, or either."""
 
-    decimal: dict[str, str]
-    thousands: dict[str, str]
-    either: dict[str, str]
+    decimal: dict[str, str] = field(default_factory=dict)
+    thousands: dict[str, str] = field(default_factory=dict)
+    either: dict[str, str] = field(default_factory=dict)
 
     def add(self, text: str) -> None:
         if _PLAIN.fullmatch(text):
@@ -158,50 +154,45 @@ class _Evidence:
             if groups[2]:
                 self.decimal.setdefault(groups[2], text)
 
-    def add_plain(self, cells: Iterable[str], mark: str) -> None:
-        """Add cells of which the first with a decimal mark that is certain says all."""
-        if mark:
+
+def _evidence(columns: Iterable[Sequence[str]]) -> _Evidence:
+    """Look at columns in which every cell that is not missing can be a number."""
+    found = _Evidence()
+    for column in columns:
+        cells = Cells.of(column)
+        if cells.plain is None:
+            for cell in cells.there if not cells.texts else ():
+                found.add(cell)
+        elif cells.plain.mark:
+            # The first with a decimal mark that is certain says all.
             for cell in cells:
-                self.add(cell)
-                if mark in self.decimal:
-                    return
+                found.add(cell)
+                if cells.plain.mark in found.decimal:
+                    break
+    return found
 
 
 def find_marks(columns: Iterable[Sequence[str]], *, delimiter: str, decimal: str | None = None) -> Marks:
-    """Find out how the numbers of a file are written.
-
-    Only columns count in which every cell that is not missing can be a number.
-    """
-    found = _Evidence({}, {}, {})
-    for column in columns:
-        plain = Cells.of(column).plain
-        if plain is not None:
-            found.add_plain(column, plain.mark)
-            continue
-        cells = dict.fromkeys(cell.strip() for cell in column if cell.strip() not in MISSING)
-        if all(map(is_numeral, cells)):
-            for cell in cells:
-                found.add(cell)
+    """Find out how the numbers of a file are written."""
+    found = _evidence(columns)
     mark = decimal or _decimal(found, delimiter)
-    groups = {*found.thousands, *found.either} - {mark}
+    groups = sorted({*found.thousands, *found.either} - {mark})
     if decimal is None and mark in found.thousands:
         raise ValueError(_contradiction(found.thousands[mark], found.decimal[mark]))
-    thousands = "".join(sorted(groups))
     notes = []
     if mark == "," and decimal is None:
         notes.append("Commas in numbers were read as decimal marks.")
-    if thousands:
-        example = next(found.thousands.get(one) or found.either[one] for one in sorted(groups))
+    if groups:
+        example = next(found.thousands.get(one) or found.either[one] for one in groups)
         notes.append(f"Marks between thousands were left out of numbers such as '{example}'.")
     is_open = decimal is None and delimiter != "," and "." in found.either and "." not in found.decimal
     if mark == "." and is_open:
         notes.append(f"Points in numbers such as '{found.either['.']}' were read as decimal marks.")
-    return Marks(mark, thousands, tuple(notes))
+    return Marks(mark, "".join(groups), tuple(notes))
 
 
 def _decimal(found: _Evidence, delimiter: str) -> str:
-    certain = {one for one in ".," if one in found.decimal}
-    grouping = {one for one in ".," if one in found.thousands}
+    certain, grouping = ({*".,"} & pair.keys() for pair in (found.decimal, found.thousands))
     if len(certain) == 2 or len(grouping) == 2:
         pair = found.decimal if len(certain) == 2 else found.thousands
         raise ValueError(_contradiction(pair[","], pair["."]))
@@ -209,14 +200,12 @@ def _decimal(found: _Evidence, delimiter: str) -> str:
         return certain.pop()
     if grouping:
         return "," if "." in grouping else "."
-    open_ones = [one for one in ",." if one in found.either and (one == "," or delimiter == ";")]
-    if open_ones:
-        text = found.either[open_ones[0]]
-        digits = _without(text, ".,")
-        raise ValueError(
-            f"'{text}' could be {digits} or {float(text.replace(',', '.')):g}: say which with --decimal . or "
-            "--decimal ,"
-        )
+    for mark in ",." if delimiter == ";" else ",":
+        if (text := found.either.get(mark)) is not None:
+            whole, broken = text.translate(str.maketrans("", "", ".,")), float(text.replace(",", "."))
+            raise ValueError(
+                f"'{text}' could be {whole} or {broken:g}: say which with --decimal . or --decimal ,"
+            )
     return "."
 
 

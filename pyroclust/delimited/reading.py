@@ -1,19 +1,22 @@
 """What divides the cells of a text file: told, or found where one reading alone makes sense."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
 from pyroclust.delimited.foreign import foreign_content
 from pyroclust.delimited.numerals import Cells, grouped, is_numeral
-from pyroclust.delimited.options import PLAIN, ReadingOptions
 from pyroclust.delimited.rows import COMMENT, Rows, decoded, rows_of
 from pyroclust.memory import check_memory
 from pyroclust.text import visible
 
-__all__ = ["DelimitedText", "read_delimited"]
+__all__ = ["PLAIN", "DelimitedText", "ReadingOptions", "read_delimited"]
+
+# Suffixes of delimited text, and what divides cells unless a file looks otherwise.
+PLAIN = {".csv": ",", ".tsv": "\t"}
 
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 _LOOKED_AT, _HEAD = 200, 1 << 18
@@ -23,24 +26,38 @@ _LEADING, _ZERO_FIRST = re.compile(r"[+-]?\d{1,3}", re.ASCII), re.compile(r"0\d\
 
 
 @dataclass(frozen=True)
-class DelimitedText:
-    """The cells of a text file or a sheet, in rows of one width.
+class ReadingOptions:
+    """What is told of a delimited file; what is ``None`` is found out."""
 
-    Attributes:
-        cells: of each row, the first line included.
-        notes: what was understood where it is not the plain case.
-        delimiter: what divides them; empty where nothing has to.
-        names_rows: whether the first line was one short, so that the first column is names of rows.
-        is_commented: whether lines that begin with # were left out.
-        names: names of the columns that stand in a comment above the first row, or ``None``.
-    """
+    delimiter: str | None = None  # a space stands for any number of spaces
+    decimal: str | None = None
+    header: bool | None = None  # whether the first line names the columns
+
+    def __post_init__(self) -> None:
+        mark = self.delimiter
+        if mark is not None and (len(mark) != 1 or mark.isalnum() or mark in '"\r\n.+-_\x00'):
+            raise ValueError(
+                f"delimiter is '{visible(mark)}', expected one character: ',', ';', '|', a tab or a space"
+            )
+        if self.decimal is not None and self.decimal not in (".", ","):
+            raise ValueError(f"decimal is '{visible(self.decimal)}', expected '.' or ','")
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Names of what is told."""
+        return tuple(name for name, value in vars(self).items() if value is not None)
+
+
+@dataclass(frozen=True)
+class DelimitedText:
+    """The cells of a text file or a sheet, in rows of one width, the first line included."""
 
     cells: list[list[str]] = field(repr=False)
     notes: tuple[str, ...] = ()
-    delimiter: str = ""
-    names_rows: bool = False
-    is_commented: bool = False
-    names: tuple[str, ...] | None = None
+    delimiter: str = ""  # empty where nothing has to divide them
+    names_rows: bool = False  # the first line was one short, so that the first column is names of rows
+    is_commented: bool = False  # lines that begin with # were left out
+    names: tuple[str, ...] | None = None  # of the columns, in a comment above the first row
 
 
 class _TwoWays(Exception):
@@ -48,11 +65,7 @@ class _TwoWays(Exception):
 
 
 def read_delimited(path: Path, *, options: ReadingOptions | None = None) -> DelimitedText:
-    """Read a text file and find out what divides its cells.
-
-    A delimiter is believed where every row has the same number of cells; of several, the one that leaves most
-    cells numbers, and among equals the plain one.
-    """
+    """Read a text file and find out what divides its cells."""
     options = options or ReadingOptions()
     told, plain = options.delimiter, PLAIN[path.suffix.lower()]
     check_memory(path.stat().st_size * _BYTES_A_BYTE, f"the cells of '{path}'", remedy="take fewer rows")
@@ -114,38 +127,31 @@ class _Candidate:
     share: float
 
     @property
-    def is_short(self) -> bool:
-        """Whether the first line would be one name short."""
-        return self.rows.names_rows
-
-    @property
     def first(self) -> list[str]:
         """The names, or cells, of the first line."""
-        return [cell.strip() for cell in self.rows.cells[0][self.is_short :]]
+        return [cell.strip() for cell in self.rows.cells[0][self.rows.names_rows :]]
 
 
-def _candidate(head: str, mark: str, comment: str | None) -> _Candidate | None:
-    try:
-        rows = rows_of(head, mark, comment=comment, most=_LOOKED_AT)
-    except ValueError:
+def _candidates(head: str, marks: Iterable[str], comment: str | None) -> Iterator[_Candidate]:
+    for mark in marks:
         # Whoever reads the whole file says what is wrong with it.
-        return None
-    if rows.width < 2:
-        return None
-    cells = [cell for row in rows.below for cell in row if cell.strip()]
-    is_plain = Cells(cells).plain is not None
-    share = 1.0 if is_plain else sum(map(is_numeral, cells)) / max(1, len(cells))
-    return _Candidate(mark, rows, share)
+        with suppress(ValueError):
+            rows = rows_of(head, mark, comment=comment, most=_LOOKED_AT)
+            if rows.width > 1:
+                cells = Cells([cell for row in rows.below for cell in row if cell.strip()])
+                number = len(cells) if cells.plain is not None else sum(map(is_numeral, cells))
+                yield _Candidate(mark, rows, number / max(1, len(cells)))
 
 
 def _found(text: str, plain: str, comment: str | None, decimal: str | None) -> str:
     head = text if len(text) <= _HEAD else text[: text.rfind("\n", 0, _HEAD) + 1]
     marks = [mark for mark in dict.fromkeys([plain, *_NAMES]) if mark in head]
-    every = [_candidate(head, mark, comment) for mark in marks if mark != decimal]
-    candidates = [one for one in every if one is not None]
+    candidates = list(_candidates(head, [mark for mark in marks if mark != decimal], comment))
     # One delimiter leaves a first line whole, above rows of two, that another one divides.
-    whole_first = any(not one.is_short and one.delimiter != " " for one in candidates)
-    candidates = [one for one in candidates if not (one.is_short and one.rows.width == 2 and whole_first)]
+    whole_first = any(not one.rows.names_rows and one.delimiter != " " for one in candidates)
+    candidates = [
+        one for one in candidates if not (one.rows.names_rows and one.rows.width == 2 and whole_first)
+    ]
     lines = [line.strip() for line in re.split(r"\r\n|\r|\n", head)]
     lines = [line for line in lines if line and not (comment and line.startswith(comment))][:_LOOKED_AT]
     if not all(map(is_numeral, lines)) and (found := _beside_marks(candidates, decimal)) is not None:
@@ -171,8 +177,12 @@ def _beside_marks(candidates: Sequence[_Candidate], decimal: str | None) -> str 
         by_mark = next((one for one in candidates if one.delimiter == mark), None)
         for one in candidates if by_mark is not None else ():
             marked = [cell.strip() for row in one.rows.below for cell in row if mark in cell.strip()]
-            inside = bool(marked) and all(_is_marked(cell, mark, decimal) for cell in marked)
-            if by_mark is None or one is by_mark or one.is_short or not inside:
+            # A number with a mark that may be a decimal mark, or stand between thousands.
+            inside = bool(marked) and all(
+                is_numeral(cell) if decimal is None else (groups := grouped(cell)) and groups[1] == mark
+                for cell in marked
+            )
+            if by_mark is None or one is by_mark or one.rows.names_rows or not inside:
                 continue
             in_names = any(mark in cell and not is_numeral(cell) for cell in one.first)
             is_certain = (
@@ -180,15 +190,9 @@ def _beside_marks(candidates: Sequence[_Candidate], decimal: str | None) -> str 
             )
             if not in_names and is_certain:
                 return one.delimiter
-            if not in_names or (one.delimiter != " " and not by_mark.is_short):
+            if not in_names or (one.delimiter != " " and not by_mark.rows.names_rows):
                 raise _TwoWays(_either(one.delimiter, mark))
     return None
-
-
-def _is_marked(cell: str, mark: str, decimal: str | None) -> bool:
-    """Say whether a cell is a number with a mark that may be a decimal mark or stand between thousands."""
-    groups = grouped(cell)
-    return is_numeral(cell) if decimal is None else groups is not None and groups[1] == mark
 
 
 def _either(one: str, other: str) -> str:
@@ -207,7 +211,7 @@ def _alone(head: str, lines: Sequence[str], marks: Sequence[str], decimal: str |
 
 def _check_marks(chosen: _Candidate, lines: Sequence[str], plain: str) -> None:
     """Refuse commas and spaces between cells that could stand inside of numbers, unless names settle it."""
-    mark, is_short = chosen.delimiter, chosen.is_short
+    mark, is_short = chosen.delimiter, chosen.rows.names_rows
     if not all(map(is_numeral, chosen.first)) and not is_short:
         return
     below = lines[1:] or lines

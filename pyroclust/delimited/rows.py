@@ -55,16 +55,10 @@ def _tried(content: bytes, encoding: str) -> str:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of one width, the first line of the file included.
-
-    Attributes:
-        cells: of each row; spaces before a cell are left out.
-        names_rows: whether the first line is one short, so that the first column is names of rows.
-        notes: what was left out.
-    """
+    """Rows of one width, the first line of the file included; spaces before a cell are left out."""
 
     cells: list[list[str]] = field(repr=False)
-    names_rows: bool = False
+    names_rows: bool = False  # the first line is one short, so that the first column is names of rows
     notes: tuple[str, ...] = ()
 
     @property
@@ -78,59 +72,39 @@ class Rows:
         return self.cells[1:] or self.cells
 
 
-class _Lines:
-    """Lines of a text; between rows those that are blank or comments are passed over."""
-
-    def __init__(self, text: str, delimiter: str, comment: str | None) -> None:
-        self._lines = iter(io.StringIO(text, newline=""))
-        self._is_spaced, self._comment = delimiter == " ", comment
-        self.number, self.start, self.is_new, self.is_quoted, self.num_blank = 0, 0, True, False, 0
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        for line in self._lines:
-            self.number += 1
-            if self.is_new:
-                if not line.strip(" \r\n"):
-                    self.num_blank += 1
-                    continue
-                if self._comment is not None and line.startswith(self._comment):
-                    continue
-                self.is_new, self.start = False, self.number
-                self.is_quoted = line.lstrip(" ").startswith('"')
-            return line.replace("\t", " ").rstrip() + "\n" if self._is_spaced else line
-        raise StopIteration
-
-
 def rows_of(text: str, delimiter: str, *, comment: str | None = None, most: int | None = None) -> Rows:
-    """Divide a text into rows; blank lines, comments and empty rows at the ends are no rows.
+    """Divide a text into rows; blank lines, comments and empty rows at the ends are no rows."""
+    start, is_new, is_quoted, blank = 0, True, False, 0
 
-    Quotes are double; inside of them stand delimiters, line ends, and quotes written twice. A space as the
-    delimiter means any number of spaces and tabs. One cell more than names in every row is how R writes names
-    of rows; that is believed where these are all different, and text, quoted or counted from one.
-    """
-    lines = _Lines(text, delimiter, comment)
-    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
+    def lines() -> Iterator[str]:
+        nonlocal start, is_new, is_quoted, blank
+        for number, line in enumerate(io.StringIO(text, newline=""), start=1):
+            if is_new:
+                if not line.strip(" \r\n"):
+                    blank += 1
+                    continue
+                if comment is not None and line.startswith(comment):
+                    continue
+                is_new, start, is_quoted = False, number, line.lstrip(" ").startswith('"')
+            yield line.replace("\t", " ").rstrip() + "\n" if delimiter == " " else line
+
     rows: list[list[str]] = []
     places: list[int] = []
     num_blank = num_full = 0
     try:
-        for cells in reader:
-            lines.is_new = True
-            is_full = lines.is_quoted or any(map(str.strip, cells))
+        for cells in csv.reader(lines(), delimiter=delimiter, skipinitialspace=True, strict=True):
+            is_new, is_full = True, is_quoted or any(map(str.strip, cells))
             if not rows and not is_full:
                 continue
             rows.append(cells)
-            places.append(lines.start)
+            places.append(start)
             if is_full:
-                num_blank += lines.num_blank if num_full else 0
-                num_full, lines.num_blank = len(rows), 0
+                num_blank += blank if num_full else 0
+                num_full, blank = len(rows), 0
             if len(rows) == most:
                 break
     except csv.Error as error:
-        raise ValueError(f"line {lines.start} cannot be divided into cells ({error})") from None
+        raise ValueError(f"line {start} cannot be divided into cells ({error})") from None
     del rows[num_full:], places[num_full:]
     return _of_one_width(rows, places, num_blank, text)
 
@@ -157,8 +131,7 @@ def _of_one_width(rows: list[list[str]], places: list[int], num_blank: int, text
     elif width == 1 and len(widths) == 1 and len(rest) > 1 and widths != {1}:
         raise ValueError(
             f"line {places[0]} has 1 cell, and all others {len(rest[0])}: if it is a title above the names "
-            "of "
-            "the columns, remove it"
+            "of the columns, remove it"
         )
     elif widths - {width}:
         place, row = next((place, row) for place, row in enumerate(rest, 1) if len(row) != width)

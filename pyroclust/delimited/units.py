@@ -1,11 +1,11 @@
 """Numbers that are written with a unit: shares, amounts of money, measures, times of day, dates."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from pyroclust.delimited.numerals import MISSING, is_numeral
+from pyroclust.delimited.numerals import Cells, is_numeral
 
 __all__ = ["DAYS", "HOURS", "Quantities", "days_between", "quantities"]
 
@@ -28,14 +28,9 @@ _THIS_CENTURY = 50
 
 @dataclass(frozen=True)
 class Quantities:
-    """Cells without their unit, as the numbers that they are.
+    """Cells without their unit, as numbers under the marks that they are written with."""
 
-    Attributes:
-        unit: of all of them, such as ``"%"``, ``"kg"``, ``"hours"`` or ``"days since 2020-01-31"``.
-        cells: the numbers as text, under the marks that they are written with; missing cells as they are.
-    """
-
-    unit: str
+    unit: str  # of all of them, such as "%", "kg", "hours" or "days since 2020-01-31"
     cells: list[str]
 
     @property
@@ -46,9 +41,9 @@ class Quantities:
 
 def quantities(cells: Sequence[str]) -> Quantities | None:
     """Return cells that all have one unit as numbers; ``None`` for numbers without one and for other text."""
-    plain = [cell.translate(_MINUS).strip() for cell in cells]
-    there = list(dict.fromkeys(cell for cell in plain if cell not in MISSING))
-    if not there or all(map(is_numeral, there)):
+    plain = Cells([cell.translate(_MINUS).strip() for cell in cells])
+    there = list(plain.there)
+    if not plain.texts:
         has_minus = any(cell != old.strip() for cell, old in zip(plain, cells, strict=True))
         return Quantities("", plain) if there and has_minus else None
     for read in (_measures, _times, _dates):
@@ -85,56 +80,47 @@ def _measures(cells: Sequence[str]) -> tuple[str, dict[str, str]] | None:
 
 
 def _times(cells: Sequence[str]) -> tuple[str, dict[str, str]] | None:
-    found = {cell: _TIME.fullmatch(cell) for cell in cells}
-    if any(match is None for match in found.values()):
-        return None
-    hours = {
-        cell: int(match[1]) + int(match[2]) / 60 + int(match[3] or 0) / 3600
-        for cell, match in found.items()
-        if match is not None
-    }
-    return HOURS, {cell: f"{value:.10g}" for cell, value in hours.items()}
+    hours = {}
+    for cell in cells:
+        match = _TIME.fullmatch(cell)
+        if match is None:
+            return None
+        hours[cell] = f"{int(match[1]) + int(match[2]) / 60 + int(match[3] or 0) / 3600:.10g}"
+    return HOURS, hours
 
 
 def _dates(cells: Sequence[str]) -> tuple[str, dict[str, str]] | None:
-    read = _reader_of_dates(cells)
-    if read is None:
-        return None
-    days = {}
-    for cell in cells:
+    for pattern in (None, *_MONTH_NAMED):
         try:
-            days[cell] = read(cell)
-        except ValueError:
-            return None
-    first = min(days.values())
-    return f"{DAYS}{first.isoformat()}", {cell: str((one - first).days) for cell, one in days.items()}
-
-
-def _reader_of_dates(cells: Sequence[str]) -> Callable[[str], date] | None:
-    if all(map(_YEAR_FIRST.fullmatch, cells)):
-        return lambda cell: _date_of(_YEAR_FIRST.fullmatch(cell), year=1, month=3, day=4)
-    matches = [_YEAR_LAST.fullmatch(cell) for cell in cells]
-    if all(matches):
-        parts = [match for match in matches if match is not None]
-        day_first = any(int(match[1]) > 12 for match in parts) or all(match[2] == "." for match in parts)
-        month_first = any(int(match[3]) > 12 for match in parts)
-        if day_first == month_first and (day_first or any(match[1] != match[3] for match in parts)):
-            return None
-        day, month = (1, 3) if day_first else (3, 1)
-        return lambda cell: _date_of(_YEAR_LAST.fullmatch(cell), year=4, month=month, day=day)
-    for pattern in _MONTH_NAMED:
-        try:
-            for cell in cells:
-                datetime.strptime(cell, pattern)
+            days = _by_numbers(cells) if pattern is None else _by_name(cells, pattern)
         except ValueError:
             continue
-        return lambda cell, pattern=pattern: datetime.strptime(cell, pattern).date()  # type: ignore[misc]
+        first = min(days)
+        numbers = (str((one - first).days) for one in days)
+        return f"{DAYS}{first.isoformat()}", dict(zip(cells, numbers, strict=True))
     return None
 
 
-def _date_of(match: "re.Match[str] | None", *, year: int, month: int, day: int) -> date:
-    assert match is not None
-    whole = int(match[year])
-    if len(match[year]) == 2:
-        whole += 2000 if whole < _THIS_CENTURY else 1900
-    return date(whole, int(match[month]), int(match[day]))
+def _by_name(cells: Sequence[str], pattern: str) -> list[date]:
+    return [datetime.strptime(cell, pattern).date() for cell in cells]
+
+
+def _by_numbers(cells: Sequence[str]) -> list[date]:
+    """Read dates of numbers alone, unless day and month could be either."""
+    if all(found := [_YEAR_FIRST.fullmatch(cell) for cell in cells]):
+        return [date(int(one[1]), int(one[3]), int(one[4])) for one in found if one]
+    parts = [one for cell in cells if (one := _YEAR_LAST.fullmatch(cell))]
+    if len(parts) < len(cells):
+        raise ValueError
+    day_first = any(int(one[1]) > 12 for one in parts) or all(one[2] == "." for one in parts)
+    month_first = any(int(one[3]) > 12 for one in parts)
+    if day_first == month_first and (day_first or any(one[1] != one[3] for one in parts)):
+        raise ValueError
+    day, month = (1, 3) if day_first else (3, 1)
+    return [date(_whole_year(one[4]), int(one[month]), int(one[day])) for one in parts]
+
+
+def _whole_year(text: str) -> int:
+    if len(text) == 4:
+        return int(text)
+    return int(text) + (2000 if int(text) < _THIS_CENTURY else 1900)

@@ -24,15 +24,6 @@ def exchange_results(part: Path, folder: Path, *, record: str) -> None:
     Earlier files are first moved aside within the folder, records first, and are removed once the new record
     stands, which comes last. What lies there otherwise is not touched. A process that is killed meanwhile
     leaves a file that says where the earlier ones are; :func:`settle_results` puts them back.
-
-    Args:
-        part: a folder with the finished files, inside of ``folder``.
-        folder: where they go, locked by the caller.
-        record: the name of the one that lists the others.
-
-    Raises:
-        ValueError: if there is a file that must not be replaced.
-        OSError: if it cannot be done; the earlier files are then all in their places.
     """
     settle_results(folder)
     ours = written_results(folder)
@@ -80,14 +71,7 @@ def exchange_results(part: Path, folder: Path, *, record: str) -> None:
 
 
 def settle_results(folder: Path) -> None:
-    """Complete what a process was doing in :func:`exchange_results` when it was stopped.
-
-    The earlier results go where the new record stands; else they take their places again.
-
-    Raises:
-        ValueError: if somebody has saved a file in the place of an earlier one.
-        OSError: if the folder cannot be written.
-    """
+    """Complete what a process was doing in :func:`exchange_results` when it was stopped."""
     journal = folder / JOURNAL
     found = _read(journal)
     if not found:

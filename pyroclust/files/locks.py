@@ -26,19 +26,6 @@ def locked_folder(folder: Path) -> Iterator[None]:
     The lock is the system's (``flock``) and ends with the process, also by kill -9; the file that carries it,
     ``.pyroclust-lock``, is removed at the end. Where there is no ``flock``, as on Windows, the file names the
     process, and counts while that runs. A thread that has the lock may take it again.
-
-    Args:
-        folder: an existing folder.
-
-    Raises:
-        ValueError: if another process or thread has the lock.
-        OSError: if the folder cannot be written.
-
-    Example:
-        >>> import tempfile
-        >>> with locked_folder(Path(tempfile.mkdtemp())):
-        ...     print("alone")
-        alone
     """
     key = (folder.resolve(), threading.get_ident())
     if _held.get(key):

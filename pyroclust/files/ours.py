@@ -37,14 +37,7 @@ _LARGEST_RECORD = 1 << 28
 
 
 def check_outside_the_package(folder: Path) -> None:
-    """Refuse to write into the installed package.
-
-    Raises:
-        ValueError: if the folder lies inside of it.
-
-    Example:
-        >>> check_outside_the_package(Path("results"))
-    """
+    """Refuse to write into the installed package."""
     # Path.resolve would end in an error of its own where links point to one another.
     if Path(os.path.realpath(folder)).is_relative_to(_LIBRARY.resolve()):
         raise ValueError(
@@ -61,15 +54,9 @@ def checksum(path: Path) -> str:
 
 
 def check_replaceable(path: Path, ours: Mapping[str, str], inputs: Iterable[Path] = ()) -> None:
-    """Refuse a place where something lies that is not to be replaced.
+    """Refuse a place where anything lies but an unchanged file of ours.
 
-    Args:
-        path: where a file is to be written.
-        ours: checksums of the files that earlier runs wrote into its folder, by name.
-        inputs: files that this run reads, and folders all of whose files it may read.
-
-    Raises:
-        ValueError: if there is anything but a file of ours that is unchanged and no input.
+    Of inputs that are folders any file may be read.
     """
     if not os.path.lexists(path):
         return
@@ -106,13 +93,7 @@ def json_text(content: Mapping[str, Any]) -> str:
 
 
 def sealed(name: str, content: Mapping[str, Any], files: Mapping[str, str]) -> str:
-    """Return the text of a record that lists files with their checksums, itself last.
-
-    Example:
-        >>> text = sealed("summary.json", {"run": "r"}, {"draws.nc": "12"})
-        >>> list(json.loads(text)["files"])
-        ['draws.nc', 'summary.json']
-    """
+    """Return the text of a record that lists files with their checksums, itself last."""
     listed = {**content, "files": dict(files)}
     own = hashlib.sha256(json_text(listed).encode()).hexdigest()
     return json_text({**content, "files": {**files, name: own}})
@@ -128,10 +109,7 @@ def read_record(path: Path) -> dict[str, Any]:
 
 
 def written_results(folder: Path) -> dict[str, str]:
-    """Return the checksums of the files that the records of a folder list, by name, the records first.
-
-    A record without checksums, of version 0.1, stands for the files that its run wrote as they are.
-    """
+    """Return the checksums of the files that the records of a folder list, by name, the records first."""
     records: dict[str, str] = {}
     found: dict[str, str] = {}
     for name, others in RESULTS.items():
@@ -157,16 +135,7 @@ def _is_sealed(path: Path, content: Mapping[str, Any]) -> bool:
 
 
 def check_file(path: Path, *, overwrite: bool = False, inputs: Iterable[Path] = ()) -> None:
-    """Refuse a place for a single file where something lies.
-
-    Args:
-        path: where it is to be written.
-        overwrite: whether a file of ours may be replaced: one that a record beside it says is ours.
-        inputs: files that this run reads, and folders all of whose files it may read.
-
-    Raises:
-        ValueError: if it must not be written there.
-    """
+    """Refuse a place for a single file where something lies."""
     check_outside_the_package(path)
     ours = written_file(path)
     check_replaceable(path, ours, inputs)
@@ -180,21 +149,14 @@ def check_file(path: Path, *, overwrite: bool = False, inputs: Iterable[Path] = 
 
 
 def write_file(path: Path, content: bytes, *, overwrite: bool = False, inputs: Iterable[Path] = ()) -> None:
-    """Write a file and the record beside it, by which a later run knows that it may replace the file.
-
-    A file that has this content already stays as it is. Where the record cannot be written, or the process is
-    killed between the two, the file counts as changed.
-
-    Raises:
-        ValueError: if :func:`check_file` refuses the place.
-        OSError: if it cannot be written.
-    """
+    """Write a file and the record beside it, by which a later run knows that it may replace the file."""
     told = hashlib.sha256(content).hexdigest()
     if checksum(path) == told:
         return
     check_file(path, overwrite=overwrite, inputs=inputs)
     (replace_file if os.path.lexists(path) else write_new_file)(path, content)
     record = {"written_by_pyroclust": path.name, "sha256": told}
+    # Without the record the file counts as changed.
     with suppress(OSError):
         replace_file(_record_of(path), json_text(record).encode())
 

@@ -21,13 +21,7 @@ _DAY = 86_400.0
 
 
 def new_part(folder: Path) -> Path:
-    """Return a path in a folder for what is being written: nobody else has it, and nobody can guess it.
-
-    Example:
-        >>> first, second = new_part(Path()), new_part(Path())
-        >>> first.name.startswith(".part-"), first == second
-        (True, False)
-    """
+    """Return a path in a folder for what is being written: nobody else has it, and nobody can guess it."""
     return folder / f"{_PREFIX}{owner()}-{token_hex(8)}"
 
 
@@ -37,12 +31,7 @@ def owner() -> str:
 
 
 def owner_lives(name: str) -> bool | None:
-    """Return whether the process of a name still runs; ``None`` where that cannot be known from here.
-
-    Example:
-        >>> owner_lives(owner()) is not False
-        True
-    """
+    """Return whether the process of a name still runs; ``None`` where that cannot be known from here."""
     found = _NAME.fullmatch(f"{_PREFIX}{name}-{'0' * 16}")
     if found is None or found["machine"] != _machine() or os.name == "nt":
         return None
@@ -59,11 +48,7 @@ def owner_lives(name: str) -> bool | None:
 
 
 def clear_leftovers(folder: Path) -> None:
-    """Remove what killed processes were writing into a folder.
-
-    What belongs to a process that still runs stays. Where that cannot be known, as for another machine, it is
-    removed after a day. Files of other users, and other names than those of :func:`new_part`, are left alone.
-    """
+    """Remove what killed processes were writing into a folder."""
     with suppress(OSError):
         for entry in list(os.scandir(folder)):
             with suppress(OSError):

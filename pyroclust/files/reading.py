@@ -14,12 +14,7 @@ _LARGEST_TEXT = 1 << 24
 
 
 def read_regular(path: Path, *, largest: int) -> bytes:
-    """Return the bytes of a regular file.
-
-    Raises:
-        ValueError: if it is a device, a pipe or a folder, or has more bytes than the largest.
-        OSError: if it cannot be read.
-    """
+    """Return the bytes of a regular file."""
     # A pipe that nobody writes into would wait for ever.
     with open(
         os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb"
@@ -32,23 +27,13 @@ def read_regular(path: Path, *, largest: int) -> bytes:
 
 
 def check_regular(path: Path | int) -> None:
-    """Refuse devices, pipes and folders.
-
-    Raises:
-        ValueError: if a path or an open file is one.
-        OSError: if there is nothing.
-    """
+    """Refuse devices, pipes and folders."""
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise ValueError("it is a device, a pipe or a folder, expected a regular file")
 
 
 def read_text(path: Path, *, largest: int = _LARGEST_TEXT) -> str:
-    """Return the text of a small file, such as a card or a recipe; ``largest`` is in whole MiB.
-
-    Raises:
-        ValueError: if it is no regular file, is larger, or is not UTF-8.
-        OSError: if it cannot be read.
-    """
+    """Return the text of a small file, such as a card or a recipe; ``largest`` is in whole MiB."""
     try:
         return read_regular(path, largest=largest).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -56,16 +41,7 @@ def read_text(path: Path, *, largest: int = _LARGEST_TEXT) -> str:
 
 
 def parse_json(text: str) -> Any:
-    """Return what a text of JSON says.
-
-    Raises:
-        ValueError: if it is no JSON, has a key twice in one table, or numbers that JSON does not have.
-
-    Example:
-        >>> parse_json('{"a": 1, "a": 2}')
-        Traceback (most recent call last):
-        ValueError: the key 'a' comes twice, expected once
-    """
+    """Return what a text of JSON says."""
     try:
         return json.loads(
             text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite, parse_int=_whole

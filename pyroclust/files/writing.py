@@ -23,16 +23,6 @@ def replace_file(path: Path, content: bytes) -> None:
     old content stays and nothing lies beside it. A new file has the permissions that the user's mask gives,
     a replaced one keeps its own. Where the path is a link, the link is replaced, and what it points to stays
     as it is.
-
-    Raises:
-        OSError: if the disk is full or the folder cannot be written.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "note.txt"
-        >>> replace_file(path, b"new")
-        >>> path.read_bytes()
-        b'new'
     """
 
     def take_the_place(part: Path) -> None:
@@ -43,21 +33,12 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def write_new_file(path: Path, content: bytes) -> None:
-    """Write a file as :func:`replace_file` does, where there is none.
-
-    Raises:
-        FileExistsError: if there is anything, which stays as it is.
-        OSError: if the disk is full or the folder cannot be written.
-    """
+    """Write a file as :func:`replace_file` does, where there is none."""
     _write(path, content, lambda part: move_to_new(part, path))
 
 
 def move_to_new(source: Path, target: Path) -> None:
-    """Give a file another name, unless something else has it already.
-
-    Raises:
-        FileExistsError: if it has; both stay as they are.
-    """
+    """Give a file another name, unless something else has it already."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError as error:

@@ -38,10 +38,7 @@ def read_npy_draws(path: Path, *, variable: str | None = None, transpose: bool |
 
 
 def read_npz_draws(path: Path, *, variable: str | None = None) -> Draws:
-    """Read draws from an array of a ``.npz`` file, with ``log_joint``, ``log_prob`` and ``point_names``.
-
-    Only these arrays are read, and each only after its header says that it fits.
-    """
+    """Read draws from an array of a ``.npz`` file, with ``log_joint``, ``log_prob`` and ``point_names``."""
     _check_kind(path, NUMPY_MAGIC, ".npy")
     with path.open("rb") as file, readable(path, lambda: ZipFile(file)) as archive:
         members = readable(path, lambda: archived_headers(archive))

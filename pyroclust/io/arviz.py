@@ -23,6 +23,7 @@ from pyroclust.io.arviz_groups import (
 from pyroclust.io.draws import draws_from
 from pyroclust.partitions import Draws
 from pyroclust.partitions.raw_labels import DrawsLike, raw_labels
+from pyroclust.text import visible
 
 __all__ = ["DrawsOnData", "groups_of", "to_arviz"]
 
@@ -118,23 +119,29 @@ def groups_of(
         raw_labels(draws["posterior"].name, draws["posterior"])
     main = draws.get("mcmc") or draws.get("guide") or next(iter(draws.values()))
     data = None if analysis is None else analysis.data
+    if model is not None and data is None:
+        raise ValueError("model is given, but draws alone come without the points; leave model out")
     labels = main.assignments
     reference = chosen_reference(reference, labels)
     names = main.point_names if data is None else data.table.row_names
     points = point_coordinate(names, labels.shape[-1])
     about = _about(main, analysis)
 
-    def group(name: str) -> xr.Dataset | None:
-        one = draws.get(name)
-        return None if one is None else _group(one, about, reference, points)
+    def group(one: Draws) -> xr.Dataset:
+        values = {"log_joint": one.log_joint, "log_prob": one.log_prob, **one.parameters}
+        attributes = {**about, "sampler": one.name, "seconds": float(one.seconds)}
+        return draws_group(
+            one.assignments, reference=reference, points=points, values=values, attributes=attributes
+        )
 
+    others = ("guide", "proposals", "refined", "weighted", "second")
     found: dict[str, xr.Dataset | None] = {
-        "posterior": _group(main, about, reference, points),
-        **{name: group(name) for name in ("guide", "proposals", "refined", "weighted", "second")},
-        "sample_stats": sample_stats_group(
-            shape=labels.shape[:2], log_joint=main.log_joint, log_prob=main.log_prob
-        ),
-        "log_likelihood": None if model is None else _log_likelihood(model, data, labels, points),
+        "posterior": group(main),
+        **{name: group(draws[name]) for name in others if name in draws},
+        "sample_stats": sample_stats_group({"lp": main.log_joint, "log_prob": main.log_prob}),
+        "log_likelihood": None
+        if model is None or data is None
+        else log_likelihood_group(model, data.values, labels, points=points),
         "observed_data": None if analysis is None or data is None else _observed(analysis, points),
         "constant_data": reference_group(reference, points=points),
         "prior_sbc": None if calibration is None else prior_sbc_group(calibration),
@@ -151,49 +158,21 @@ def _about(draws: Draws, analysis: Any) -> dict[str, Any]:
     return found if analysis.model is None else found | {"model": analysis.model.name}
 
 
-def _group(
-    draws: Draws, about: Mapping[str, Any], reference: np.ndarray, points: Mapping[str, Any]
-) -> xr.Dataset:
-    attributes = {**about, "sampler": draws.name, "seconds": float(draws.seconds)}
-    values = {"log_joint": draws.log_joint, "log_prob": draws.log_prob, **draws.parameters}
-    return draws_group(
-        draws.assignments, reference=reference, points=points, values=values, attributes=attributes
-    )
-
-
 def _observed(analysis: DrawsOnData, points: Mapping[str, Any]) -> xr.Dataset:
     data, described = analysis.data, None if analysis.model is None else analysis.model.description
-    attributes = {"source": data.name}
+    table, attributes = data.clustered, {"source": data.name}
     # What builds the model again, and kinds and categories where not all columns are numbers.
     attributes |= {} if described is None else {"model": json.dumps(described)}
-    for name in ("units", "codes"):
-        if any(getattr(data, name)):
-            attributes[name] = json.dumps(getattr(data, name))
-    if any(data.levels) or len(set(data.kinds)) > 1:
-        attributes |= {
-            "kinds": json.dumps(data.kinds),
-            "levels": json.dumps(data.levels),
-            "parts": json.dumps(data.parts),
-        }
-    found = observed_group(
-        data.values,
-        points=points,
-        columns=data.points.columns,
-        per_column={"location": data.points.location, "scale": data.points.scale},
-        labels=data.labels,
-        attributes=attributes,
-    )
-    weights = data.table.weights
-    return found if weights is None else found.assign(weight=(("point",), weights))
-
-
-def _log_likelihood(model: Any, data: Any, draws: np.ndarray, points: Mapping[str, Any]) -> xr.Dataset:
-    if data is None:
-        raise ValueError("model is given, but draws alone come without the points; leave model out")
-    import torch
-
-    from pyroclust.io.pointwise import pointwise_log_likelihood
-
-    flat = torch.from_numpy(draws.reshape(-1, draws.shape[-1]))
-    pointwise = pointwise_log_likelihood(model, torch.as_tensor(data.values), flat)
-    return log_likelihood_group(pointwise.numpy().reshape(draws.shape), points=points)
+    names = [name for name in ("units", "codes") if any(getattr(table, name))]
+    if any(table.levels) or len(set(table.kinds)) > 1:
+        names += ["kinds", "levels", "parts"]
+    attributes |= {name: json.dumps(getattr(table, name)) for name in names}
+    found = observed_group(data.values, points=points).assign_coords(column=list(data.points.columns))
+    found["location"], found["scale"] = ("column", data.points.location), ("column", data.points.scale)
+    if data.labels is not None:
+        # HDF5 has no NUL.
+        texts = ["" if one is None else visible(str(one)) for one in data.labels]
+        found["label"] = "point", np.array(texts)
+    if data.table.weights is not None:
+        found["weight"] = "point", data.table.weights
+    return found.assign_attrs(attributes)

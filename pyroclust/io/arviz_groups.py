@@ -1,19 +1,19 @@
 """The groups of an ArviZ container, from arrays, in the form that the installed ArviZ works with."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
+from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import xarray as xr
 
-from pyroclust.counts import check_seed
 from pyroclust.diagnostics import SimulationBasedCalibration, functionals
 from pyroclust.diagnostics.chains.thinning import central_draw
-from pyroclust.errors import unknown_name
-from pyroclust.io.arviz_module import arviz_module
-from pyroclust.text import visible
 
 __all__ = [
     "arviz_container",
@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 _DRAWS = ("chain", "draw")
+_lock = Lock()
 
 
 def point_coordinate(names: Sequence[str] | None, num_points: int) -> dict[str, Any]:
@@ -71,37 +72,37 @@ def draws_group(
         if array is not None:
             own = tuple(f"{name}_dim_{place}" for place in range(np.ndim(array) - 2))
             variables[name] = ((*_DRAWS, *own), np.asarray(array, dtype=np.float64))
-    coordinates = {
-        "chain": np.arange(labels.shape[0]),
-        "draw": np.arange(labels.shape[1]),
-        "assignments": ((*_DRAWS, "point"), labels),
-        **points,
-    }
-    return xr.Dataset(variables, coords=coordinates, attrs=dict(attributes))
+    coordinates = {"assignments": ((*_DRAWS, "point"), labels), **points}
+    return _numbered(xr.Dataset(variables, coords=coordinates, attrs=dict(attributes)))
 
 
 def sample_stats_group(
-    *,
-    shape: tuple[int, int],
-    log_joint: np.ndarray | None = None,
-    log_prob: np.ndarray | None = None,
-    diverging: np.ndarray | None = None,
-    per_chain: Mapping[str, np.ndarray] | None = None,
+    values: Mapping[str, np.ndarray | None], *, per_chain: Mapping[str, np.ndarray] | None = None
 ) -> xr.Dataset | None:
     """Return what samplers say of draws, under ArviZ's names; ``None`` where they say nothing."""
-    named = {"lp": log_joint, "log_prob": log_prob, "diverging": diverging}
-    variables: dict[str, Any] = {
-        name: (_DRAWS, np.asarray(array)) for name, array in named.items() if array is not None
-    }
-    variables |= {name: (("chain",), np.asarray(array)) for name, array in (per_chain or {}).items()}
-    coordinates = {"chain": np.arange(shape[0]), "draw": np.arange(shape[1])}
-    return xr.Dataset(variables, coords=coordinates) if variables else None
+    found: dict[str, Any] = {name: (_DRAWS, one) for name, one in values.items() if one is not None}
+    found |= {name: (_DRAWS[:1], one) for name, one in (per_chain or {}).items()}
+    return _numbered(xr.Dataset(found)) if found else None
 
 
-def log_likelihood_group(pointwise: np.ndarray, *, points: Mapping[str, Any]) -> xr.Dataset:
+def log_likelihood_group(
+    model: Any,
+    data: Any,
+    draws: np.ndarray,
+    *,
+    points: Mapping[str, Any],
+    values: Mapping[str, np.ndarray] | None = None,
+) -> xr.Dataset:
     """Return the log-likelihood of each point in each draw, the variable ``data``."""
-    coordinates = {"chain": np.arange(pointwise.shape[0]), "draw": np.arange(pointwise.shape[1]), **points}
-    return xr.Dataset({"data": ((*_DRAWS, "point"), pointwise)}, coords=coordinates)
+    import torch
+
+    from pyroclust.io.pointwise import pointwise_log_likelihood
+
+    flat = torch.from_numpy(draws.reshape(-1, draws.shape[-1]))
+    known = {name: torch.from_numpy(one).reshape(-1) for name, one in (values or {}).items() if one.ndim == 2}
+    pointwise = pointwise_log_likelihood(model, torch.as_tensor(data), flat, values=known).numpy()
+    variable = (*_DRAWS, "point"), pointwise.reshape(draws.shape)
+    return _numbered(xr.Dataset({"data": variable}, coords=dict(points)))
 
 
 def reference_group(reference: np.ndarray, *, points: Mapping[str, Any]) -> xr.Dataset:
@@ -110,35 +111,18 @@ def reference_group(reference: np.ndarray, *, points: Mapping[str, Any]) -> xr.D
     return xr.Dataset({"reference": (("point",), labels)}, coords=dict(points))
 
 
-def observed_group(
-    data: np.ndarray,
-    *,
-    points: Mapping[str, Any],
-    columns: Sequence[str] | None = None,
-    per_column: Mapping[str, np.ndarray] | None = None,
-    labels: np.ndarray | None = None,
-    attributes: Mapping[str, Any] | None = None,
-) -> xr.Dataset:
-    """Return the points, with what is known of their columns, and reference labels as text."""
-    variables: dict[str, Any] = {"data": (("point", "column"), np.asarray(data))}
-    variables |= {name: (("column",), array) for name, array in (per_column or {}).items()}
-    if labels is not None:
-        variables["label"] = (("point",), _texts(labels))
-    names = np.arange(data.shape[1]) if columns is None else list(columns)
-    return xr.Dataset(variables, coords={**points, "column": names}, attrs=dict(attributes or {}))
+def observed_group(data: np.ndarray, *, points: Mapping[str, Any]) -> xr.Dataset:
+    """Return the points."""
+    return _numbered(xr.Dataset({"data": (("point", "column"), data)}, coords=dict(points)))
 
 
-def _texts(labels: np.ndarray) -> np.ndarray:
-    """Return labels as text, empty where there is none; HDF5 has no NUL."""
-    return np.array(["" if one is None else visible(str(one)) for one in labels])
+def _numbered(group: xr.Dataset) -> xr.Dataset:
+    """Return a group whose chains, draws and columns are numbered from 0."""
+    names = [name for name in (*_DRAWS, "column") if name in group.sizes]
+    return group.assign_coords({name: np.arange(group.sizes[name]) for name in names})
 
 
-def prior_sbc_group(
-    calibration: SimulationBasedCalibration | Mapping[str, np.ndarray],
-    *,
-    seed: int = 0,
-    names: Sequence[str] | None = None,
-) -> xr.Dataset:
+def prior_sbc_group(calibration: SimulationBasedCalibration | Mapping[str, np.ndarray]) -> xr.Dataset:
     r"""Return simulation-based calibration as ArviZ's group ``prior_sbc``: PIT values, one a data set.
 
     .. math:: u_b = \frac{r_b + v_b}{S + 1}, \qquad v_b \sim U(0, 1)
@@ -150,44 +134,30 @@ def prior_sbc_group(
         Säilynoja, Bürkner and Vehtari (2022), Graphical test for discrete uniformity.
         https://doi.org/10.1007/s11222-022-10090-6
     """
-    pits = _pits(calibration, seed)
+    if isinstance(calibration, SimulationBasedCalibration):
+        rng, number = np.random.default_rng(0), calibration.num_draws + 1
+        pits = {
+            name: (np.asarray(ranks) + rng.uniform(size=np.shape(ranks))) / number
+            for name, ranks in calibration.ranks.items()
+        }
+    else:
+        pits = {name: np.asarray(values, dtype=np.float64) for name, values in calibration.items()}
     if not pits:
         raise ValueError("calibration is empty, expected PIT values of at least one functional")
-    for name in names or ():
-        if name not in pits:
-            raise ValueError(unknown_name("functional", name, pits))
-    kept = {name: pits[name] for name in names or pits}
-    if len({array.shape for array in kept.values()}) != 1 or next(iter(kept.values())).ndim != 1:
-        shapes = {name: array.shape for name, array in kept.items()}
+    shapes = {name: array.shape for name, array in pits.items()}
+    if len({*shapes.values()}) != 1 or any(len(shape) != 1 for shape in shapes.values()):
         raise ValueError(f"calibration has the shapes {shapes}, expected one (B,) for all functionals")
-    for name, array in kept.items():
+    for name, array in pits.items():
         if not ((array >= 0) & (array <= 1)).all():
             raise ValueError(
                 f"calibration has values of '{name}' from {array.min():g} to {array.max():g}, expected PIT "
                 "values in [0, 1]: divide ranks by the number of draws plus one"
             )
-    variables = {name: (_DRAWS, array[None]) for name, array in kept.items()}
-    size = len(next(iter(kept.values())))
-    return xr.Dataset(variables, coords={"chain": np.arange(1), "draw": np.arange(size)})
-
-
-def _pits(
-    calibration: SimulationBasedCalibration | Mapping[str, np.ndarray], seed: int
-) -> dict[str, np.ndarray]:
-    if not isinstance(calibration, SimulationBasedCalibration):
-        return {name: np.asarray(values, dtype=np.float64) for name, values in calibration.items()}
-    rng = np.random.default_rng(check_seed(seed))
-    return {
-        name: (np.asarray(ranks) + rng.uniform(size=np.shape(ranks))) / (calibration.num_draws + 1)
-        for name, ranks in calibration.ranks.items()
-    }
+    return _numbered(xr.Dataset({name: (_DRAWS, array[None]) for name, array in pits.items()}))
 
 
 def stamped(groups: Mapping[str, xr.Dataset | None], *, is_ours: bool = True) -> dict[str, xr.Dataset]:
-    """Return the groups that there are, with the attributes that ArviZ gives to each of its own.
-
-    ``is_ours`` says whether this library drew; it names no other that did.
-    """
+    """Return the groups that there are, with the attributes that ArviZ gives to each of its own."""
     ours = "pyroclust", version("pyroclust")
     about = dict(zip(("creation_library", "creation_library_version"), ours, strict=True))
     if is_ours:
@@ -198,7 +168,27 @@ def stamped(groups: Mapping[str, xr.Dataset | None], *, is_ours: bool = True) ->
 
 def arviz_container(groups: Mapping[str, xr.Dataset]) -> Any:
     """Put datasets into an ArviZ container, whose ``to_netcdf(path, engine="h5netcdf")`` writes them."""
-    arviz = arviz_module()
+    arviz = _arviz()
     if int(arviz.__version__.split(".")[0]) < 1:
         return arviz.InferenceData(**groups, warn_on_custom_groups=False)
     return xr.DataTree.from_dict(dict(groups))
+
+
+def _arviz() -> Any:
+    """Import ArviZ, whatever the user's folders are like.
+
+    ArviZ 0.23 writes into the user's cache folder when it is imported, to announce its next version once a
+    day. Where it cannot write there, it gets another folder for that; the announcement is not shown, since
+    users of this library can do nothing about it.
+    """
+    with _lock, warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        try:
+            import arviz
+        except OSError:
+            with (
+                TemporaryDirectory() as folder,
+                mock.patch("platformdirs.user_cache_dir", return_value=folder),
+            ):
+                import arviz
+    return arviz

@@ -1,6 +1,7 @@
 """Columns of a table of draws: which are points, which say something of a draw, how rows are ordered."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -8,12 +9,11 @@ import pandas as pd
 
 from pyroclust.errors import unknown_name
 from pyroclust.io.orientation import draws_in_rows
-from pyroclust.io.written import are_numbers, as_written
 from pyroclust.partitions.draws import Draws, draws_of_labels
 from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights
 from pyroclust.text import listed, visible
 
-__all__ = ["choose_points", "draws_in_frame", "is_beside", "refuse_twice", "take_out"]
+__all__ = ["draws_in_frame", "is_beside", "refuse_twice"]
 
 # Names of columns that are no points, without a leading dot and in lower case; Stan's end in two underscores.
 _COUNTS = ("count", "counts", "freq", "frequency", "multiplicity", "probability", "prob", "posterior_prob")
@@ -24,33 +24,23 @@ _BESIDE = {
 }
 # More of them, which a point may have too: leaving them out is said.
 _OF_A_DRAW = {
+    *("id", "index", "row", "rowname", "rownames", "row_name", "row_names", "row_id", "rowid", "seed"),
+    *("rng_seed", "iter", "step", "sweep", "sample", "sample_id", "draw_id", "iteration_id", "n_clusters"),
+    *("nclusters", "nclust", "n_clust", "num_clust", "k_plus", "kplus", "num_components", "n_components"),
     *(
-        "id",
-        "index",
-        "row",
-        "rowname",
-        "rownames",
-        "row_name",
-        "row_names",
-        "row_id",
-        "rowid",
-        "seed",
-        "rng_seed",
+        "concentration",
+        "time",
+        "elapsed",
+        "seconds",
+        "timestamp",
+        "date",
+        "datetime",
+        "temperature",
+        "energy",
     ),
-    *("iter", "step", "sweep", "sample", "sample_id", "draw_id", "iteration_id", "n_clusters", "nclusters"),
-    *("nclust", "n_clust", "num_clust", "k_plus", "kplus", "num_components", "n_components", "concentration"),
-    *("time", "elapsed", "seconds", "timestamp", "date", "datetime", "temperature", "energy", "thin"),
-    *("accept", "accepted", "acceptance", "accept_prob", "accept_stat", "replicate", "rep", "run", "run_id"),
-    *(
-        "log_lik",
-        "loglik",
-        "log_likelihood",
-        "log_posterior",
-        "logpost",
-        "log_prior",
-        "logprior",
-        "log_density",
-    ),
+    *("thin", "accept", "accepted", "acceptance", "accept_prob", "accept_stat", "replicate", "rep", "run"),
+    *("run_id", "log_lik", "loglik", "log_likelihood", "log_posterior", "logpost", "log_prior", "logprior"),
+    "log_density",
 }
 _ALIASES = {f"chain_{end}": "chain" for end in ("id", "no", "nr", "num", "number", "idx", "index")}
 _BETWEEN_WORDS = re.compile(r"[.\- ]")
@@ -58,8 +48,9 @@ _BETWEEN_WORDS = re.compile(r"[.\- ]")
 _POINT_OF_A_ROW = {"point", "item", "obs", "observation", "unit", "subject", "individual", "i", "n"}
 _LABEL_OF_A_ROW = {"label", "cluster", "assignment", "class", "component", "group", "membership", "z"}
 _NOT = {"", "0", "0.0", "false", "f", "no"}
-_BRACKETS = re.compile(r"^(?P<base>.+)\[(?P<index>\d+)\]$")
-_DOTS = re.compile(r"^(?P<base>.+)\.(?P<index>\d+)$")
+_INDEX = re.compile(r"^(.+)\[(\d+)\]$")
+# CmdStan writes z.1, which in other files is a name like any other.
+_INDEX_OF_STAN = re.compile(r"^(.+)\[(\d+)\]$|^(.+)\.(\d+)$")
 _DRAW = re.compile(r"(chain[ ._]?\d+[ ._])?(draw|iter|iteration|sweep)[ ._\[]?\d+\]?", re.IGNORECASE)
 # Columns of tables that summarise draws; a point may have one such name, not two.
 _STATISTIC = re.compile(
@@ -89,50 +80,58 @@ def draws_in_frame(
     beside: dict[str, np.ndarray] = {}
     if is_header:
         _refuse_names(frame, where)
-        frame, beside, left = take_out(frame)
+        frame, beside, left = _without_known(frame)
         _refuse_rows_of_points(frame, where)
-        names, chosen = choose_points(frame, where, variable, is_stan=any(n.endswith("__") for n in beside))
+        names, chosen = _points(frame, where, variable, is_stan=any(n.endswith("__") for n in beside))
         frame, notes = frame[names], (*notes, *left, *chosen)
     elif variable is not None:
         raise ValueError(f"variable is '{variable}', but {where} has no names of columns; leave it out")
     frame, counted = _without_counters(frame, where, is_header=is_header)
     if frame.shape[1] == 0:
         raise ValueError(f"{where} has no column that could be a point; expected one a point")
-    if are_numbers(frame) and not has_zeros:
+    if _are_numbers(frame) and not has_zeros:
         labels = frame.to_numpy()
     else:
-        text = frame.astype(str) if written is None else written()
-        labels = as_written(frame, text, where)
+        labels = _as_written(frame, frame.astype(str) if written is None else written(), where)
     names_points = names_points and not transpose
     if not beside or transpose is not None:
         labels, turned = draws_in_rows(labels, where=where, transpose=transpose)
         names_points, notes = names_points and not turned, (*notes, *turned)
+    of_draws = [name for name in (*_LOG_JOINT, *_LOG_PROB) if name in beside]
+    if transpose and of_draws:
+        raise ValueError(
+            f"transpose is True, but {where} has the column '{of_draws[0]}', one number a draw, where each "
+            "row would be a point: leave transpose or the column out"
+        )
     order, num_chains = _order({} if transpose else beside, len(labels), where)
     refuse_weights(beside, (len(labels),), where)
     _refuse_unequal(beside, where)
+
+    def first(names: tuple[str, ...]) -> np.ndarray | None:
+        return next((beside[name][order] for name in names if name in beside), None)
+
     return draws_of_labels(
         labels[order].reshape(num_chains, -1, labels.shape[1]),
         where=where,
-        log_joint=_first(beside, _LOG_JOINT, order),
-        log_prob=_first(beside, _LOG_PROB, order),
+        log_joint=first(_LOG_JOINT),
+        log_prob=first(_LOG_PROB),
         point_names=tuple(str(name) for name in frame.columns) if names_points else None,
         notes=(*notes, *counted),
     )
 
 
-def take_out(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, np.ndarray], tuple[str, ...]]:
-    """Divide a table with a header into candidates for points, what is known of each draw, and a note.
-
-    A first column without a name, as R and pandas write it, is left out.
-    """
-    names = [str(name) for name in frame.columns]
-    plain = [_plain(name) for name in names]
-    beside = np.array([is_beside(name) for name in names], dtype=bool)
-    is_index = np.array([place == 0 and name == "Unnamed: 0" for place, name in enumerate(names)], dtype=bool)
-    is_said = np.array([name in _OF_A_DRAW for name in plain], dtype=bool)
-    found = {plain[place]: frame.iloc[:, place].to_numpy() for place in np.flatnonzero(beside)}
-    kept = frame.loc[:, ~(beside | is_index | is_said)].rename(columns=str)
-    return kept, found, _left_out([names[place] for place in np.flatnonzero(is_said)], "by its name no point")
+def _without_known(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, np.ndarray], tuple[str, ...]]:
+    """Divide a table with a header into candidates for points, what is known of each draw, and a note."""
+    kept, found, left = [], dict[str, np.ndarray](), []
+    for place, name in enumerate(map(str, frame.columns)):
+        if is_beside(name):
+            found[_plain(name)] = frame.iloc[:, place].to_numpy()
+        elif _plain(name) in _OF_A_DRAW:
+            left.append(name)
+        # A first column without a name is an index of R or pandas.
+        elif place > 0 or name != "Unnamed: 0":
+            kept.append(place)
+    return frame.iloc[:, kept].rename(columns=str), found, _left_out(left, "by its name no point")
 
 
 def _plain(name: str) -> str:
@@ -149,16 +148,16 @@ def _left_out(names: list[str], why: str) -> tuple[str, ...]:
     return (f"Left out: {listed(names)}; {why}.",) if names else ()
 
 
-def choose_points(
+def _points(
     frame: pd.DataFrame, where: str, variable: str | None, *, is_stan: bool
 ) -> tuple[list[str], tuple[str, ...]]:
-    """Return the columns that are points, and a note where others were left out.
-
-    All are, unless there are indices as in ``z[1]``: then those of one name. CmdStan writes ``z.1``, which in
-    other files is a name like any other.
-    """
+    """Return the columns that are points, and a note where others were left out."""
     names = [str(name) for name in frame.columns]
-    bases = _bases(names, (_BRACKETS, _DOTS) if is_stan or variable is not None else (_BRACKETS,))
+    indices = _INDEX_OF_STAN if is_stan or variable is not None else _INDEX
+    bases: dict[str, dict[str, int]] = {}
+    for name in names:
+        if match := indices.match(name):
+            bases.setdefault(match[1] or match[3], {})[name] = int(match[2] or match[4])
     if variable is not None and not bases:
         raise ValueError(
             f"variable is '{variable}', but no columns of {where} have indices as in z[1]; leave it out"
@@ -167,36 +166,24 @@ def choose_points(
         raise ValueError(f"{where}: {unknown_name('variable', variable, bases)}")
     if not bases:
         return names, ()
-    chosen = bases[_only_base(frame, bases, where) if variable is None else variable]
-    left = [name for name in names if name not in set(chosen)]
-    base = visible(chosen[0].rstrip("0123456789]").rstrip("[."))
-    return chosen, (f"The points are the columns {base}[...]; left out: {listed(left, 5)}.",) if left else ()
+    base = _only_base(frame, bases, where) if variable is None else variable
+    chosen = sorted(bases[base], key=lambda name: (bases[base][name], name))
+    left = [name for name in names if name not in bases[base]]
+    note = f"The points are the columns {visible(base)}[...]; left out: {listed(left, 5)}."
+    return chosen, (note,) if left else ()
 
 
-def _only_base(frame: pd.DataFrame, bases: Mapping[str, list[str]], where: str) -> str:
+def _only_base(frame: pd.DataFrame, bases: Mapping[str, Iterable[str]], where: str) -> str:
     if "assignments" in bases or len(bases) == 1:
         return "assignments" if "assignments" in bases else next(iter(bases))
-    whole = [base for base, columns in bases.items() if len(columns) > 1 and _are_whole(frame[columns])]
+    several = {base: frame[[*names]] for base, names in bases.items() if len([*names]) > 1}
+    whole = [base for base, some in several.items() if all(map(pd.api.types.is_integer_dtype, some.dtypes))]
     if len(whole) != 1:
         raise ValueError(
             f"{where} has indexed columns of {listed(bases)}, and {len(whole)} of these names hold whole "
             "numbers: name the labels with variable"
         )
     return whole[0]
-
-
-def _are_whole(frame: pd.DataFrame) -> bool:
-    return all(pd.api.types.is_integer_dtype(kind) for kind in frame.dtypes)
-
-
-def _bases(names: list[str], patterns: tuple[re.Pattern[str], ...]) -> dict[str, list[str]]:
-    """Group columns by what stands before the index, each group in the order of its indices."""
-    found: dict[str, list[tuple[int, str]]] = {}
-    for name in names:
-        match = next(filter(None, (pattern.match(name) for pattern in patterns)), None)
-        if match:
-            found.setdefault(match["base"], []).append((int(match["index"]), name))
-    return {base: [name for _, name in sorted(columns)] for base, columns in found.items()}
 
 
 def _refuse_names(frame: pd.DataFrame, where: str) -> None:
@@ -236,38 +223,33 @@ def _without_counters(
     notes: tuple[str, ...] = ()
     if count is not None:
         frame, notes = frame.drop(columns=[count]), _left_out([count], "the number of clusters of each draw")
+    called = [str(name) if is_header else f"column {place + 1}" for place, name in enumerate(frame.columns)]
     values = [column.to_numpy() for _, column in frame.items()]
-    apart = [place for place, one in enumerate(values) if _never_repeats(one)]
-    rows = [place for place in apart if _counts_rows(values[place])]
+    apart = [
+        place
+        for place, one in enumerate(values)
+        if one.dtype.kind in "iu" and len(np.unique(one)) == len(one)
+    ]
+    rows = [at for at in apart if values[at][0] in (0, 1) and (np.diff(values[at]) == 1).all()]
+    others = [one for place, one in enumerate(values) if place not in apart]
     if len(frame) < _MANY_ROWS:
         # A point of few draws may have such labels too, and in a header it has a name.
-        if not is_header and len(frame) >= _SOME_ROWS and apart == [0] == rows:
-            raise _in_doubt(frame, apart, where, is_header=is_header)
-        return frame, notes
-    others = [one for place, one in enumerate(values) if place not in apart]
-    doubt = [place for place in apart if place not in rows]
-    if doubt and others and all(len(pd.unique(one)) <= len(frame) / 2 for one in others):
-        raise _in_doubt(frame, doubt, where, is_header=is_header)
+        doubt = rows if not is_header and len(frame) >= _SOME_ROWS and apart == [0] == rows else []
+        rows = []
+    else:
+        repeat = bool(others) and all(len(pd.unique(one)) <= len(frame) / 2 for one in others)
+        doubt = [place for place in apart if place not in rows and repeat]
+    if doubt:
+        raise ValueError(
+            f"{where} has another value in each of {len(frame)} draws in "
+            f"{listed([called[place] for place in doubt])}, as the number or the seed of a draw has, where "
+            "labels of a point repeat: remove it, or name all columns in a header, this one 'id' if it is no "
+            "point"
+        )
     if not others:
         return frame, notes
-    called = [_called(frame, [place], is_header=is_header) for place in rows]
     kept = [place for place in range(frame.shape[1]) if place not in rows]
-    return frame.iloc[:, kept], (*notes, *_left_out(called, "it counts the draws"))
-
-
-def _in_doubt(frame: pd.DataFrame, places: list[int], where: str, *, is_header: bool) -> ValueError:
-    return ValueError(
-        f"{where} has another value in each of {len(frame)} draws in "
-        f"{_called(frame, places, is_header=is_header)}, as the number or the seed of a draw has, where "
-        "labels of a point repeat: remove it, or name all columns in a header, this one 'id' if it is no "
-        "point"
-    )
-
-
-def _called(frame: pd.DataFrame, places: Iterable[int], *, is_header: bool) -> str:
-    if is_header:
-        return listed([str(frame.columns[place]) for place in places])
-    return listed([f"column {place + 1}" for place in places])
+    return frame.iloc[:, kept], (*notes, *_left_out([called[place] for place in rows], "it counts the draws"))
 
 
 def _number_of_clusters(frame: pd.DataFrame, where: str) -> str | None:
@@ -284,14 +266,6 @@ def _number_of_clusters(frame: pd.DataFrame, where: str) -> str | None:
         f"{where} has a column '{name}' that is not how many labels the other columns have, expected points, "
         "or the number of clusters: rename it if it is a point, else remove it"
     )
-
-
-def _never_repeats(values: np.ndarray) -> bool:
-    return values.dtype.kind in "iu" and len(np.unique(values)) == len(values)
-
-
-def _counts_rows(values: np.ndarray) -> bool:
-    return values.dtype.kind in "iu" and values[0] in (0, 1) and bool((np.diff(values) == 1).all())
 
 
 def _refuse_rows_of_points(frame: pd.DataFrame, where: str) -> None:
@@ -330,26 +304,83 @@ def _order(beside: Mapping[str, np.ndarray], num_rows: int, where: str) -> tuple
             f"{where} has chains of {sizes.min()} to {sizes.max()} draws, expected equal lengths: cut the "
             "longer ones"
         )
-    name = next((name for name in _ORDER if name in beside), None)
-    keys = np.zeros(num_rows) if name is None else _numbers_of_draws(beside[name], name, where)
-    if name is not None and len(sizes) == 1 and len(np.unique(keys)) < num_rows:
-        raise ValueError(
-            f"{where} has draws of the same {name} and no column chain, expected one draw a number: say in a "
-            "column chain which chain each row is of"
-        )
+    name, keys = next((name for name in _ORDER if name in beside), None), np.zeros(num_rows)
+    if name is not None:
+        keys = pd.to_numeric(pd.Series(beside[name]), errors="coerce").to_numpy(dtype=np.float64)
+        if lost := int(np.isnan(keys).sum()):
+            raise ValueError(
+                f"{where} has {lost} rows whose {name} is no number, expected the place of the draw in "
+                "its chain"
+            )
+        if len(sizes) == 1 and len(np.unique(keys)) < num_rows:
+            raise ValueError(
+                f"{where} has draws of the same {name} and no column chain, expected one draw a number: say "
+                "in a column chain which chain each row is of"
+            )
     # The last key is the first to sort by; lexsort is stable.
     return np.lexsort((keys, codes)), len(sizes)
 
 
-def _numbers_of_draws(values: np.ndarray, name: str, where: str) -> np.ndarray:
-    numbers = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=np.float64)
-    if np.isnan(numbers).any():
+def _are_numbers(frame: pd.DataFrame) -> bool:
+    """Say whether all columns are numbers, or all are true and false."""
+    return all(kind.kind in "iuf" for kind in frame.dtypes) or all(kind.kind == "b" for kind in frame.dtypes)
+
+
+def _as_written(frame: pd.DataFrame, written: pd.DataFrame, where: str) -> np.ndarray:
+    """Return labels as they stand in a file, where some are names, or numbers begin with zeros."""
+    text = written[list(frame.columns)].to_numpy(dtype=object)
+    lost = frame.isna().to_numpy()
+    if lost.any():
+        draw, point = np.argwhere(lost)[0]
+        word = text[draw, point]
+        is_word = isinstance(word, str) and word
+        said = f", '{visible(word)}' for one; rename a cluster of that name" if is_word else ""
         raise ValueError(
-            f"{where} has {np.isnan(numbers).sum()} rows whose {name} is no number, expected the place of "
-            "the draw in its chain"
+            f"{where} holds {lost.sum()} missing or infinite label(s), the first in draw {draw + 1}, point "
+            f"{point + 1}{said}: every point needs a label in every draw"
         )
-    return numbers
+    _refuse_two_ways(text, where)
+    if _are_numbers(frame):
+        return frame.to_numpy()
+    _refuse_fractions(frame, where)
+    _refuse_text_beside(frame, text, where)
+    return text
 
 
-def _first(beside: Mapping[str, np.ndarray], names: tuple[str, ...], order: np.ndarray) -> np.ndarray | None:
-    return next((beside[name][order] for name in names if name in beside), None)
+def _refuse_two_ways(text: np.ndarray, where: str) -> None:
+    """Refuse labels such as 01 and 1, which are one number and two names."""
+    seen: dict[int, str] = {}
+    for label in pd.unique(text.ravel()):
+        if label.isdecimal() and (other := seen.setdefault(int(label), label)) != label:
+            raise ValueError(
+                f"{where} holds the labels '{other}' and '{label}', one cluster or two, expected each label "
+                "written in one way"
+            )
+
+
+def _refuse_text_beside(frame: pd.DataFrame, text: np.ndarray, where: str) -> None:
+    """Refuse columns of text that share no value with any other column, as identifiers and dates do."""
+    if frame.shape[1] < 3:
+        return
+    values = [set(text[:, place]) for place in range(text.shape[1])]
+    columns = Counter(value for one in values for value in one)
+    kinds = [kind.kind in "iuf" for kind in frame.dtypes]
+    for place, one in enumerate(values):
+        is_apart = all(columns[value] == 1 for value in one)
+        if not kinds[place] and is_apart and (any(kinds) or len(one) == len(text) > 2):
+            name = visible(str(frame.columns[place]))
+            raise ValueError(
+                f"{where} holds '{visible(text[0, place])}' and the like in column '{name}' and nowhere "
+                "else, as names of draws have it, expected labels of clusters: remove the column"
+            )
+
+
+def _refuse_fractions(frame: pd.DataFrame, where: str) -> None:
+    """Refuse numbers that are not whole in columns beside those of names."""
+    for place, (name, kind) in enumerate(frame.dtypes.items()):
+        column = frame.iloc[:, place]
+        if kind.kind == "f" and (broken := column[np.trunc(column) != column].dropna()).size:
+            raise ValueError(
+                f"{where} holds {broken.iloc[0]:g} in column '{visible(str(name))}' beside columns of names, "
+                "expected labels of clusters in every column: one row a draw and one column a point"
+            )

@@ -1,6 +1,6 @@
 """Draws of partitions from any software: reading them from files."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from os import PathLike
@@ -91,23 +91,52 @@ def read_draws(
         ([[[0, 0, 1]], [[0, 1, 0]]], ('a', 'b', 'c'))
     """
     options = ReadingOptions(delimiter, decimal, header)
+
+    def in_file(one: str | PathLike[str]) -> Draws:
+        found = _in_file(Path(one), variable=variable, group=group, options=options, transpose=transpose)
+        suffix = "" if group in (None, "posterior") else f" ({group})"
+        return replace(found, name=visible(Path(one).stem + suffix))
+
     if isinstance(path, pd.DataFrame):
-        found = _in_frame(path, transpose=transpose)
-    elif isinstance(path, str | PathLike):
-        found = _in_file(Path(path), variable, group, options, transpose=transpose)
-    else:
-        found = _as_chains(
-            [_in_file(Path(one), variable, group, options, transpose=transpose) for one in path]
+        # Read as the table that it would be in a file; numbers as names name no points.
+        named = all(isinstance(one, str) for one in path.columns)
+        found = draws_in_frame(
+            path, where="the data frame", is_header=named, names_points=named, transpose=transpose
         )
-    return _without_burn_in(found, check_count("burn_in", burn_in, at_least=0))
+    elif isinstance(path, str | PathLike):
+        found = in_file(path)
+    else:
+        found = _as_chains([in_file(one) for one in path])
+    return _without_burn_in(found, burn_in) if check_count("burn_in", burn_in, at_least=0) else found
 
 
 def _in_file(
-    path: Path, variable: str | None, group: str | None, options: ReadingOptions, *, transpose: bool | None
+    path: Path, *, variable: str | None, group: str | None, options: ReadingOptions, transpose: bool | None
 ) -> Draws:
-    found = _found(path, variable, group, options, transpose=transpose)
-    suffix = "" if group in (None, "posterior") else f" ({group})"
-    return replace(found, name=visible(path.stem + suffix))
+    kind = path.suffix.lower()
+    if kind not in DRAWS_SUFFIXES:
+        raise ValueError(f"cannot read draws from '{path}': {foreign_suffix(path, DRAWS_SUFFIXES)}")
+    if group is not None and kind != ".nc":
+        raise ValueError(f"group is '{group}', but only .nc files have groups and '{path}' is a {kind} file")
+    if options.told and kind not in PLAIN:
+        raise ValueError(f"{options.told[0]} is told, but '{path}' is no text file: leave it out")
+    check_file(path)
+    try:
+        if kind in PLAIN:
+            return read_table_draws(path, variable=variable, options=options, transpose=transpose)
+        if kind == ".npy":
+            return read_npy_draws(path, variable=variable, transpose=transpose)
+        if transpose is not None:
+            raise ValueError(f"transpose is {transpose}, but arrays of '{path}' have names: leave it out")
+        if kind == ".npz":
+            return read_npz_draws(path, variable=variable)
+        from pyroclust.io.netcdf import read_netcdf_draws
+
+        return read_netcdf_draws(path, variable=variable, group=group)
+    except PermissionError:
+        raise ValueError(f"'{path}' cannot be read: permission denied") from None
+    except MemoryError:
+        raise ValueError(f"'{path}' does not fit into memory; thin the draws") from None
 
 
 def _as_chains(files: Sequence[Draws]) -> Draws:
@@ -128,81 +157,17 @@ def _as_chains(files: Sequence[Draws]) -> Draws:
                 f"the files '{one.name}' and '{other.name}' hold the very same draws, expected a chain "
                 "of its own in each: leave one out"
             )
-    first, names = files[0], [one.name for one in files]
-
-    def every(field: str) -> np.ndarray | None:
-        values = [getattr(one, field) for one in files]
-        return None if any(one is None for one in values) else np.concatenate(values)
-
-    return replace(
-        first,
-        name=listed(names, 3),
-        assignments=np.concatenate([one.assignments for one in files]),
-        log_joint=every("log_joint"),
-        log_prob=every("log_prob"),
-        notes=tuple(dict.fromkeys(note for one in files for note in one.notes)),
-    )
+    notes = tuple(dict.fromkeys(note for one in files for note in one.notes))
+    return replace(Draws.joined(files), name=listed([one.name for one in files], 3), notes=notes)
 
 
 def _without_burn_in(draws: Draws, burn_in: int) -> Draws:
-    if not burn_in:
-        return draws
     number = draws.assignments.shape[1]
     if burn_in >= number:
         raise ValueError(f"burn_in is {burn_in:,}, expected fewer than the {number:,} draws of a chain")
-
-    def rest(values: np.ndarray | None) -> np.ndarray | None:
-        return None if values is None else values[:, burn_in:]
-
-    return replace(
-        draws,
-        assignments=draws.assignments[:, burn_in:],
-        log_joint=rest(draws.log_joint),
-        log_prob=rest(draws.log_prob),
-        notes=(*draws.notes, f"The first {burn_in:,} draws of each chain were left out."),
+    log_joint, log_prob = (
+        None if values is None else values[:, burn_in:] for values in (draws.log_joint, draws.log_prob)
     )
-
-
-def _in_frame(frame: pd.DataFrame, *, transpose: bool | None) -> Draws:
-    """Read a data frame as the table that it would be in a file; numbers as names name no points."""
-    named = all(isinstance(one, str) for one in frame.columns)
-    return draws_in_frame(
-        frame, where="the data frame", is_header=named, names_points=named, transpose=transpose
-    )
-
-
-def _found(
-    path: Path, variable: str | None, group: str | None, options: ReadingOptions, *, transpose: bool | None
-) -> Draws:
-    kind = path.suffix.lower()
-    if kind not in DRAWS_SUFFIXES:
-        raise ValueError(f"cannot read draws from '{path}': {foreign_suffix(path, DRAWS_SUFFIXES)}")
-    if group is not None and kind != ".nc":
-        raise ValueError(f"group is '{group}', but only .nc files have groups and '{path}' is a {kind} file")
-    if options.told and kind not in PLAIN:
-        raise ValueError(f"{options.told[0]} is told, but '{path}' is no text file: leave it out")
-    check_file(path)
-    try:
-        if kind in PLAIN:
-            return read_table_draws(path, variable=variable, options=options, transpose=transpose)
-        if kind == ".npy":
-            return read_npy_draws(path, variable=variable, transpose=transpose)
-        if transpose is not None:
-            raise ValueError(f"transpose is {transpose}, but arrays of '{path}' have names: leave it out")
-        return _READERS[kind](path, variable, group)
-    except PermissionError:
-        raise ValueError(f"'{path}' cannot be read: permission denied") from None
-    except MemoryError:
-        raise ValueError(f"'{path}' does not fit into memory; thin the draws") from None
-
-
-def _read_netcdf(path: Path, variable: str | None, group: str | None) -> Draws:
-    from pyroclust.io.netcdf import read_netcdf_draws
-
-    return read_netcdf_draws(path, variable=variable, group=group)
-
-
-_READERS: dict[str, Callable[[Path, str | None, str | None], Draws]] = {
-    ".npz": lambda path, variable, group: read_npz_draws(path, variable=variable),
-    ".nc": _read_netcdf,
-}
+    notes = (*draws.notes, f"The first {burn_in:,} draws of each chain were left out.")
+    assignments = draws.assignments[:, burn_in:]
+    return replace(draws, assignments=assignments, log_joint=log_joint, log_prob=log_prob, notes=notes)

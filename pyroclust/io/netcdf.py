@@ -21,34 +21,42 @@ _LOG_JOINT, _LOG_PROB = ("log_joint", "lp"), ("log_prob",)
 
 
 def read_netcdf_draws(path: Path, *, variable: str | None = None, group: str | None = None) -> Draws:
-    """Read draws from one group of a NetCDF file, of ArviZ 0.x or 1.x.
-
-    The log joint is looked for beside the labels, and for the posterior in ``sample_stats``.
-    """
+    """Read draws from one group of a NetCDF file, of ArviZ 0.x or 1.x."""
     groups = readable(path, lambda: _groups(path))
-    chosen = _group(groups, group, path)
+    if group is not None and group not in groups:
+        raise ValueError(f"'{path}': {unknown_name('group', group, groups)}")
+    if group is None and len(groups) > 1 and "posterior" not in groups:
+        raise ValueError(
+            f"'{path}' has the groups {listed(groups)}, none of them 'posterior': name one with group"
+        )
+    chosen = group or ("posterior" if "posterior" in groups else next(iter(groups), None))
     with _opened(path, chosen) as dataset:
         name = _variable(dataset, variable, path)
         check_room(f"'{path}'", dataset[name].size)
         labels = _ordered(dataset[name])
-        if labels.dims[-1:] in [(), *((one,) for one in _DRAWS)]:
+        if not labels.ndim or labels.dims[-1] in _DRAWS:
             raise ValueError(
                 f"'{path}': '{name}' has the dimensions ({listed(map(str, labels.dims))}), expected one "
                 "more for the points: name the labels with variable"
             )
-        _refuse_weights(dataset, labels, path)
+        draws = labels.shape[:-1]
+        weights = {
+            one: dataset[one] for one in WEIGHT_NAMES if one in dataset and dataset[one].shape == draws
+        }
+        refuse_weights(weights, draws, f"'{path}'")
         log_joint, log_prob = (_log(dataset, names, path) for names in (_LOG_JOINT, _LOG_PROB))
         content = readable(path, lambda: np.asarray(labels.values))
     if log_joint is None and chosen == "posterior" and "sample_stats" in groups:
         with _opened(path, "sample_stats") as stats:
             log_joint = _log(stats, _LOG_JOINT, path)
             log_prob = _log(stats, _LOG_PROB, path) if log_prob is None else log_prob
+    names = labels.coords.get(labels.dims[-1])
     return draws_of_labels(
         content,
         where=f"'{path}'",
         log_joint=log_joint,
         log_prob=log_prob,
-        point_names=_names(labels),
+        point_names=None if names is None or names.dtype.kind in "iuf" else tuple(map(str, names.values)),
     )
 
 
@@ -58,18 +66,6 @@ def _groups(path: Path) -> list[str]:
     check_self_contained(path)
     with h5netcdf.File(path, "r", phony_dims="access") as file:
         return list(file.groups)
-
-
-def _group(groups: list[str], group: str | None, path: Path) -> str | None:
-    if group is not None:
-        if group not in groups:
-            raise ValueError(f"'{path}': {unknown_name('group', group, groups)}")
-        return group
-    if not groups or "posterior" in groups or len(groups) == 1:
-        return "posterior" if "posterior" in groups else next(iter(groups), None)
-    raise ValueError(
-        f"'{path}' has the groups {listed(groups)}, none of them 'posterior': name one with group"
-    )
 
 
 def _opened(path: Path, group: str | None) -> xr.Dataset:
@@ -100,22 +96,9 @@ def _ordered(labels: xr.DataArray) -> xr.DataArray:
     return labels.transpose(*[name for name in _DRAWS if name in labels.dims], ...)
 
 
-def _refuse_weights(dataset: xr.Dataset, labels: xr.DataArray, path: Path) -> None:
-    draws = labels.shape[:-1]
-    sized = {name: dataset[name] for name in WEIGHT_NAMES if name in dataset and dataset[name].shape == draws}
-    refuse_weights(sized, draws, f"'{path}'")
-
-
 def _log(dataset: xr.Dataset, names: tuple[str, ...], path: Path) -> np.ndarray | None:
     found = next((dataset[name] for name in names if name in dataset.data_vars), None)
     if found is None:
         return None
     check_memory(found.nbytes, f"values of '{found.name}' in '{path}'", remedy="thin the draws")
     return readable(path, lambda: np.asarray(_ordered(found).values))
-
-
-def _names(labels: xr.DataArray) -> tuple[str, ...] | None:
-    point = labels.dims[-1] if labels.ndim else None
-    if point not in labels.coords or labels.coords[point].dtype.kind in "iuf":
-        return None
-    return tuple(str(name) for name in labels.coords[point].values)

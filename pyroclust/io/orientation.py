@@ -31,13 +31,18 @@ def draws_in_rows(
     some = labels[:: -(-len(labels) // _LOOKED_AT), :: -(-labels.shape[1] // _LOOKED_AT)]
     _, codes = np.unique(some.astype(str) if some.dtype == object else some, return_inverse=True)
     codes = codes.reshape(some.shape)
+    by_rows, by_columns = _are_canonical(codes), _are_canonical(codes.T)
+    along_rows, along_columns = _entropy(codes), _entropy(codes.T)
+    of_columns, of_rows = _consensus(codes.T), _consensus(codes)
+    is_turned = along_rows < _LOWER * along_columns and of_columns > max(_MUCH, 2 * of_rows)
+    may_be_turned = along_rows < _LOW * along_columns and of_columns > max(_SOME, of_rows)
     rows, columns = labels.shape
-    if _lie_in_columns(codes):
+    if by_columns if by_rows != by_columns else is_turned:
         return labels.T, (
             f"Read as {columns:,} draws of {rows:,} points, one draw a column, as labels hardly vary along a "
             "row. To read it the other way, give --no-transpose.",
         )
-    if min(labels.shape) >= _ENOUGH and _may_lie_in_columns(codes):
+    if min(labels.shape) >= _ENOUGH and not by_rows and may_be_turned:
         raise ValueError(
             f"{where} can be read as {rows:,} draws of {columns:,} points, or as {columns:,} draws of "
             f"{rows:,} points: say which with --no-transpose or --transpose (transpose=False or True)"
@@ -56,22 +61,6 @@ def _refuse_pairs(labels: NDArray[np.generic], where: str) -> None:
             f"{where} is symmetric, as a table of how often two of {rows:,} points were together, expected "
             "draws of labels: one row a draw and one column a point"
         )
-
-
-def _lie_in_columns(codes: NDArray[np.int64]) -> bool:
-    by_rows, by_columns = _are_canonical(codes), _are_canonical(codes.T)
-    if by_rows != by_columns:
-        return by_columns
-    along_rows, along_columns = _entropy(codes), _entropy(codes.T)
-    agreed = _consensus(codes.T)
-    return along_rows < _LOWER * along_columns and agreed > max(_MUCH, 2 * _consensus(codes))
-
-
-def _may_lie_in_columns(codes: NDArray[np.int64]) -> bool:
-    if _are_canonical(codes):
-        return False
-    agreed = _consensus(codes.T)
-    return _entropy(codes) < _LOW * _entropy(codes.T) and agreed > max(_SOME, _consensus(codes))
 
 
 def _are_canonical(codes: NDArray[np.int64]) -> bool:

@@ -1,6 +1,6 @@
 """Results of ``pyro.infer.MCMC`` with our kernels as ArviZ data."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -89,7 +89,7 @@ def from_pyro(
         "sample_stats": _sample_stats(mcmc, labels.shape[:2], sites.get("log_joint")),
         "log_likelihood": None
         if model is None or data is None
-        else log_likelihood_group(_pointwise(model, data, labels, sites), points=points),
+        else log_likelihood_group(model, data, labels, points=points, values=sites),
         "observed_data": None if data is None else observed_group(data.numpy(), points=points),
         "constant_data": reference_group(reference, points=points),
     }
@@ -106,13 +106,4 @@ def _sample_stats(mcmc: MCMC, shape: tuple[int, int], log_joint: np.ndarray | No
         name.replace(" ", "_"): np.array([float(found.get(name, np.nan)) for found in chains])
         for name in names
     }
-    return sample_stats_group(shape=shape, log_joint=log_joint, diverging=diverging, per_chain=per_chain)
-
-
-def _pointwise(model: Any, data: Tensor, labels: np.ndarray, sites: Mapping[str, np.ndarray]) -> np.ndarray:
-    from pyroclust.io.pointwise import pointwise_log_likelihood
-
-    scalars = {name: torch.from_numpy(array).reshape(-1) for name, array in sites.items() if array.ndim == 2}
-    flat = torch.from_numpy(labels.reshape(-1, labels.shape[-1]))
-    pointwise = pointwise_log_likelihood(model, data, flat, values=scalars)
-    return pointwise.numpy().reshape(labels.shape)
+    return sample_stats_group({"lp": log_joint, "diverging": diverging}, per_chain=per_chain)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -9,7 +10,7 @@ from pyroclust import plots
 from pyroclust.diagnostics import Agreement, SourceComparison
 from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section
 from pyroclust.report.words import number, numbers, p_value, seconds
-from pyroclust.results.analysis import WORDS, Analysis, Source
+from pyroclust.results.analysis import WORDS, Analysis
 from pyroclust.text import short
 
 __all__ = ["agreement_section", "beside_mcmc_section", "cost_section"]
@@ -48,60 +49,47 @@ def beside_mcmc_section(found: Analysis, distances: Mapping[str, Agreement]) -> 
 def agreement_section(found: Analysis, name: str, tests: SourceComparison) -> Section:
     """Show how far a source and the last one are apart, beside what chance makes of their own draws."""
     first, second = found.source(name), found.sources[-1]
-    corrected = found.results.get("agreement", {}).get("weighted") if name == "guide" else None
-    parts = (
-        Paragraph(tests.verdict.sentence),
-        _marginals(tests),
-        *_draws(tests, first, second, found.seed),
-        _nulls(tests),
-        FigureTable(
-            "What the verdict on the two sources rests on. Worth "
-            f"{number(tests.effective_a, 0)} ({tests.names[0]}) and {number(tests.effective_b, 0)} "
-            f"({tests.names[1]}) effective draws in these tests.",
-            ("", "answer", "measured", "limit"),
-            tuple((one.question, one.answer, one.sentence, one.wanted) for one in tests.verdict.findings),
-        ),
-        _table(tests, corrected),
-    )
-    between, *within = numbers((tests.vi_between, tests.vi_within_a, tests.vi_within_b), 2)
-    gist = f"Draws are {between} bits apart between the sources, {' and '.join(within)} within them"
-    return Section(f"Tests of {first.name} and {second.name}", parts, gist=gist)
-
-
-def _marginals(tests: SourceComparison) -> Picture:
-    one, (first, second) = tests.agreement, tests.names
-    return Picture(
+    one, of_tests = tests.agreement, tests.names
+    marginals = Picture(
         lambda figure: plots.plot_agreement(one, ax=figure.subplots(), tolerance=tests.tolerance),
         size=(9, 2.8),
         alternative="Distances between the sources with their noise floors: total variation of the "
         f"number of clusters {number(one.total_variation)} (noise {number(one.noise_total_variation)}), "
         f"largest co-assignment difference {number(one.largest_difference)} "
         f"(noise {number(one.noise_largest_difference)}).",
-        caption=f"Full marks are distances between {first} and {second}, hollow ones those between two "
-        f"halves of {second}: what chance alone makes. The strokes are the limits of the verdict.",
+        caption=f"Full marks are distances between {of_tests[0]} and {of_tests[1]}, hollow ones those "
+        f"between two halves of {of_tests[1]}: what chance alone makes. The strokes are the limits of the "
+        "verdict.",
     )
-
-
-def _draws(tests: SourceComparison, first: Source, second: Source, seed: int) -> tuple[Picture, Picture]:
     pair = first.draws.assignments, second.draws.assignments
-    names = short(first.name, 18), short(second.name, 18)
+    how: dict[str, Any] = {"seed": found.seed, "names": (short(first.name, 18), short(second.name, 18))}
+    between, *within = numbers((tests.vi_between, tests.vi_within_a, tests.vi_within_b), 2)
     distances = Picture(
-        lambda figure: plots.plot_two_samples(*pair, ax=figure.subplots(), seed=seed, names=names),
+        lambda figure: plots.plot_two_samples(*pair, ax=figure.subplots(), **how),
         size=(9, 3.2),
         alternative="Distances between draws within and between the sources: on average "
-        f"{number(tests.vi_between, 2)} bits between, {number(tests.vi_within_a, 2)} and "
-        f"{number(tests.vi_within_b, 2)} within.",
+        f"{between} bits between, {' and '.join(within)} within.",
         caption="Distances of pairs of draws. Where the sources sample the same, the three curves lie "
         "over each other; a third one right of the others means that they do not.",
     )
     places = Picture(
-        lambda figure: plots.plot_partition_map(*pair, ax=figure.subplots(), seed=seed, names=names),
+        lambda figure: plots.plot_partition_map(*pair, ax=figure.subplots(), **how),
         size=(6.5, 4.6),
-        alternative=f"A map of draws of {tests.names[0]} and {tests.names[1]}, similar ones near.",
+        alternative=f"A map of draws of {of_tests[0]} and {of_tests[1]}, similar ones near.",
         caption="Every mark is a draw, and near marks are similar partitions, as far as a plane can show "
         "it. The sources should be mixed; groups are modes.",
     )
-    return distances, places
+    effective = (number(one, 0) for one in (tests.effective_a, tests.effective_b))
+    worth = " and ".join(f"{one} ({of})" for one, of in zip(effective, of_tests, strict=True))
+    checks = FigureTable(
+        f"What the verdict on the two sources rests on. Worth {worth} effective draws in these tests.",
+        ("", "answer", "measured", "limit"),
+        tuple((one.question, one.answer, one.sentence, one.wanted) for one in tests.verdict.findings),
+    )
+    corrected = found.results.get("agreement", {}).get("weighted") if name == "guide" else None
+    parts = Paragraph(tests.verdict.sentence), marginals, distances, places, _nulls(tests), checks
+    gist = f"Draws are {between} bits apart between the sources, {' and '.join(within)} within them"
+    return Section(f"Tests of {first.name} and {second.name}", (*parts, _table(tests, corrected)), gist=gist)
 
 
 def _nulls(tests: SourceComparison) -> Picture:
@@ -139,9 +127,11 @@ def _table(tests: SourceComparison, corrected: Agreement | None) -> FigureTable:
     )
 
 
-def cost_section(found: Analysis) -> Section:
+def cost_section(found: Analysis) -> Section | None:
     """Set the cost of the sources beside each other."""
     sources = found.sources
+    if any(math.isnan(one.made.seconds) for one in sources):
+        return None
     # Divided by draws, where nothing says what these are worth.
     is_worth = any(one.effective_draws != one.made.num_draws for one in sources)
     unit = "effective draw" if is_worth else "draw"

@@ -11,7 +11,8 @@ from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.report.parts import FigureTable, Part, Picture, Section
 from pyroclust.report.words import axis_names, number, numbers
 from pyroclust.results.analysis import Analysis, Source
-from pyroclust.results.summaries import DrawsSummary, Estimate
+from pyroclust.results.data import AnalysedData
+from pyroclust.results.summaries import DrawsSummary
 
 __all__ = ["certainty_section"]
 
@@ -20,44 +21,50 @@ _MOST_MODES = 4
 
 def certainty_section(found: Analysis) -> Section:
     """Show the ball around the estimate, the likeliest partitions and the modes."""
-    view, summary = found.reference, found.reference.summary
+    view, summary, data = found.reference, found.reference.summary, found.data
+    ball, modes, ranked, estimate = summary.ball, summary.modes, summary.ranked, summary.estimate
     parts: list[Part] = []
     gist = ""
-    if summary.ball is not None:
-        parts.append(_distances(view, summary.ball))
-        coverage, radius = number(100 * summary.ball.coverage, 0), number(summary.ball.radius, 2)
-        gist = f"{coverage} % of the draws lie within {radius} bits of it"
-    if summary.ball is not None and view.data is not None:
-        parts.append(_ball(view, summary.ball))
-    if summary.modes is not None and len(summary.modes.weights) > 1 and view.data is not None:
-        parts.append(_modes(view, summary.modes))
-    if summary.ranked is not None:
-        parts.append(_ranked(summary.ranked, summary))
-    if summary.estimate is not None:
-        parts.append(_points(summary.estimate))
+    if ball is not None:
+        radius = number(ball.radius, 2)
+        gist = f"{number(100 * ball.coverage, 0)} % of the draws lie within {radius} bits of it"
+        distances = Picture(
+            lambda figure: plots.plot_distance_histogram(ball, ax=figure.subplots()),
+            size=(9, 2.8),
+            alternative=f"Histogram of the distances of the draws of {view.name} to the point estimate; "
+            f"the {number(100 * ball.level, 0)} % credible ball ends at {radius} bits.",
+            caption="Each draw is a partition, its place the variation of information to the "
+            f"point estimate in bits, 0 being equal. {number(100 * ball.coverage, 1)} % of the draws lie "
+            "inside the ball. A heap far from 0 means that no draw looks quite like the estimate.",
+        )
+        parts += [distances, *([] if data is None else [_ball(data, ball)])]
+    if modes is not None and len(modes.weights) > 1 and data is not None:
+        parts.append(_modes(data, modes))
+    if ranked is not None:
+        parts.append(_ranked(ranked, summary))
+    if estimate is not None:
+        points = Picture(
+            lambda figure: plots.plot_point_uncertainty(
+                estimate.uncertainty, estimate.assignments, ax=figure.subplots()
+            ),
+            size=(9, 2.8),
+            alternative="Uncertainty of each row, by cluster and sorted; "
+            f"{estimate.num_doubtful} above one half.",
+            caption="Each mark is a row, its height the probability of being apart from its "
+            "companions in the estimate. Marks above one half are more often elsewhere than there.",
+        )
+        parts.append(points)
     return Section("How sure is the estimate", (*parts, _table(view)), gist=gist)
 
 
-def _distances(view: Source, ball: CredibleBall) -> Picture:
-    return Picture(
-        lambda figure: plots.plot_distance_histogram(ball, ax=figure.subplots()),
-        size=(9, 2.8),
-        alternative=f"Histogram of the distances of the draws of {view.name} to the point estimate; "
-        f"the {number(100 * ball.level, 0)} % credible ball ends at {number(ball.radius, 2)} bits.",
-        caption="Each draw is a partition, its place the variation of information to the "
-        f"point estimate in bits, 0 being equal. {number(100 * ball.coverage, 1)} % of the draws lie "
-        "inside the ball. A heap far from 0 means that no draw looks quite like the estimate.",
-    )
-
-
-def _ball(view: Source, ball: CredibleBall) -> Picture:
+def _ball(data: AnalysedData, ball: CredibleBall) -> Picture:
     bounds = ball.estimate, ball.horizontal[0], ball.upper[0], ball.lower[0]
     *some, last = (len(np.unique(partition)) for partition in bounds)
     return Picture(
         lambda figure: plots.plot_credible_ball(
-            view.points, ball, axes=figure.subplots(2, 2).ravel(), columns=axis_names(view.columns)
+            data.shown, ball, axes=figure.subplots(2, 2).ravel(), columns=axis_names(data.shown_columns)
         ),
-        size=(9, 3.6 if view.points.shape[1] == 1 else 6.2),
+        size=(9, 3.6 if data.shown.shape[1] == 1 else 6.2),
         alternative="The rows coloured by the estimate and by three bounds of its credible ball, with "
         f"{', '.join(map(str, some))} and {last} clusters.",
         caption="The bounds are the partitions at the edge of the ball: the farthest of "
@@ -66,7 +73,7 @@ def _ball(view: Source, ball: CredibleBall) -> Picture:
     )
 
 
-def _modes(view: Source, modes: PartitionModes) -> Picture:
+def _modes(data: AnalysedData, modes: PartitionModes) -> Picture:
     count = min(len(modes.weights), _MOST_MODES)
     some = replace(
         modes,
@@ -75,12 +82,12 @@ def _modes(view: Source, modes: PartitionModes) -> Picture:
         spread=modes.spread[:count],
     )
     weights = ", ".join(numbers(some.weights, 2))
-    names = axis_names(view.columns)
+    names = axis_names(data.shown_columns)
     return Picture(
         lambda figure: plots.plot_modes(
-            view.points, some, axes=figure.subplots(1, count, squeeze=False)[0], columns=names
+            data.shown, some, axes=figure.subplots(1, count, squeeze=False)[0], columns=names
         ),
-        size=(9, 2.4 if view.points.shape[1] == 1 else 3.6),
+        size=(9, 2.4 if data.shown.shape[1] == 1 else 3.6),
         alternative=f"The rows coloured by {count} modes of the posterior, with weights {weights}.",
         caption="The draws gather around more than one partition, and each panel is the "
         "centre of one group, with the share of the draws in it. A single estimate hides all but one.",
@@ -99,19 +106,6 @@ def _ranked(ranked: RankedPartitions, summary: DrawsSummary) -> Picture:
         caption="Each strip is one partition, rows in the order of the dendrogram, runs "
         "of one colour being a cluster. Where the likeliest probability is small, the posterior is "
         "spread over so many partitions that single ones mean little: look at pairs of rows instead.",
-    )
-
-
-def _points(estimate: Estimate) -> Picture:
-    return Picture(
-        lambda figure: plots.plot_point_uncertainty(
-            estimate.uncertainty, estimate.assignments, ax=figure.subplots()
-        ),
-        size=(9, 2.8),
-        alternative="Uncertainty of each row, by cluster and sorted; "
-        f"{estimate.num_doubtful} above one half.",
-        caption="Each mark is a row, its height the probability of being apart from its "
-        "companions in the estimate. Marks above one half are more often elsewhere than there.",
     )
 
 

@@ -1,5 +1,7 @@
 """Whether chains have converged: traces, ranks, R-hat and effective draws."""
 
+from collections.abc import Sequence
+
 from matplotlib.figure import Figure
 
 from pyroclust import plots
@@ -20,24 +22,44 @@ def convergence_section(found: Analysis, view: Source) -> Section:
     # Of chains alone the verdict says it already.
     is_only = sum(not source.is_independent for source in found.sources) == 1
     parts: list[Part] = [] if is_only else [Paragraph(summary.verdict.sentence)]
-    if summary.functionals:
-        parts += [_traces(view), *([_ranks(view)] if summary.shape[0] > 1 else [])]
-    if summary.convergence is not None:
-        parts += [_figures(view, summary.convergence), _functionals(view, summary.convergence)]
+    names = [name for name in _TRACED if name in summary.functionals][:4]
+    if names:
+        parts += [_traces(view, names), *([_ranks(view, names[:2])] if summary.shape[0] > 1 else [])]
+    rows, rhat, ess = summary.convergence, number(summary.max_rhat), number(summary.min_ess, 0)
+    if rows is not None:
+        figures = Picture(
+            lambda figure: plots.plot_convergence(rows, axes=figure.subplots(1, 2)),
+            size=(9, 1.4 + 0.24 * len(rows)),
+            alternative=f"R-hat and effective draws of {len(rows)} functionals of {view.name}; largest "
+            f"R-hat {rhat}, fewest effective draws {ess}.",
+            caption=f"Left, R-hat should lie left of the dashed line ({GOOD_RHAT:g}) and must lie left of "
+            f"the solid one ({MAX_RHAT:g}); right, effective draws should lie right of the dashed line "
+            f"({GOOD_ESS:.0f}) and must lie right of the solid one ({MIN_ESS:.0f}). A functional that never "
+            "changes has no dot.",
+        )
+        functionals = FigureTable(
+            f"Convergence of {view.name} on numbers that renaming clusters leaves alone. Wanted: R-hat at "
+            f"most {GOOD_RHAT:g} and {GOOD_ESS:.0f} effective draws (ESS), in the bulk and in the tails. A "
+            "constant has no R-hat.",
+            ("", "mean", "sd", "R-hat", "ESS bulk", "ESS tail"),
+            tuple(map(_convergence, rows)),
+            f"Convergence of {view.name}",
+        )
+        parts += [figures, functionals]
     pairs = _pairs(view)
     parts += [pairs] if pairs.rows else []
-    rhat, ess = number(summary.max_rhat), number(summary.min_ess, 0)
     gist = f"Largest R-hat {rhat}, {ess} effective draws of the slowest functional"
     return Section(f"Convergence of {view.name}", tuple(parts), gist=gist)
 
 
-def _shown(view: Source) -> list[str]:
-    return [name for name in _TRACED if name in view.summary.functionals][:4]
+def _convergence(row: Convergence) -> tuple[str, ...]:
+    moments = functional_title(row.name), *numbers((row.mean, row.sd))
+    if row.constant:
+        return (*moments, "constant", "–", "–")
+    return (*moments, number(row.rhat), *numbers((row.ess_bulk, row.ess_tail), 0))
 
 
-def _traces(view: Source) -> Picture:
-    names = _shown(view)
-
+def _traces(view: Source, names: Sequence[str]) -> Picture:
     def draw(figure: Figure) -> None:
         for place, name in enumerate(names, 1):
             ax = figure.add_subplot(2, 2, place)
@@ -58,9 +80,7 @@ def _traces(view: Source) -> Picture:
     )
 
 
-def _ranks(view: Source) -> Picture:
-    names = _shown(view)[:2]
-
+def _ranks(view: Source, names: Sequence[str]) -> Picture:
     def draw(figure: Figure) -> None:
         for name, ax in zip(names, figure.subplots(1, 2), strict=True):
             plots.plot_rank_bars(view.summary.functionals[name], ax=ax, name=functional_title(name))
@@ -73,20 +93,6 @@ def _ranks(view: Source) -> Picture:
         caption="How often the draws of each chain have low, middle and high ranks among "
         "all draws. Level bars mean that chains sample the same; a chain with bars on one side stayed "
         "low or high.",
-    )
-
-
-def _figures(view: Source, rows: tuple[Convergence, ...]) -> Picture:
-    return Picture(
-        lambda figure: plots.plot_convergence(rows, axes=figure.subplots(1, 2)),
-        size=(9, 1.4 + 0.24 * len(rows)),
-        alternative=f"R-hat and effective draws of {len(rows)} functionals of {view.name}; largest "
-        f"R-hat {number(view.summary.max_rhat)}, fewest effective draws "
-        f"{number(view.summary.min_ess, 0)}.",
-        caption=f"Left, R-hat should lie left of the dashed line ({GOOD_RHAT:g}) and must lie left of "
-        f"the solid one ({MAX_RHAT:g}); right, effective draws should lie right of the dashed line "
-        f"({GOOD_ESS:.0f}) and must lie right of the solid one ({MIN_ESS:.0f}). A functional that never "
-        "changes has no dot.",
     )
 
 
@@ -108,21 +114,3 @@ def _pairs(view: Source) -> FigureTable:
         ("", view.name),
         rows,
     )
-
-
-def _functionals(view: Source, rows: tuple[Convergence, ...]) -> FigureTable:
-    return FigureTable(
-        f"Convergence of {view.name} on numbers that renaming clusters leaves alone. Wanted: R-hat at most "
-        f"{GOOD_RHAT:g} and {GOOD_ESS:.0f} effective draws (ESS), in the bulk and in the tails. A constant "
-        "has no R-hat.",
-        ("", "mean", "sd", "R-hat", "ESS bulk", "ESS tail"),
-        tuple(_convergence(row) for row in rows),
-        f"Convergence of {view.name}",
-    )
-
-
-def _convergence(row: Convergence) -> tuple[str, ...]:
-    moments = functional_title(row.name), *numbers((row.mean, row.sd))
-    if row.constant:
-        return (*moments, "constant", "–", "–")
-    return (*moments, number(row.rhat), *numbers((row.ess_bulk, row.ess_tail), 0))

@@ -9,17 +9,15 @@ from pyroclust import plots
 from pyroclust.baselines.scores import labels_found
 from pyroclust.diagnostics import (
     ClusterContrasts,
-    ClusterProfiles,
     cluster_contrasts,
     column_shares,
     dendrogram_order,
     likely_outliers,
 )
 from pyroclust.plots.names import counted, plain_text
-from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section
-from pyroclust.report.points import estimate_of
+from pyroclust.report.parts import FigureTable, Paragraph, Part, Picture, Section
 from pyroclust.report.words import axis_names, interval, number, numbers
-from pyroclust.results.analysis import Analysis, Source
+from pyroclust.results.analysis import Analysis
 from pyroclust.text import visible
 
 __all__ = [
@@ -49,8 +47,16 @@ def counts_section(found: Analysis) -> Section:
             "draws of the guide, each counted by its importance weight."
         )
     picture = counts_picture(values, bars, likeliest=likeliest, caption=caption)
-    gist = f"Likeliest: {likeliest}"
-    return Section("How many clusters", (picture, _counts(values, bars)), is_open=True, gist=gist)
+    columns = np.stack(list(bars.values()))
+    shown = np.sort(np.argsort(-columns.sum(0), kind="stable")[:_MOST_COUNTS])
+    rows = [(str(values[k]), *numbers(columns[:, k])) for k in shown]
+    table = FigureTable(
+        "Probabilities of the likeliest numbers of clusters.",
+        ("clusters", *bars),
+        tuple(row for row in rows if set(row[1:]) != {number(0.0)}),
+        "Posterior of the number of clusters",
+    )
+    return Section("How many clusters", (picture, table), is_open=True, gist=f"Likeliest: {likeliest}")
 
 
 def counts_picture(
@@ -65,68 +71,45 @@ def counts_picture(
     )
 
 
-def _counts(values: np.ndarray, bars: Mapping[str, np.ndarray]) -> FigureTable:
-    columns = np.stack(list(bars.values()))
-    likeliest = np.sort(np.argsort(-columns.sum(0), kind="stable")[:_MOST_COUNTS])
-    cells = [(str(values[k]), *numbers(columns[:, k])) for k in likeliest]
-    nothing = {number(0.0)}
-    return FigureTable(
-        "Probabilities of the likeliest numbers of clusters.",
-        ("clusters", *bars),
-        tuple(row for row in cells if set(row[1:]) != nothing),
-        "Posterior of the number of clusters",
-    )
-
-
 def pairs_section(found: Analysis) -> Section:
     """Show the co-assignment matrix of one source, or those of several with a difference."""
-    sources, last = found.sources, found.sources[-1]
-    if len(sources) == 1:
-        picture, shown = _matrix(last), last
+    *others, last = found.sources
+    shown = found.reference if found.reference.key != last.key or not others else others[-1]
+    matrix = shown.summary.co_assignment
+    if not others:
+        estimate = last.summary.estimate
+        clusters = "clusters" if estimate is None else counted(estimate.num_clusters, "cluster")
         gist = "The probability of every pair of rows"
+        picture = Picture(
+            lambda figure: plots.plot_co_assignment(matrix, dendrogram_order(matrix), ax=figure.subplots()),
+            size=(5.4, 4.8),
+            alternative=f"Matrix of pairs of rows: the probability by {last.name} that they share a "
+            f"cluster, rows ordered so that {clusters} show as squares on the diagonal.",
+            caption="Each pixel is a pair of rows, its darkness the probability that the pair shares a "
+            "cluster. Dark squares on the diagonal are clusters, pale ones are doubtful.",
+        )
     else:
-        shown = found.reference if found.reference.key != last.key else sources[-2]
-        picture, gap = _matrices(sources, shown)
-        of = "" if len(sources) == 2 else f" of {shown.name} and {last.name}"
+        gap = number(float(np.abs(matrix - last.summary.co_assignment).max()), 2)
+        title = f"{shown.name} minus {last.name}"
+        noise = number(last.summary.noise.largest_difference, 2)
+        picture = matrices_picture(
+            {source.name: source.summary.co_assignment for source in found.sources},
+            (matrix, last.summary.co_assignment),
+            title=title if len(others) < 2 and len(title) < 30 else "difference",
+            alternative="Matrices of pairs of rows: co-assignment probabilities by "
+            f"{', by '.join(source.name for source in found.sources)}, and the difference "
+            f"of {shown.name} and {last.name}, at most {gap}.",
+            caption="Each pixel is a pair of rows, its darkness the probability that the pair shares a "
+            "cluster. All panels have the same order of rows, from the dendrogram of the matrix of "
+            f"{last.name}: dark squares on the diagonal are clusters, pale ones are doubtful. In the last "
+            f"panel, {title}, white is agreement. Largest difference: {gap}. Two halves of {last.name} "
+            f"differ by {noise}.",
+        )
+        of = "" if len(others) == 1 else f" of {shown.name} and {last.name}"
         gist = f"Probabilities of pairs{of} differ by at most {gap}"
     every, some = shown.summary.shape[2], len(shown.summary.paired_points)
     among = "" if some == every else f" among {some:,} of {every:,}"
     return Section("Which rows belong together", (picture,), is_open=True, gist=gist + among)
-
-
-def _matrix(view: Source) -> Picture:
-    matrix, estimate = view.summary.co_assignment, view.summary.estimate
-    clusters = "clusters" if estimate is None else counted(estimate.num_clusters, "cluster")
-    return Picture(
-        lambda figure: plots.plot_co_assignment(matrix, dendrogram_order(matrix), ax=figure.subplots()),
-        size=(5.4, 4.8),
-        alternative=f"Matrix of pairs of rows: the probability by {view.name} that they share a "
-        f"cluster, rows ordered so that {clusters} show as squares on the diagonal.",
-        caption="Each pixel is a pair of rows, its darkness the probability that the pair shares a "
-        "cluster. Dark squares on the diagonal are clusters, pale ones are doubtful.",
-    )
-
-
-def _matrices(sources: Sequence[Source], first: Source) -> tuple[Picture, str]:
-    last = sources[-1]
-    pair = first.summary.co_assignment, last.summary.co_assignment
-    gap = number(float(np.abs(pair[0] - pair[1]).max()), 2)
-    title = f"{first.name} minus {last.name}"
-    noise = number(last.summary.noise.largest_difference, 2)
-    picture = matrices_picture(
-        {source.name: source.summary.co_assignment for source in sources},
-        pair,
-        title=title if len(sources) < 3 and len(title) < 30 else "difference",
-        alternative="Matrices of pairs of rows: co-assignment probabilities by "
-        f"{', by '.join(source.name for source in sources)}, and the difference "
-        f"of {first.name} and {last.name}, at most {gap}.",
-        caption="Each pixel is a pair of rows, its darkness the probability that the pair shares a "
-        "cluster. All panels have the same order of rows, from the dendrogram of the matrix of "
-        f"{last.name}: dark squares on the diagonal are clusters, pale ones are doubtful. In the last "
-        f"panel, {title}, white is agreement. Largest difference: {gap}. Two halves of {last.name} differ by "
-        f"{noise}.",
-    )
-    return picture, gap
 
 
 def matrices_picture(
@@ -151,57 +134,55 @@ def matrices_picture(
     )
 
 
-def profile_section(found: Analysis) -> Section:
+def profile_section(found: Analysis) -> Section | None:
     """Show sizes, membership and stability of the clusters, and their centres with intervals."""
-    view, profiles = found.reference, found.reference.summary.profiles
-    assert profiles is not None
-    gist = f"{profiles.num_stable} of {len(profiles.sizes)} come back in most draws"
-    labels = None if found.data is None else found.data.labels
-    known = () if labels is None else (_labels(labels, estimate_of(view).assignments),)
-    parts = (_sizes(view, profiles), *known, _centres(view, profiles))
-    return Section("What the clusters are like", parts, is_open=True, gist=gist)
-
-
-def _centres(view: Source, profiles: ClusterProfiles) -> Picture:
-    shown = min(_MOST_COLUMNS, profiles.centres.shape[1])
-    return Picture(
+    summary = found.reference.summary
+    profiles, member = summary.profiles, summary.membership
+    if profiles is None or found.data is None:
+        return None
+    labels, sizes = summary.assignments, profiles.sizes
+    rows_in = np.full(len(labels), np.nan) if member is None else member[np.arange(len(labels)), labels]
+    means = np.bincount(labels, weights=rows_in) / sizes
+    shares = sizes / len(labels)
+    parts: list[Part] = [
+        FigureTable(
+            "Size and share of each cluster of the estimate, the share with the 95 % interval of its "
+            "counterparts, the most similar clusters of the draws; membership is the mean probability of its "
+            "rows to be in it; stability is the mean Jaccard index with the counterparts, 1 meaning that it "
+            "comes back unchanged in every draw. clusters.csv has these, and the mean of each column with "
+            "its interval.",
+            ("cluster", "rows", "share (95 %)", "membership", "stability"),
+            tuple(
+                (
+                    str(k + 1),
+                    str(sizes[k]),
+                    f"{number(shares[k], 2)} ({interval(profiles.share_low[k], profiles.share_high[k], 2)})",
+                    *numbers((means[k], profiles.stability[k]), 2),
+                )
+                for k in range(len(sizes))
+            ),
+        )
+    ]
+    if found.data.labels is not None:
+        parts.append(_labels(found.data.labels, labels))
+    columns = min(_MOST_COLUMNS, profiles.centres.shape[1])
+    names = axis_names(found.data.described_by[:columns])
+    picture = Picture(
         lambda figure: plots.plot_cluster_parameters(
-            profiles.centres[:, :shown],
-            profiles.centre_low[:, :shown],
-            profiles.centre_high[:, :shown],
-            axes=figure.subplots(1, shown, squeeze=False)[0],
-            columns=axis_names(view.described_by[:shown]),
-            sizes=profiles.sizes,
+            profiles.centres[:, :columns],
+            profiles.centre_low[:, :columns],
+            profiles.centre_high[:, :columns],
+            axes=figure.subplots(1, columns, squeeze=False)[0],
+            columns=names,
+            sizes=sizes,
         ),
-        size=(9, 1.6 + 0.26 * len(profiles.sizes)),
-        alternative=f"Means of {len(profiles.sizes)} clusters in {shown} column(s), with 95 % intervals.",
+        size=(9, 1.6 + 0.26 * len(sizes)),
+        alternative=f"Means of {len(sizes)} clusters in {columns} column(s), with 95 % intervals.",
         caption="The mark is the mean of the cluster in the estimate; the bar holds the "
         "means of its counterparts, the most similar clusters, in 95 % of the draws.",
     )
-
-
-def _sizes(view: Source, profiles: ClusterProfiles) -> FigureTable:
-    member, labels, sizes = view.summary.membership, estimate_of(view).assignments, profiles.sizes
-    rows_in = np.full(len(labels), np.nan) if member is None else member[np.arange(len(labels)), labels]
-    means = np.bincount(labels, weights=rows_in) / sizes
-    return FigureTable(
-        "Size and share of each cluster of the estimate, the share with the 95 % interval of its "
-        "counterparts, the most similar clusters of the draws; membership is the mean probability of its "
-        "rows to be in it; stability is the mean Jaccard index with the counterparts, 1 meaning that it "
-        "comes back unchanged in every draw. clusters.csv has these, and the mean of each column with its "
-        "interval.",
-        ("cluster", "rows", "share (95 %)", "membership", "stability"),
-        tuple(
-            (
-                str(k + 1),
-                str(sizes[k]),
-                f"{number(sizes[k] / len(labels), 2)} "
-                f"({interval(profiles.share_low[k], profiles.share_high[k], 2)})",
-                *numbers((means[k], profiles.stability[k]), 2),
-            )
-            for k in range(len(sizes))
-        ),
-    )
+    gist = f"{profiles.num_stable} of {len(sizes)} come back in most draws"
+    return Section("What the clusters are like", (*parts, picture), is_open=True, gist=gist)
 
 
 def _labels(labels: np.ndarray, assignments: np.ndarray) -> FigureTable:
@@ -221,10 +202,12 @@ def _labels(labels: np.ndarray, assignments: np.ndarray) -> FigureTable:
     )
 
 
-def apart_section(found: Analysis) -> Section:
+def apart_section(found: Analysis) -> Section | None:
     """Say which columns tell the clusters apart, and in a sentence a cluster what sets it apart."""
-    assert found.data is not None
-    view, described = found.reference, found.data.described
+    view, estimate = found.reference, found.reference.summary.estimate
+    described = () if found.data is None else found.data.described
+    if not described or estimate is None:
+        return None
     names = axis_names(tuple(name for name, _ in described))
     data = np.stack([values for _, values in described], -1)
     shares = column_shares(view.draws.assignments, data=data)
@@ -239,12 +222,18 @@ def apart_section(found: Analysis) -> Section:
         ),
     )
     is_answer = [bool(np.isin(column[~np.isnan(column)], (0.0, 1.0)).all()) for column in data.T]
-    contrasts = cluster_contrasts(estimate_of(view).assignments, data=data)
+    contrasts = cluster_contrasts(estimate.assignments, data=data)
     largest = np.argsort(-contrasts.sizes, kind="stable")
     said = [_contrast(contrasts, k, names, is_answer) for k in largest[:_MOST_SENTENCES]]
     more = len(largest) - _MOST_SENTENCES
     said += [f"And {more} smaller clusters."] if more > 0 else []
-    said.append(_alone(likely_outliers(view.draws.assignments), found.row_names, view.name))
+    alone = likely_outliers(view.draws.assignments)
+    if len(alone):
+        some, more = ", ".join(found.row_names[row] for row in alone[:_MOST_ALONE]), len(alone) - _MOST_ALONE
+        rest = f" and {more:,} more" if more > 0 else ""
+        said.append(f"More likely alone than not, by {view.name}: {plain_text(some)}{rest}.")
+    else:
+        said.append(f"No row is more likely alone than not, by {view.name}.")
     gist = f"Most by {names[best[0]]}"
     return Section("What sets them apart", (table, *map(Paragraph, said)), gist=gist)
 
@@ -268,12 +257,3 @@ def _contrast(contrasts: ClusterContrasts, k: int, names: tuple[str, ...], is_an
             around = f"{number(inside)} ± {number(contrasts.spread_inside[k, d], 2)}"
             parts.append(f"{which} {names[d]} ({around}, the others {number(outside)})")
     return f"{begin} has {', '.join(parts)}."
-
-
-def _alone(likely: np.ndarray, names: Sequence[str], source: str) -> str:
-    if not len(likely):
-        return f"No row is more likely alone than not, by {source}."
-    some = ", ".join(names[row] for row in likely[:_MOST_ALONE])
-    more = len(likely) - _MOST_ALONE
-    rest = f" and {more:,} more" if more > 0 else ""
-    return f"More likely alone than not, by {source}: {plain_text(some)}{rest}."

@@ -11,7 +11,8 @@ from pyroclust.report.clusters import counts_picture, matrices_picture
 from pyroclust.report.parts import FigureTable, Paragraph, Part, Picture, Section
 from pyroclust.report.words import YES_OR_NO, axis_names, number, numbers
 from pyroclust.results.analysis import Analysis
-from pyroclust.results.constraints import ConstraintSummary
+from pyroclust.results.constraints import Knowledge
+from pyroclust.results.data import AnalysedData
 
 __all__ = ["constraints_section"]
 
@@ -19,27 +20,34 @@ _MOST_ROWS = 10
 _WITHOUT, _WITH = "without", "with the constraints"
 
 
-def constraints_section(found: Analysis, known: ConstraintSummary) -> Section:
+def constraints_section(found: Analysis, known: Knowledge) -> Section:
     """Show constraints, and the posterior beside the one without them."""
-    rows = known.knowledge.rows
     said = "" if known.odds is None else known.odds.sentence
     parts: list[Part] = [
-        Paragraph(f"Known: {rows.sentence}. {said}".rstrip()),
-        Paragraph(" ".join(rows.spelled)),
+        Paragraph(f"Known: {known.sentence}. {said}".rstrip()),
+        Paragraph(" ".join(known.spelled)),
     ]
     if known.odds is not None:
         parts.append(_odds(known, known.odds))
     effect = known.effect
     if effect is not None:
         parts.append(_uncertainty(effect))
-        if found.reference.data is not None:
-            parts.append(_map(found, known, effect))
-        parts += [_moved(known, effect), _counts(effect), _matrices(effect)]
-    return Section("What the constraints changed", tuple(parts), is_open=True, gist=known.sentence)
+        if found.data is not None:
+            parts.append(_map(found.data, known, effect))
+        values = effect.clusters_from + np.arange(len(effect.counts_before))
+        bars = {_WITHOUT: effect.counts_before, _WITH: effect.counts_after}
+        counts = counts_picture(
+            values,
+            bars,
+            likeliest=", ".join(f"{values[p.argmax()]} {name}" for name, p in bars.items()),
+            caption="The height of a bar is the probability of so many clusters.",
+        )
+        parts += [_moved(known, effect), counts, _matrices(effect)]
+    return Section("What the constraints changed", tuple(parts), is_open=True, gist=known.change)
 
 
-def _odds(known: ConstraintSummary, odds: ConstraintOdds) -> FigureTable:
-    free, error = known.knowledge.free, number(odds.error, 2)
+def _odds(known: Knowledge, odds: ConstraintOdds) -> FigureTable:
+    free, error = known.free, number(odds.error, 2)
     rows = [
         ("log P(constraints)", number(odds.log_prior, 2), "–"),
         ("log P(constraints | data)", number(odds.log_posterior, 2), error),
@@ -77,16 +85,15 @@ def _uncertainty(effect: Conditioning) -> FigureTable:
     )
 
 
-def _map(found: Analysis, known: ConstraintSummary, effect: Conditioning) -> Picture:
-    own, rows = found.reference, known.knowledge.rows
-    data, names = own.points[effect.points], axis_names(own.columns)
-    place = np.full(len(rows.row_names), -1)
+def _map(shown: AnalysedData, known: Knowledge, effect: Conditioning) -> Picture:
+    data, names = shown.shown[effect.points], axis_names(shown.shown_columns)
+    place = np.full(len(known.row_names), -1)
     place[effect.points] = np.arange(len(effect.points))
     # Rows that are not among those that are shown are at -1.
     together, apart = (
-        pairs[(pairs >= 0).all(-1)] for pairs in (place[rows.must_link], place[rows.cannot_link])
+        pairs[(pairs >= 0).all(-1)] for pairs in (place[known.must_link], place[known.cannot_link])
     )
-    bound = place[rows.bound]
+    bound = place[known.bound]
     return Picture(
         lambda figure: plot_moved_points(
             data,
@@ -106,13 +113,13 @@ def _map(found: Analysis, known: ConstraintSummary, effect: Conditioning) -> Pic
     )
 
 
-def _moved(known: ConstraintSummary, effect: Conditioning) -> FigureTable:
-    rows, moved = known.knowledge.rows, known.moved[:_MOST_ROWS]
+def _moved(known: Knowledge, effect: Conditioning) -> FigureTable:
+    moved = known.moved[:_MOST_ROWS]
     # Points are in ascending order.
     place = np.searchsorted(effect.points, moved)
     changes = zip(effect.change[place].tolist(), effect.noise[place].tolist(), strict=True)
     cells = tuple(
-        (rows.row_names[point], *numbers(change, 2), YES_OR_NO[point in rows.bound])
+        (known.row_names[point], *numbers(change, 2), YES_OR_NO[point in known.bound])
         for point, change in zip(moved, changes, strict=True)
     )
     what = "The rows whose probabilities of being together with other rows changed most"
@@ -123,14 +130,6 @@ def _moved(known: ConstraintSummary, effect: Conditioning) -> FigureTable:
         cells,
         "Rows that moved most" if cells else None,
     )
-
-
-def _counts(effect: Conditioning) -> Picture:
-    values = effect.clusters_from + np.arange(len(effect.counts_before))
-    bars = {_WITHOUT: effect.counts_before, _WITH: effect.counts_after}
-    likeliest = ", ".join(f"{values[p.argmax()]} {name}" for name, p in bars.items())
-    caption = "The height of a bar is the probability of so many clusters."
-    return counts_picture(values, bars, likeliest=likeliest, caption=caption)
 
 
 def _matrices(effect: Conditioning) -> Picture:

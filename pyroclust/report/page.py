@@ -4,12 +4,11 @@ To add a section, write one function from the analysis and a step's result to a
 :class:`~pyroclust.report.parts.Section`, and register it under the name of the step.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyroclust.attempts import Attempts
-from pyroclust.data.shapes import Graph, Images, Waveforms
 from pyroclust.report.agreement import agreement_section, beside_mcmc_section, cost_section
 from pyroclust.report.certainty import certainty_section
 from pyroclust.report.chains import convergence_section
@@ -38,30 +37,6 @@ _FOOTER = (
     "of information is measured in bits; 0 means equal partitions. Effective draws are those of the slowest "
     "functional, of a guide one over the sum of its squared smoothed importance weights."
 )
-_Subjects = Callable[[Analysis], Iterable[tuple[Any, ...]]]
-
-
-class _Entry(NamedTuple):
-    """What makes a section of an analysis and a subject, and the subjects that there are: a section each."""
-
-    make: Callable[..., Section]
-    of: _Subjects = lambda found: [()]
-
-
-def _where(holds: Callable[[Analysis], bool]) -> _Subjects:
-    return lambda found: [()] if holds(found) else []
-
-
-def _result(step: str) -> _Subjects:
-    return lambda found: [(found.results[step],)] if step in found.results else []
-
-
-def _shape(kind: type) -> _Subjects:
-    def of(found: Analysis) -> list[tuple[Any]]:
-        shape = None if found.data is None else found.data.shape
-        return [(shape,)] if isinstance(shape, kind) and found.reference.summary.estimate is not None else []
-
-    return of
 
 
 def checks_section(found: Analysis) -> Section:
@@ -90,50 +65,38 @@ def computed_section(found: Analysis) -> Section:
     return Section("How it was computed", tuple(parts))
 
 
-# By their names in sentences, in the order of the page. Steps that are registered come after these.
-_SECTIONS: dict[str, _Entry] = {
-    "the number of clusters": _Entry(counts_section),
-    "the images by cluster": _Entry(images_section, _shape(Images)),
-    "the least sure images": _Entry(unsure_images_section, _shape(Images)),
-    "the waveforms by cluster": _Entry(waveforms_section, _shape(Waveforms)),
-    "the data": _Entry(graph_section, _shape(Graph)),
-    "profiles": _Entry(profile_section, _where(lambda found: found.reference.summary.profiles is not None)),
-    "which rows belong together": _Entry(pairs_section),
-    "what sets clusters apart": _Entry(
-        apart_section,
-        _where(
-            lambda found: (
-                found.data is not None
-                and bool(found.data.described)
-                and found.reference.summary.estimate is not None
-            )
-        ),
-    ),
-    "constraints": _Entry(constraints_section, _result("constraints")),
-    "missing": _Entry(missing_section, _result("missing")),
-    "rows": _Entry(rows_section),
-    "checks": _Entry(checks_section),
-    "certainty": _Entry(certainty_section),
-    "agreement": _Entry(beside_mcmc_section, _result("agreement")),
-    "refining": _Entry(refining_section, _result("refining")),
-    "weights": _Entry(weights_section, _result("weights")),
-    "orders": _Entry(orders_section, _result("orders")),
-    "evidence": _Entry(evidence_section, _result("evidence")),
-    "witnesses": _Entry(witnesses_section, _result("witnesses")),
-    "familiarity": _Entry(familiarity_section, _result("familiarity")),
-    "calibration": _Entry(calibration_section, _result("calibration")),
-    "baselines": _Entry(baseline_section, _result("baselines")),
+def _of(step: str, make: Callable[[Analysis, Any], Section]) -> Callable[[Analysis], Section | None]:
+    """Return what makes the section of a step's result, where it is there."""
+    return lambda found: make(found, found.results[step]) if step in found.results else None
+
+
+_OF_STEPS: dict[str, Callable[[Analysis, Any], Section]] = {
+    "agreement": beside_mcmc_section,
+    "refining": refining_section,
+    "weights": weights_section,
+    "orders": orders_section,
+    "evidence": evidence_section,
+    "witnesses": witnesses_section,
+    "familiarity": familiarity_section,
+    "calibration": calibration_section,
+    "baselines": baseline_section,
 }
-_LAST: dict[str, _Entry] = {
-    "tests of {0}": _Entry(agreement_section, lambda found: found.results.get("two_samples", {}).items()),
-    "convergence of {0.name}": _Entry(
-        convergence_section,
-        lambda found: [(source,) for source in found.sources if not source.is_independent],
-    ),
-    "cost": _Entry(
-        cost_section, _where(lambda found: all(source.seconds is not None for source in found.sources))
-    ),
-    "how it was computed": _Entry(computed_section),
+# By their names in sentences, in the order of the page. Steps that are registered come after these.
+_SECTIONS: dict[str, Callable[[Analysis], Section | None]] = {
+    "the number of clusters": counts_section,
+    "the images by cluster": images_section,
+    "the least sure images": unsure_images_section,
+    "the waveforms by cluster": waveforms_section,
+    "the data": graph_section,
+    "profiles": profile_section,
+    "which rows belong together": pairs_section,
+    "what sets clusters apart": apart_section,
+    "constraints": _of("constraints", constraints_section),
+    "missing": _of("missing", missing_section),
+    "rows": rows_section,
+    "checks": checks_section,
+    "certainty": certainty_section,
+    **{step: _of(step, make) for step, make in _OF_STEPS.items()},
 }
 _OF_SHAPES = ("the images by cluster", "the waveforms by cluster", "the data")
 
@@ -154,18 +117,23 @@ def register_section(name: str, make: Callable[[Analysis, Any], Section]) -> Non
     """
     if name in _SECTIONS:
         raise ValueError(f"the result '{name}' has a section already: choose another name for the step")
-    _SECTIONS[name] = _Entry(make, _result(name))
+    _SECTIONS[name] = _of(name, make)
 
 
 def page_of(found: Analysis) -> Page:
     """Return the page of an analysis: the answer, then sections."""
     tries = Attempts()
-    sections: dict[str, Section] = {}
-    for template, entry in (_SECTIONS | _LAST).items():
-        for subject in entry.of(found):
-            name = template.format(*subject)
-            made = tries.make(f"The section '{name}'", partial(entry.make, found, *subject))
-            sections |= {} if made is None else {name: made}
+    makes: dict[str, Callable[[], Section | None]] = {
+        name: partial(make, found) for name, make in _SECTIONS.items()
+    }
+    for source, tests in found.results.get("two_samples", {}).items():
+        makes[f"tests of {source}"] = partial(agreement_section, found, source, tests)
+    for one in found.sources:
+        if not one.is_independent:
+            makes[f"convergence of {one.name}"] = partial(convergence_section, found, one)
+    makes |= {"cost": partial(cost_section, found), "how it was computed": partial(computed_section, found)}
+    made = {name: tries.make(f"The section '{name}'", make) for name, make in makes.items()}
+    sections = {name: one for name, one in made.items() if one is not None}
     return Page(
         title=f"{found.name}: {found.in_words.num_clusters} clusters",
         kicker=f"pyroclust {found.command}",
@@ -184,9 +152,6 @@ def page_of(found: Analysis) -> Page:
 
 
 def _picture(found: Analysis, sections: dict[str, Section]) -> Picture | None:
-    source = found.reference
-    if source.data is None or source.summary.estimate is None:
-        return None
     if found.data is None or found.data.shape is None:
-        return clustering_picture(source)
+        return clustering_picture(found)
     return next((sections[name].pictures[0] for name in _OF_SHAPES if name in sections), None)

@@ -1,21 +1,15 @@
 """The points themselves, by the point estimate: rows on axes, images, waveforms, graphs."""
 
-from typing import Any
-
-import numpy as np
-
 from pyroclust import plots
 from pyroclust.data.shapes import Graph, Images, Waveforms
 from pyroclust.plots.graphs import MOST_EDGES
 from pyroclust.plots.names import counted
 from pyroclust.report.parts import Picture, Section
 from pyroclust.report.words import axis_names
-from pyroclust.results.analysis import Analysis, Source
-from pyroclust.results.summaries import Estimate
+from pyroclust.results.analysis import Analysis
 
 __all__ = [
     "clustering_picture",
-    "estimate_of",
     "graph_section",
     "images_section",
     "unsure_images_section",
@@ -27,16 +21,12 @@ _MOST_CLUSTERS, _MOST_IMAGES, _UNSURE, _COLUMNS = 12, 16, 36, 18
 _HIGHEST = 24.0
 
 
-def estimate_of(view: Source) -> Estimate:
-    """Return the point estimate of a source that has one."""
-    if view.summary.estimate is None:
-        raise ValueError(f"{view.name} has no point estimate, expected a source with one")
-    return view.summary.estimate
-
-
-def clustering_picture(view: Source) -> Picture:
+def clustering_picture(found: Analysis) -> Picture | None:
     """Draw the rows, coloured by cluster; uncertain ones are hollow."""
-    data, estimate, names = view.points, estimate_of(view), axis_names(view.columns)
+    view, estimate = found.reference, found.reference.summary.estimate
+    if found.data is None or estimate is None:
+        return None
+    data, names = found.data.shown, axis_names(found.data.shown_columns)
     is_stacked = data.shape[1] == 1
     layout = "Each dot is one row, stacked where rows are close." if is_stacked else "Each mark is one row."
     return Picture(
@@ -52,15 +42,13 @@ def clustering_picture(view: Source) -> Picture:
     )
 
 
-def _seen(found: Analysis, shape: Any) -> tuple[np.ndarray, Estimate, str]:
-    view = found.reference
-    estimate = estimate_of(view)
-    return view.points.reshape(-1, *shape.event_shape), estimate, counted(estimate.num_clusters, "cluster")
-
-
-def images_section(found: Analysis, shape: Images) -> Section:
+def images_section(found: Analysis) -> Section | None:
     """Show the images of each cluster, from sure to unsure."""
-    images, estimate, clusters = _seen(found, shape)
+    data, estimate = found.data, found.reference.summary.estimate
+    if data is None or not isinstance(data.shape, Images) or estimate is None:
+        return None
+    images = data.shown.reshape(-1, *data.shape.event_shape)
+    clusters = counted(estimate.num_clusters, "cluster")
     rows = min(_MOST_CLUSTERS, estimate.num_clusters)
     picture = Picture(
         lambda figure: plots.plot_contact_sheet(
@@ -71,7 +59,7 @@ def images_section(found: Analysis, shape: Images) -> Section:
             most_clusters=_MOST_CLUSTERS,
             most_images=_MOST_IMAGES,
         ),
-        size=(9, min(0.6 + 0.55 * rows * shape.height / shape.width, _HIGHEST)),
+        size=(9, min(0.6 + 0.55 * rows * data.shape.height / data.shape.width, _HIGHEST)),
         alternative=f"The images in {clusters} of the point estimate, a row each, from sure to unsure.",
         caption="Each row is a cluster of the partition with the least expected variation of information "
         f"under {found.reference.name}, the largest first, with the number of its images. Of large clusters "
@@ -81,9 +69,12 @@ def images_section(found: Analysis, shape: Images) -> Section:
     return Section("The images, by the point estimate", (picture,), is_open=True, gist=clusters)
 
 
-def unsure_images_section(found: Analysis, shape: Images) -> Section:
+def unsure_images_section(found: Analysis) -> Section | None:
     """Show the images whose place is least sure."""
-    images, estimate, _ = _seen(found, shape)
+    data, estimate = found.data, found.reference.summary.estimate
+    if data is None or not isinstance(data.shape, Images) or estimate is None:
+        return None
+    images = data.shown.reshape(-1, *data.shape.event_shape)
     number = min(_UNSURE, len(images))
     picture = Picture(
         lambda figure: plots.plot_uncertain_images(
@@ -93,7 +84,7 @@ def unsure_images_section(found: Analysis, shape: Images) -> Section:
             most_images=_UNSURE,
             columns=_COLUMNS,
         ),
-        size=(9, min(0.5 + 0.5 * -(-number // _COLUMNS) * shape.height / shape.width, _HIGHEST)),
+        size=(9, min(0.5 + 0.5 * -(-number // _COLUMNS) * data.shape.height / data.shape.width, _HIGHEST)),
         alternative=f"The {number} images whose place is least sure, the worst first.",
         caption="Uncertainty of an image is the probability that it is apart from its companions in the "
         f"estimate. It is above a half for {estimate.num_doubtful:,} of {counted(len(images), 'image')}.",
@@ -102,33 +93,39 @@ def unsure_images_section(found: Analysis, shape: Images) -> Section:
     return Section("Which images are unsure", (picture,), is_open=True, gist=gist)
 
 
-def waveforms_section(found: Analysis, shape: Waveforms) -> Section:
+def waveforms_section(found: Analysis) -> Section | None:
     """Show the mean waveform of each cluster."""
-    waveforms, estimate, clusters = _seen(found, shape)
+    data, estimate = found.data, found.reference.summary.estimate
+    if data is None or not isinstance(data.shape, Waveforms) or estimate is None:
+        return None
+    waveforms = data.shown.reshape(-1, *data.shape.event_shape)
+    clusters = counted(estimate.num_clusters, "cluster")
     picture = Picture(
         lambda figure: plots.plot_waveforms(waveforms, estimate.assignments, ax=figure.subplots()),
-        size=(9, min(1 + 0.6 * shape.num_channels, _HIGHEST)),
-        alternative=f"Mean waveforms of {clusters} on {shape.num_channels} channels.",
+        size=(9, min(1 + 0.6 * data.shape.num_channels, _HIGHEST)),
+        alternative=f"Mean waveforms of {clusters} on {data.shape.num_channels} channels.",
         caption="Lines are the mean waveforms of the largest clusters of the point estimate, bands one "
         "standard deviation to both sides; channels lie above one another on one scale.",
     )
     return Section("The waveforms, by the point estimate", (picture,), is_open=True, gist=clusters)
 
 
-def graph_section(found: Analysis, shape: Graph) -> Section:
+def graph_section(found: Analysis) -> Section | None:
     """Show the graph, and the matrix of its edges with rows sorted by cluster."""
-    view = found.reference
-    estimate = estimate_of(view)
+    data, view, estimate = found.data, found.reference, found.reference.summary.estimate
+    if data is None or not isinstance(data.shape, Graph) or estimate is None:
+        return None
+    adjacency = data.shape.adjacency
     clusters = counted(estimate.num_clusters, "cluster")
-    nodes, edges = len(shape.adjacency), int(shape.adjacency.sum() / 2)
+    nodes, edges = len(adjacency), int(adjacency.sum() / 2)
     some = f", {MOST_EDGES:,} of which are drawn" if edges > MOST_EDGES else ""
     drawing = Picture(
         lambda figure: plots.plot_graph(
-            shape.adjacency,
+            adjacency,
             estimate.assignments,
             estimate.uncertainty,
             ax=figure.subplots(),
-            positions=view.points,
+            positions=data.shown,
             names=found.row_names,
         ),
         size=(9, 6.4),
@@ -139,7 +136,7 @@ def graph_section(found: Analysis, shape: Graph) -> Section:
         "within a cluster are darker.",
     )
     matrix = Picture(
-        lambda figure: plots.plot_block_matrix(shape.adjacency, estimate.assignments, ax=figure.subplots()),
+        lambda figure: plots.plot_block_matrix(adjacency, estimate.assignments, ax=figure.subplots()),
         size=(7.6, 5.2),
         alternative=f"The matrix of edges with its rows sorted by {clusters}, which are framed.",
         caption="Rows and columns are nodes, sorted by cluster, the largest first; a dark point is an edge. "

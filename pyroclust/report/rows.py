@@ -48,7 +48,8 @@ def rows_section(found: Analysis) -> Section:
     names, data = found.row_names, found.data
     columns = [RowColumn("row", names, visible)]
     if data is not None:
-        columns += [RowColumn(title, values, _cell) for title, values in data.written]
+        written = data.clustered.written() if data.shape is None else ()
+        columns += [RowColumn(title, values, _cell) for title, values in written]
         columns += [] if data.labels is None else [RowColumn("known label", data.labels, _cell)]
     for key, estimate in found.estimates.items():
         name = found.summary(key).name

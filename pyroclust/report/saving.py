@@ -13,10 +13,7 @@ __all__ = ["save_analysis", "write_analysis"]
 
 
 def write_analysis(found: Analysis, folder: Path) -> None:
-    """Write all files into a folder that is reserved, in the place of earlier results, all or none.
-
-    Parts of the page that fail are among the failures afterwards.
-    """
+    """Write all files into a folder that is reserved, in the place of earlier results, all or none."""
     import xarray as xr
 
     from pyroclust.io.arviz import groups_of

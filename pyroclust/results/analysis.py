@@ -1,6 +1,7 @@
 """What an analysis holds: data, model, draws, what its steps found, checks, verdict, and what repeats it."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from itertools import chain
@@ -15,7 +16,7 @@ from pyroclust.diagnostics import Finding, Trust, Verdict
 from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.diagnostics.verdicts.judging import with_untold
 from pyroclust.partitions import Draws
-from pyroclust.results.answer import AnswerInWords
+from pyroclust.results.answer import AnswerInWords, reliance
 from pyroclust.results.constraints import Knowledge
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import figures_of
@@ -91,36 +92,9 @@ class Source:
         return worth if math.isfinite(worth) else math.nan
 
     @property
-    def seconds(self) -> float | None:
-        """Wall time of all draws that were made; ``None`` where unknown."""
-        return None if math.isnan(self.made.seconds) else self.made.seconds
-
-    @property
     def seconds_each(self) -> float:
         """Seconds per effective draw; nan where unknown."""
         return self.made.seconds / self.effective_draws if self.effective_draws else math.nan
-
-    @property
-    def data(self) -> np.ndarray | None:
-        """The points on the axes of pictures, ``(N, D)``, or ``None``."""
-        return None if self.found.data is None else self.found.data.shown
-
-    @property
-    def points(self) -> np.ndarray:
-        """The same, where there are some."""
-        if self.data is None:
-            raise ValueError(f"{self.name} has no data, expected a source with data")
-        return self.data
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of these axes."""
-        return () if self.found.data is None else self.found.data.shown_columns
-
-    @property
-    def described_by(self) -> tuple[str, ...]:
-        """Names of the columns that the profiles of clusters are of."""
-        return () if self.found.data is None else self.found.data.described_by
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -216,14 +190,13 @@ class Analysis:
         """Return what some of the draws say; each part of it is computed when it is first asked for."""
         if name not in self._summaries:
             described = () if self.data is None else self.data.described
-            known = {} if self.knowledge is None else {"allowed": self.knowledge.rows.allows}
             self._summaries[name] = DrawsSummary(
                 self.draws[name],
                 name=WORDS.get(name, self.draws[name].name),
                 seed=self.seed,
                 data=np.stack([values for _, values in described], -1) if described else None,
                 true_labels=None if self.data is None else self.data.labels,
-                **known,
+                allowed=None if self.knowledge is None else self.knowledge.allows,
             )
         return self._summaries[name]
 
@@ -349,7 +322,7 @@ class Analysis:
                 for one in self.sources
             },
             "seconds_per_effective_draw": {
-                one.key: one.seconds_each for one in self.sources if one.seconds is not None
+                one.key: one.seconds_each for one in self.sources if not math.isnan(one.made.seconds)
             },
             "seconds_of": self.seconds_of,
             "not_asked": self.not_asked,
@@ -360,11 +333,13 @@ class Analysis:
         found: dict[str, Any] = plain(figures)
         return found
 
-    def complete_verdict(self, judged: Verdict) -> None:
-        """Set the verdict, with the questions that parts which failed leave open."""
+    def conclude(self, judged: Verdict, *, chains: Verdict | None = None, doubts: Sequence[str] = ()) -> None:
+        """Set the verdict, with questions that parts which failed leave open, and whether to rely on it."""
         self.verdict = judged
         untold = [one for one in self.reference.summary.findings if one.value is None]
         self.verdict = with_untold(judged, (*self.unanswered, *untold))
+        has_guide = "agreement" in self.results
+        self.about["rely"] = reliance(judged, chains, has_guide=has_guide, doubts=doubts)
 
     # How it is shown and kept. The page is made by the package above this one, when it is asked for.
 

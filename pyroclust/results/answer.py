@@ -70,32 +70,6 @@ class AnswerInWords:
         return f"{self.num_clusters} {plural} (probability {self.probability:.2f}; 90 % interval {between})"
 
     @property
-    def why_different(self) -> str:
-        """Why the partition that is shown has another number of clusters; empty where it has not."""
-        shown = len(self.sizes)
-        if not shown or shown == self.num_clusters:
-            return ""
-        whose = f"{shown}, as the partition that is nearest to all draws has"
-        if shown < self.num_clusters:
-            return f"{whose}: they do not agree on which rows make up the others"
-        return f"{whose}: it keeps apart what they join in different ways"
-
-    @property
-    def which(self) -> str:
-        """Sizes of the clusters that are shown."""
-        if not self.sizes:
-            return "unknown: the partition that stands for all draws could not be found"
-        many = listed((f"{k + 1}: {size:,}" for k, size in enumerate(self.sizes)), _MOST_SIZES)
-        return f"rows by cluster: {many}"
-
-    @property
-    def how_sure(self) -> str:
-        """Shares of rows and pairs that are certain."""
-        certain = f"{100 * self.certain_rows:.0f} % of the rows are certain; "
-        rows = "" if np.isnan(self.certain_rows) else certain
-        return f"{rows}{100 * self.certain_pairs:.0f} % of the pairs of rows are surely together or apart"
-
-    @property
     def mark(self) -> Mark:
         """Whether relying on it is good or bad news."""
         return _MARKS.get(self.rely.split(":")[0], Mark.UNKNOWN)
@@ -103,15 +77,21 @@ class AnswerInWords:
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:
         """Question and answer."""
-        different = self.why_different
-        return (
-            ("How many clusters", self.how_many),
-            *((("Shown", different),) if different else ()),
-            ("Which", self.which),
-            ("How sure", self.how_sure),
-            ("May I rely on it", self.rely),
-            *((("Next", self.next),) if self.next else ()),
-        )
+        found, shown = {"How many clusters": self.how_many}, len(self.sizes)
+        if shown and shown != self.num_clusters:
+            why = "it keeps apart what they join in different ways"
+            if shown < self.num_clusters:
+                why = "they do not agree on which rows make up the others"
+            found["Shown"] = f"{shown}, as the partition that is nearest to all draws has: {why}"
+        found["Which"] = "unknown: the partition that stands for all draws could not be found"
+        if shown:
+            sizes = (f"{k + 1}: {size:,}" for k, size in enumerate(self.sizes))
+            found["Which"] = f"rows by cluster: {listed(sizes, _MOST_SIZES)}"
+        sure = f"{100 * self.certain_pairs:.0f} % of the pairs of rows are surely together or apart"
+        if not np.isnan(self.certain_rows):
+            sure = f"{100 * self.certain_rows:.0f} % of the rows are certain; {sure}"
+        found |= {"How sure": sure, "May I rely on it": self.rely}
+        return tuple((found | ({"Next": self.next} if self.next else {})).items())
 
 
 _ABOUT_GUIDE = {

@@ -1,13 +1,12 @@
 """The data of an analysis: the table in its units, and the points as the model sees them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from pyroclust.arrays import without_gaps
-from pyroclust.data.kinds import Kind
-from pyroclust.data.point_masses import Parts, put_back
+from pyroclust.data.point_masses import put_back
 from pyroclust.data.shapes import Graph, PointShape
 from pyroclust.data.standardise import (
     Standardised,
@@ -16,7 +15,7 @@ from pyroclust.data.standardise import (
     indicators,
     leading_components,
 )
-from pyroclust.data.tables import Table, written
+from pyroclust.data.tables import Table
 from pyroclust.text import listed
 
 __all__ = ["AnalysedData"]
@@ -49,35 +48,17 @@ class AnalysedData:
         """What a point is where it is no row of columns."""
         return self.table.shape
 
-    @property
-    def _are_columns_of_table(self) -> bool:
-        # Principal components of columns are numbers.
-        return self.shape is None and len(self.points.columns) == len(self.table.kinds)
-
-    @property
-    def kinds(self) -> tuple[Kind, ...]:
-        """Of the columns of the points."""
-        return self.table.kinds if self._are_columns_of_table else (Kind.NUMBER,) * len(self.points.columns)
-
-    @property
-    def levels(self) -> tuple[tuple[str, ...], ...]:
-        """Categories of the columns of the points."""
-        return self.table.levels if self._are_columns_of_table else ((),) * len(self.points.columns)
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        """Of the numbers of the columns of the points."""
-        return self.table.units if self._are_columns_of_table else ("",) * len(self.points.columns)
-
-    @property
-    def codes(self) -> tuple[tuple[str, ...], ...]:
-        """Values of the columns of the points that were said to stand for missing cells."""
-        return self.table.codes if self._are_columns_of_table else ((),) * len(self.points.columns)
-
-    @property
-    def parts(self) -> Parts:
-        """Of the columns of the points, those that were divided in two."""
-        return self.table.parts if self._are_columns_of_table else ()
+    @cached_property
+    def clustered(self) -> Table:
+        """The table in the columns of the points and in units; principal components are numbers."""
+        are_those_of_the_table = self.shape is None and len(self.points.columns) == len(self.table.kinds)
+        numbers: dict[str, Any] = dict.fromkeys(("kinds", "levels", "units", "codes", "parts"), ())
+        return replace(
+            self.table,
+            data=self.values * self.points.scale + self.points.location,
+            columns=self.points.columns,
+            **({} if are_those_of_the_table else numbers),
+        )
 
     @cached_property
     def complete(self) -> np.ndarray:
@@ -85,35 +66,26 @@ class AnalysedData:
         if self.shape is not None:
             return self.values
         scale = {"location": self.points.location, "scale": self.points.scale}
-        whole = put_back(self.values, self.parts, **scale)
-        return as_vectors(whole, kinds=self.kinds, levels=self.levels)
-
-    @property
-    def summarised(self) -> np.ndarray:
-        """The points as they are compared with simulations: categories by indicators, without gaps."""
-        return self.values if self.profiled is None else without_gaps(self.profiled)
+        whole = put_back(self.values, self.clustered.parts, **scale)
+        return as_vectors(whole, self.clustered)
 
     @property
     def described_by(self) -> tuple[str, ...]:
         """Names of the columns that describe clusters: one for each category."""
-        return indicator_names(self.points.columns, kinds=self.kinds, levels=self.levels)
+        return indicator_names(self.clustered)
 
     @property
     def profiled(self) -> np.ndarray | None:
         """The points whose columns describe clusters; ``None`` where columns are pixels or samples."""
-        return (
-            None if self.shape is not None else indicators(self.values, kinds=self.kinds, levels=self.levels)
-        )
+        return None if self.shape is not None else indicators(self.values, self.clustered)
 
     @property
     def shown(self) -> np.ndarray:
-        """The points on the axes of pictures: in the units of the columns where there are at most two.
-
-        The first two principal components of columns in different units would be those of one column.
-        """
+        """The points on the axes of pictures: in the units of the columns where there are at most two."""
+        # The first two principal components of columns in different units would be those of one column.
         if isinstance(self.shape, Graph):
             return self.shape.positions
-        if self.complete.shape[1] > 2 or not all(kind is Kind.NUMBER for kind in self.kinds):
+        if self.complete.shape[1] > 2 or not self.clustered.are_numbers:
             return self.complete
         return self.complete * self.points.scale + self.points.location
 
@@ -122,32 +94,19 @@ class AnalysedData:
         """Names of the axes of pictures."""
         return ("across", "along") if isinstance(self.shape, Graph) else self.described_by
 
-    @property
+    @cached_property
     def vectors(self) -> np.ndarray:
         """The points as classical methods take them: images and waveforms by ten principal components."""
         as_they_are = self.shape is None or isinstance(self.shape, Graph)
         return self.complete if as_they_are else leading_components(self.values, _COMPONENTS)
 
     @property
-    def in_units(self) -> np.ndarray:
-        """The points in the units of the columns."""
-        return self.values * self.points.scale + self.points.location
-
-    @property
     def described(self) -> tuple[tuple[str, np.ndarray], ...]:
         """Title and numbers, in units, of each column that describes clusters; none of images and graphs."""
         if self.shape is not None:
             return ()
-        values = indicators(self.in_units, kinds=self.kinds, levels=self.levels)
+        values = indicators(self.clustered.data, self.clustered)
         return tuple(zip(self.described_by, values.T, strict=True))
-
-    @property
-    def written(self) -> tuple[tuple[str, np.ndarray], ...]:
-        """Title and cells of each column as people read them; none of images and graphs."""
-        if self.shape is not None:
-            return ()
-        columns = self.points.columns
-        return written(put_back(self.in_units, self.parts), columns, self.levels)
 
     @property
     def labels(self) -> np.ndarray | None:

@@ -46,10 +46,7 @@ __all__ = [
 
 
 def prepare_folder(out: str | PathLike[str]) -> Path:
-    """Create a folder and check that files can be written there, before anything is computed.
-
-    What killed processes were writing there is removed.
-    """
+    """Create a folder and check that files can be written there, before anything is computed."""
     if isinstance(out, str) and not out.strip():
         raise ValueError("the folder for the results has an empty name; name one, or . for this folder")
     folder = Path(out)
@@ -80,18 +77,10 @@ def results_folder(
 ) -> Iterator[Path | None]:
     """Reserve a folder for the results of a run, before anything is computed, and keep others out.
 
-    A run replaces its own results: those of the same command with the same data and the same options, as long
-    as nobody changed them. To replace those of another run, or to write beside other files, has to be said.
-    What no run wrote, what was changed since, and what this run reads is never replaced. Files whose names
-    begin with a dot do not count.
-
-    Args:
-        out: the folder; ``None`` for none.
-        run: of :func:`name_of_run`.
-        command: as it can be typed: files that it names are read.
-        overwrite: whether results of another run may be replaced.
-        inputs: more files that are read, or folders of such files.
-        record: the file that lists the others.
+    A run, of the name that :func:`name_of_run` gives, replaces its own results, as long as nobody changed
+    them. To replace those of another run, or to write beside other files, has to be said (``overwrite``).
+    What no run wrote, what was changed since, and what this run reads (``inputs``, and what the command
+    names) is never replaced. Files whose names begin with a dot do not count. ``record`` lists the others.
     """
     if not isinstance(out, str | PathLike | None):
         raise ValueError(f"out is of type {type(out).__name__}, expected the name of a folder")
@@ -147,10 +136,7 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 @contextmanager
 def write_files(folder: Path, *, even_interrupted: bool = False) -> Iterator[Path]:
-    """Finish all files elsewhere first, then let them replace those of an earlier run, all or none.
-
-    The record among them, ``summary.json`` or ``certificate.json``, lists all with their checksums.
-    """
+    """Finish all files elsewhere first, then let them replace those of an earlier run, all or none."""
     part = new_part(folder.resolve())
     part.mkdir()
     try:

@@ -15,10 +15,7 @@ __all__ = ["clusters_frame", "points_frame"]
 def points_frame(
     row_names: Sequence[str], summary: DrawsSummary, others: Mapping[str, Estimate], table: Table | None
 ) -> pd.DataFrame:
-    """Return one row a point: what the draws say of it, the table, then the estimates of other draws.
-
-    A column of the table that is called as another one here has "(given)" after its name.
-    """
+    """Return one row a point: what the draws say of it, the table, then the estimates of other draws."""
     found: dict[str, Any] = {"row": list(row_names)}
     if summary.estimate is not None:
         labels, member = summary.estimate.assignments, summary.membership
@@ -49,11 +46,7 @@ def points_frame(
 def clusters_frame(
     summary: DrawsSummary, columns: tuple[str, ...], weights: np.ndarray | None = None
 ) -> pd.DataFrame:
-    """Return one row a cluster of the point estimate, from 1, as latent profile analysis reports it.
-
-    Rows, share with its 95 % interval, stability, the mean membership of its rows in it, and the mean of each
-    column with its 95 % interval.
-    """
+    """Return one row a cluster of the point estimate, from 1, as latent profile analysis reports it."""
     estimate, profiles, member = summary.estimate, summary.profiles, summary.membership
     if estimate is None or member is None:
         return pd.DataFrame({"cluster": []})

@@ -184,7 +184,7 @@ def _repeat(summary: dict[str, Any]) -> Repeat | None:
 def _take_weights(found: Analysis) -> None:
     """Weigh the guide's draws again; where weighted ones are the answer and were not kept, resample them."""
     draws = found.draws.get("guide")
-    if draws is None or draws.log_joint is None or draws.log_prob is None:
+    if draws is None or draws.log_ratios is None:
         return
     weights = Weighting.of(found.proposals)
     found.results["weights"] = weights

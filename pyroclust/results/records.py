@@ -16,7 +16,12 @@ __all__ = ["GuideRecord", "ModelRecord", "Repeat"]
 # What is no name and no file cannot be typed.
 _ELLIPSIS = "..."
 # Options whose flag has another name than the parameter.
-_FLAGS = {"num_draws": "draws", "num_chains": "chains", "num_clusters": "clusters"}
+_FLAGS = {
+    **{"num_draws": "draws", "num_chains": "chains", "num_clusters": "clusters"},
+    **{"leave_out": "except", "conditions": "condition"},
+}
+# Options that are given once for each value, and those whose flag has an opposite.
+_ONE_BY_ONE, _WITH_OPPOSITE = ("conditions", "missing", "chains"), ("header", "transpose")
 _VERSIONS = ("pyroclust", "numpy", "torch", "numba", "pyro-ppl")
 
 
@@ -79,7 +84,7 @@ class Repeat:
             arguments={
                 key: _as_json(one)
                 for key, one in options.items()
-                if one is not None and (one is not False or key == "header")
+                if one is not None and (one is not False or key in _WITH_OPPOSITE)
             },
             **fields,
         )
@@ -123,19 +128,19 @@ def _as_json(value: Any) -> Any:
 
 
 def _option(name: str, value: Any) -> str:
-    if name == "header":
-        return "--header" if value else "--no-header"
-    if name == "conditions":
-        return " ".join(f"--condition {shlex.quote(f'{key}={one:g}')}" for key, one in value.items())
-    option = "--" + _FLAGS.get(name, name).replace("_", "-")
-    if value is True:
-        return option
+    flag = _FLAGS.get(name, name).replace("_", "-")
+    if isinstance(value, bool):
+        return f"--{flag}" if value else f"--no-{flag}"
+    if name in ("must_link", "cannot_link") and isinstance(value, list):
+        return f"--{flag} {_ELLIPSIS}"
     if isinstance(value, Mapping):
-        value = [f"{key}={one}" for key, one in value.items()]
-    if isinstance(value, list):
-        if name in ("must_link", "cannot_link"):
-            return f"{option} {_ELLIPSIS}"
-        if all(isinstance(one, float | int) for one in value):
-            return f"{option} {' '.join(f'{one:g}' for one in value)}"
-        value = ",".join(map(str, value))
-    return f"{option} {shlex.quote(str(value))}"
+        value = [f"{key}={one:g}" if isinstance(one, float) else f"{key}={one}" for key, one in value.items()]
+    if not isinstance(value, list):
+        return f"--{flag} {shlex.quote(str(value))}"
+    if name in _ONE_BY_ONE:
+        return " ".join(f"--{flag} {shlex.quote(str(one))}" for one in value)
+    if all(isinstance(one, float | int) for one in value):
+        return f"--{flag} {' '.join(f'{one:g}' for one in value)}"
+    # Quotes stand around a name with a comma.
+    together = ",".join(f'"{one}"' if "," in str(one) else str(one) for one in value)
+    return f"--{flag} {shlex.quote(together)}"

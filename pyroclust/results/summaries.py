@@ -72,11 +72,6 @@ class Estimate:
         }
 
 
-def _always(assignments: np.ndarray) -> bool:
-    # A lambda could not be pickled, and estimators of scikit-learn are.
-    return True
-
-
 def _part(what: str, compute: Callable[["DrawsSummary"], Made]) -> "cached_property[Made | None]":
     """Return a part of a summary that is computed when it is first asked for; ``None`` where that fails."""
     return cached_property(lambda summary: summary.make(what, lambda: compute(summary)))
@@ -93,7 +88,7 @@ class DrawsSummary:
         seed: int,
         data: np.ndarray | None = None,
         true_labels: Any = None,
-        allowed: Callable[[np.ndarray], bool] = _always,
+        allowed: Callable[[np.ndarray], bool] | None = None,
     ) -> None:
         self.name, self.seed, self.data = name, seed, data
         self.labels, self.log_joint = as_chains(draws.assignments), draws.log_joint
@@ -184,11 +179,10 @@ class DrawsSummary:
         if self.known is not None:
             return self.known
         best = diagnostics.point_estimate(self.some, seed=self.seed)
-        if self._allowed(best):
+        if self._allowed is None or self._allowed(best):
             return best
-        return diagnostics.point_estimate(
-            self.some, seed=self.seed, search=diagnostics.DrawsSearch(_CANDIDATES)
-        )
+        search = diagnostics.DrawsSearch(_CANDIDATES)
+        return diagnostics.point_estimate(self.some, seed=self.seed, search=search)
 
     @property
     def assignments(self) -> np.ndarray:
@@ -213,16 +207,13 @@ class DrawsSummary:
         "The R-hat of distances", lambda of: diagnostics.distance_rhat(of.labels, seed=of.seed)
     )
 
-    @cached_property
-    def profiles(self) -> diagnostics.ClusterProfiles | None:
-        """What the estimate's clusters are like; ``None`` without data."""
-        data = self.data
-        if data is None:
-            return None
-        return self.make(
-            "The profiles of the clusters",
-            lambda: diagnostics.cluster_profiles(self.labels, self.assignments, data=data),
-        )
+    # What the estimate's clusters are like; None without data.
+    profiles = _part(
+        "The profiles of the clusters",
+        lambda of: (
+            None if of.data is None else diagnostics.cluster_profiles(of.labels, of.assignments, data=of.data)
+        ),
+    )
 
     @cached_property
     def functionals(self) -> dict[str, np.ndarray]:
@@ -239,12 +230,10 @@ class DrawsSummary:
         found = self.make("The functionals", values)
         return {} if found is None else first | found
 
-    @cached_property
-    def convergence(self) -> tuple[diagnostics.Convergence, ...] | None:
-        """One row a functional."""
-        if not self.functionals:
-            return None
-        return self.make("The convergence", lambda: diagnostics.convergence(self.functionals))
+    # One row a functional.
+    convergence = _part(
+        "The convergence", lambda of: diagnostics.convergence(of.functionals) if of.functionals else None
+    )
 
     @property
     def max_rhat(self) -> float:

@@ -36,9 +36,7 @@ class Weighting:
     @classmethod
     def of(cls, draws: Draws) -> "Weighting":
         """Weigh draws with log q and log p."""
-        assert draws.log_joint is not None
-        assert draws.log_prob is not None
-        log = np.ravel(draws.log_joint - draws.log_prob).astype(np.float64)
+        log = np.asarray(draws.log_ratios, dtype=np.float64).ravel()
         weights = importance_weights(log)
         return cls(log, weights, pareto_k(log), importance_efficiency(log), effective_draws(weights))
 
@@ -80,9 +78,9 @@ class Orders:
         counts = mean_by_order(clusters, num_orders=num_orders, seed=seed)
         if counts is None:
             return None
-        if draws.log_joint is None or draws.log_prob is None:
+        if draws.log_ratios is None:
             return cls(counts, None)
-        weights = (draws.log_joint - draws.log_prob).ravel()
+        weights = draws.log_ratios.ravel()
         return cls(counts, evidence_by_order(weights, num_orders=num_orders, seed=seed))
 
     def __repr__(self) -> str:

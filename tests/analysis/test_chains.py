@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from cases import four_heaps
 from sklearn.datasets import load_wine
 
 from pyroclust.analysis import chains as module
 from pyroclust.analysis.chains import draw_mcmc
 from pyroclust.analysis.populations import draw_populations
 from pyroclust.analysis.steps import Settings
-from pyroclust.distributions import DirichletMultinomialPrior, NormalKnownVariance
 from pyroclust.infer.mcmc import long_chains
 from pyroclust.infer.mcmc.named_kernels import kernel_names
-from pyroclust.models import Mixture, gaussian2d, niw_mixture
+from pyroclust.models import gaussian2d, niw_mixture
 
 LONG = Settings(mcmc_draws=400, thorough=True)
 APART = torch.tensor([[0.0, 0.0], [0.1, 0.0], [0.0, 0.2], [30.0, 0.0], [30.0, 0.3]], dtype=torch.float64)
@@ -142,10 +142,7 @@ def two_halvings(monkeypatch, populations):
         return populations["drawn"]
 
     monkeypatch.setattr(module, "draw_populations", drawn_once)
-    corner = 0.3 * torch.randn(15, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + 1.5
-    turn = torch.tensor([[0.0, 1.0], [-1.0, 0.0]], dtype=torch.float64)
-    heaps = [corner, corner @ turn, corner @ turn @ turn, corner @ turn @ turn @ turn]
-    return Mixture(DirichletMultinomialPrior(2, 1.0), NormalKnownVariance(2, 3.0)), torch.cat(heaps)
+    return four_heaps()
 
 
 def test_populations_are_drawn_where_chains_do_not_meet(two_halvings):

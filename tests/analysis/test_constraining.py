@@ -94,7 +94,7 @@ def test_partial_labels_are_constraints(tmp_path):
     draws = found.draws["mcmc"].assignments
     assert (draws[..., 0] == draws[..., 3]).all()
     assert (draws[..., 0] != draws[..., 6]).all()
-    assert found.knowledge.rows.spelled == (
+    assert found.knowledge.spelled == (
         "Together: rows 1, 4.",
         "Apart: rows with different labels (x, y).",
     )

@@ -80,7 +80,7 @@ def test_folders_of_version_0_1_are_read(frame, kind, level, answer, tmp_path):
     found, rows = Analysis.read(tmp_path), pd.read_csv(tmp_path / "assignments.csv")
     assert (found.verdict.level.value, found.answer) == (level, answer)
     assert found.draws["mcmc"].assignments.shape == (2, 50, 20)
-    np.testing.assert_allclose(found.data.in_units, frame[["a", "b"]])
+    np.testing.assert_allclose(found.data.clustered.data, frame[["a", "b"]])
     assert list(found.data.labels) == frame["kind"].tolist()
     shown = {"weighted": "answer", "refined": "refined"}.get(kind, "mcmc")
     np.testing.assert_array_equal(found.reference.summary.estimate.assignments, rows[f"{shown}_cluster"])

@@ -88,11 +88,10 @@ def test_exact_draws_pass_over_twenty_seeds() -> None:
     ids=["tempered", "doubled", "merged", "capped"],
 )
 def test_distorted_draws_are_rejected(sampler, parts: set[str]) -> None:
-    for seed in range(3):
-        result = found(sampler, seed)
-        assert not result.passed
-        assert result.verdict.level is Trust.DISTRUST
-        assert result.verdict.sentence.startswith("Not calibrated on 300 data sets of 6 points: ")
+    result = found(sampler)
+    assert not result.passed
+    assert result.verdict.level is Trust.DISTRUST
+    assert result.verdict.sentence.startswith("Not calibrated on 300 data sets of 6 points: ")
     # Each part by itself needs more data sets.
     more = found(sampler, 9, num_datasets=1000)
     assert {part for part, p in more.p_values.items() if p < 0.0025} >= parts

@@ -342,7 +342,7 @@ def test_draws_come_in_blocks_with_their_own_numbers_for_ties(monkeypatch: pytes
 
 
 def test_the_answers_of_two_certificates_are_compared() -> None:
-    exact, wrong = (calibrated(EnumeratedGuide(overlap2d(), power=power)) for power in (1.0, 0.5))
+    exact, wrong = (calibrated(EnumeratedGuide(overlap2d(), power=power)) for power in (1.0, 0.8))
     found = CheckResult(Path("mine"), None, wrong, judge_certificate(wrong), stored=exact)
     assert "calibration of log_joint at N = 6, p" in found.changed
     assert set(found.changed) == set(failures(wrong))

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from cases import some_of
 
 from pyroclust import load_guide
 from pyroclust.calibration import Certificate, CertificateSettings, certify
@@ -121,8 +122,11 @@ def test_shelf_guides_are_ahead_of_the_filter_by_their_certificates(name: str) -
 HEAVY_TAILED = {"ncp-niw3d", "ncp-niw4d"}
 
 
+# One of each kind of scorer: what the others draw is stored, their certificates say how far ahead they are.
 @torch.no_grad()
-@pytest.mark.parametrize("name", AHEAD)
+@pytest.mark.parametrize(
+    "name", some_of([(name,) for name in AHEAD], [("ncp-nig1d",), ("ncp-sbm",), ("ncp-tables",)])
+)
 def test_guide_beats_the_filter_on_fresh_data(name: str) -> None:
     guide = load_guide(name)
     settings = replace(

@@ -1,16 +1,19 @@
 """What the help of options says of names, defaults and limits is what the library has."""
 
 import re
+import shlex
 
 import pytest
 from typer.main import get_command
 
 from pyroclust.analysis.picking import model_by_name
 from pyroclust.cli.app import app
+from pyroclust.cli.options import OPTIONS, python_arguments
 from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.infer.mcmc.defaults import NARROW, default_kernel_name
 from pyroclust.infer.mcmc.named_kernels import kernel_names
 from pyroclust.models.standardised import FAMILIES, PRIORS
+from pyroclust.results.records import Repeat
 
 
 def helps(command: str) -> dict[str, str]:
@@ -44,3 +47,43 @@ def test_families_and_priors_are_those_of_the_models(command):
         assert sorted(re.split(", | or ", listed)) == sorted(known)
         default = model_by_name(2, 10)
         assert model_by_name(2, 10, **{name: re.match(r"[-\w]+", usual)[0]}) == default
+
+
+NOT_REPEATED = {"out", "overwrite", "seed", "strict", "as_json", "quick", "quiet", "verbose"}
+FLAGS = ("transpose", "raw", "edges", "header", "refine", "thorough", "refuse_unseen")
+COUNTS = ("num_draws", "num_chains", "mcmc_draws", "num_clusters", "warmup", "pca", "burn_in", "image_size")
+NUMBERS = ("concentration", "expected_clusters", "tolerance", "noise_scale")
+# What has another value than a word, and the command that has it where compare has not.
+VALUES = {
+    **dict.fromkeys(FLAGS, True),
+    **dict.fromkeys(COUNTS, 20),
+    **dict.fromkeys(NUMBERS, 0.5),
+    "columns": ["a b", "c,d"],
+    "leave_out": ["a b", "c,d"],
+    "missing": ["99", "income=-1"],
+    "chains": ["one.csv", "my other.csv"],
+    "within": (6.0, 3.0),
+    "between": (6.0, 3.0),
+    "kinds": {"a": "count", "b": "category"},
+    "conditions": {"scale": 2.0, "shape": 0.5},
+    "also": ("evidence", "orders"),
+}
+ELSEWHERE = {
+    **dict.fromkeys(("chains", "burn_in", "variable", "group", "other_group", "data"), "diagnose"),
+    **dict.fromkeys(("num_clusters", "noise_scale"), "forest"),
+    "refuse_unseen": "update",
+}
+
+
+@pytest.mark.parametrize("name", sorted(OPTIONS.keys() - NOT_REPEATED))
+def test_what_repeats_an_analysis_can_be_typed(name):
+    command, value = ELSEWHERE.get(name, "compare"), VALUES.get(name, "a word")
+    sources = ["x.csv", "y.csv"] if command == "update" else ["x.csv"]
+    _, _, *words = shlex.split(Repeat.of(command, sources, {name: value}).command)
+    with get_command(app).commands[command].make_context(command, words) as context:
+        assert python_arguments({name: context.params[name]}) == {name: value}
+
+
+def test_what_was_denied_is_repeated():
+    made = Repeat.of("diagnose", ["x.npy"], {"transpose": False, "header": False})
+    assert made.command == "pyroclust diagnose x.npy --no-header --no-transpose"

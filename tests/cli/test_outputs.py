@@ -11,27 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from faults.cases import run_command, snapshot
+from training_cases import recipe
 
 import pyroclust
 from pyroclust.calibration import CertificateSettings
 from pyroclust.guides import PredictiveFilter
 from pyroclust.models import nig_mixture
-
-RECIPE = """
-about = "tiny"
-[model]
-name = "overlap2d"
-[light]
-width = 8
-num_bandwidths = 2
-[order]
-class = "RandomOrder"
-[training]
-steps = 1
-max_points = 10
-points_per_step = 50
-seed = {seed}
-"""
 
 
 @dataclass(frozen=True)
@@ -105,7 +90,7 @@ def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.save(folder / "d.npy", rng.integers(2, size=(2, 30, 6)))
     pyroclust.save_guide(PredictiveFilter(nig_mixture(1)), folder / "g", card={"max_points": 8})
     for seed in (1, 2):
-        (folder / f"r{seed}.toml").write_text(RECIPE.format(seed=seed))
+        (folder / f"r{seed}.toml").write_text(recipe(1, seed=seed))
     pyroclust.cluster(
         pd.read_csv(folder / "t.csv"), mcmc_draws=10, num_chains=2, warmup=10, out=folder / "base"
     )

@@ -9,36 +9,16 @@ from pathlib import Path
 
 import pytest
 import torch
+import training_cases
 
 from pyroclust import load_guide
 from pyroclust.cli import main
-
-RECIPE = """
-about = "tiny"
-[model]
-name = "overlap2d"
-[light]
-width = 8
-num_bandwidths = 2
-[order]
-class = "RandomOrder"
-[training]
-steps = {steps}
-max_points = 10
-points_per_step = 50
-[validation]
-every = 100000
-num_datasets = 2
-exact_points = 3
-sampled_points = 5
-num_draws = 5
-"""
 
 
 @pytest.fixture
 def recipe(tmp_path: Path) -> Path:
     path = tmp_path / "tiny.toml"
-    path.write_text(RECIPE.format(steps=3))
+    path.write_text(training_cases.recipe(3))
     return path
 
 
@@ -93,9 +73,14 @@ def test_a_second_training_does_not_overwrite_the_first(
 
 
 def test_ctrl_c_leaves_a_usable_guide(recipe: Path, tmp_path: Path) -> None:
-    recipe.write_text(RECIPE.format(steps=1_000_000))
+    recipe.write_text(training_cases.recipe(1_000_000, every=100_000))
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "pyroclust", "train", str(recipe), "--out", str(out)]
+    # Checkpoints and logs after each step, not every 20 seconds: the log says when to interrupt.
+    script = (
+        "import sys; from pyroclust.cli import main; from pyroclust.infer.training import engine\n"
+        "engine._CHECKPOINT_SECONDS = 0.0; main(sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", script, "train", str(recipe), "--out", str(out)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     end = time.monotonic() + 120
     log = out / "log.csv"

@@ -75,6 +75,7 @@ def test_header_may_be_missing_and_an_unnamed_first_column_names_the_rows(tmp_pa
         ("a,b\n1,2\n?x,3\n", "column 'a' holds '?x'"),
         ("a,b\n1,2\n1,3,4\n", "not a readable .csv"),
         ("a,when\n1,early\n2,late\n", "--label when"),
+        ("x,0.5\ny,b\nz,c\n", "could be names of columns or a row"),
     ],
 )
 def test_bad_csv_is_one_sentence(tmp_path, text, expected):

@@ -139,26 +139,25 @@ def test_missing_cells_are_nan_said_and_no_part_of_the_scale():
 
 def test_new_rows_are_read_as_the_old_ones_were():
     old = table(answer=np.array(["no", "yes"])[EVERY % 2], kind=np.array(["a", "b", "c"])[EVERY % 3])
-    beside = {"kinds": old.kinds, "levels": old.levels}
     new = pd.DataFrame({"kind": ["c", "", "a"], "x": [1.0, None, 2.0], "answer": ["YES", "no", None]})
-    found = read_new_rows(new, old.columns, **beside).data
+    found = read_new_rows(new, old).data
     np.testing.assert_array_equal(found, [[1.0, 1, 2], [np.nan, 0, np.nan], [2.0, np.nan, 0]])
     with pytest.raises(ValueError, match="'kind' holds 'd', which no row had that was clustered"):
-        read_new_rows(new.assign(kind="d"), old.columns, **beside, refuses_unseen=True)
-    again = read_new_rows(old, old.columns, **beside)
+        read_new_rows(new.assign(kind="d"), old, refuses_unseen=True)
+    again = read_new_rows(old, old)
     np.testing.assert_array_equal(again.data, old.data)
 
 
 def test_vectors_for_pictures_weigh_a_category_as_one_column():
-    kinds, levels = (Kind.NUMBER, Kind.YES_NO, Kind.CATEGORY), ((), ("no", "yes"), ("a", "b", "c"))
     rng = np.random.default_rng(1)
-    data = np.stack([rng.normal(size=300), rng.integers(0, 2, 300), rng.integers(0, 3, 300)], -1)
-    vectors = as_vectors(data, kinds=kinds, levels=levels)
+    frame = pd.DataFrame({"x": rng.normal(size=300), "answer": rng.choice(["no", "yes"], 300)})
+    like = read_table(frame.assign(kind=rng.choice(list("abc"), 300)), kinds={})
+    data = like.data.copy()
+    vectors = as_vectors(data, like)
     np.testing.assert_allclose(
         vectors.var(0).round(6), [data[:, 0].var().round(6), 1, *[1 / 3] * 3], atol=1e-6
     )
-    data[0], wide = np.nan, indicators(data, kinds=kinds, levels=levels)
+    data[0], wide = np.nan, indicators(data, like)
     assert wide.shape == (300, 5)
-    names = indicator_names(["x", "answer", "kind"], kinds=kinds, levels=levels)
-    assert names == ("x", "answer = yes", "kind = a", "kind = b", "kind = c")
-    assert np.isfinite(as_vectors(data, kinds=kinds, levels=levels)).all()
+    assert indicator_names(like) == ("x", "answer = yes", "kind = a", "kind = b", "kind = c")
+    assert np.isfinite(as_vectors(data, like)).all()

@@ -74,15 +74,14 @@ def test_it_stays_whole(frame, change, told):
 
 
 def test_new_rows_have_it_whole_or_in_two(frame, table):
-    told = {"kinds": table.kinds, "levels": table.levels, "parts": table.parts}
     wanted = table.data[[0, 3, 29]]
     for new in (frame.iloc[[0, 3, 29]], frame.iloc[[0, 3, 29]].to_numpy()):
-        np.testing.assert_array_equal(read_new_rows(new, table.columns, **told).data, wanted)
-    np.testing.assert_array_equal(read_new_rows(table, table.columns, **told).data, table.data)
+        np.testing.assert_array_equal(read_new_rows(new, table).data, wanted)
+    np.testing.assert_array_equal(read_new_rows(table, table).data, table.data)
     with pytest.raises(ValueError, match="new has 1 column"):
-        read_new_rows(np.zeros((3, 1)), table.columns, **told)
+        read_new_rows(np.zeros((3, 1)), table)
     with pytest.raises(ValueError, match="unknown column 'rain'"):
-        read_new_rows(frame[["wind"]], table.columns, **told)
+        read_new_rows(frame[["wind"]], table)
 
 
 def by_hand(values):
@@ -148,7 +147,7 @@ def test_full_covariances_need_whole_columns(frame):
 
 def test_rows_and_pictures_have_it_whole(found, folder, frame):
     rain = frame["rain"].to_numpy()
-    rows = dict(found.data.written)
+    rows = dict(found.data.clustered.written())
     np.testing.assert_allclose(rows["rain"], rain)
     np.testing.assert_allclose(pd.read_csv(folder / "assignments.csv")["rain"], rain)
     assert [rows["rain is 0"][at] for at in (0, 3, 29)] == ["yes", None, "no"]
@@ -163,7 +162,7 @@ def test_names_alone_divide_nothing():
     table = read_table(own, kinds={}, masses_apart=True)
     assert (table.parts, table.missing.sum()) == ((), 6)
     assert np.isnan(dict(table.written())["x"]).sum() == 6
-    rows = np.repeat([[5.0, 1.0]], 3, 0)
-    found = read_new_rows(pd.DataFrame(rows, columns=["x", "x is 5"]), ["x", "x is 5"])
+    rows = pd.DataFrame(np.repeat([[5.0, 1.0]], 3, 0), columns=["x", "x is 5"])
+    found = read_new_rows(rows, read_table(rows))
     np.testing.assert_array_equal(found.data, rows)
     assert not found.missing.any()

@@ -74,11 +74,10 @@ def test_a_table_in_per_cent_is_the_table_in_numbers(tmp_path):
 def test_new_rows_need_the_unit_and_move_dates(tmp_path):
     old = read(tmp_path, csv(day=["2020-01-01", "2020-01-31"] * 30, share=[f"{i}%" for i in range(ROWS)]))
     assert old.units == ("days since 2020-01-01", "%")
-    beside = {"kinds": old.kinds, "levels": old.levels, "units": old.units}
     new = pd.DataFrame({"day": ["2020-02-10"], "share": ["5%"]})
-    assert read_new_rows(new, old.columns, **beside).data.tolist() == [[40.0, 5.0]]
+    assert read_new_rows(new, old).data.tolist() == [[40.0, 5.0]]
     with pytest.raises(ValueError, match=r"'share' has numbers without a unit, .* in %"):
-        read_new_rows(new.assign(share=[0.05]), old.columns, **beside)
+        read_new_rows(new.assign(share=[0.05]), old)
 
 
 def test_dates_of_data_frames_are_days():
@@ -204,12 +203,11 @@ def test_columns_can_be_left_out_and_tables_turned():
 def test_a_category_that_no_row_had_is_missing_or_refused():
     old = read_table(pd.DataFrame({"x": X, "kind": ["a", "b", "c"] * 20}), kinds={})
     new = pd.DataFrame({"x": [0.5], "kind": ["d"]})
-    beside = {"kinds": old.kinds, "levels": old.levels}
-    found = read_new_rows(new, old.columns, **beside)
+    found = read_new_rows(new, old)
     assert np.isnan(found.data[0, 1])
     assert any("'d'" in note for note in found.notes)
     with pytest.raises(ValueError, match="holds 'd'"):
-        read_new_rows(new, old.columns, **beside, refuses_unseen=True)
+        read_new_rows(new, old, refuses_unseen=True)
 
 
 def test_marks_among_numbers_are_missing_and_labels_stay(tmp_path):
@@ -238,11 +236,10 @@ def test_new_rows_have_the_codes_and_the_one_hot_columns_of_the_old():
     age = np.where(np.arange(ROWS) % 9 == 0, 99.0, RNG.normal(40, 5, ROWS).round(1))
     frame = pd.get_dummies(pd.DataFrame({"age": age, "color": color}), columns=["color"], dtype=int)
     old = read_table(frame, kinds={}, missing=["age=99"])
-    beside = {"kinds": old.kinds, "levels": old.levels, "codes": old.codes}
-    again = read_new_rows(frame, old.columns, **beside)
+    again = read_new_rows(frame, old)
     np.testing.assert_array_equal(again.data, old.data)
     with pytest.raises(ValueError, match="unknown column 'color'"):
-        read_new_rows(frame.drop(columns="color_red"), old.columns, **beside)
+        read_new_rows(frame.drop(columns="color_red"), old)
 
 
 def test_built_in_tables_take_the_options_of_others():
@@ -250,3 +247,5 @@ def test_built_in_tables_take_the_options_of_others():
     assert sepals.columns == ("sepal_length_cm", "sepal_width_cm")
     with pytest.raises(ValueError, match="no column to cluster"):
         read_table("galaxies", transpose=True)
+    with pytest.raises(ValueError, match="no column of numbers"):
+        read_table(pd.DataFrame({"gene": ["p", "q"]}), transpose=True)

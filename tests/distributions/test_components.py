@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from cases import CONJUGATE
 from pyro.distributions import Gamma
 from scipy import stats
 from scipy.integrate import quad
@@ -20,15 +21,8 @@ from pyroclust.distributions import (
     student_t,
 )
 
-FAMILIES = {
-    "known_1": NormalKnownVariance(1, 3.0, scale=0.7),
-    "known_3": NormalKnownVariance(3, 10.0),
-    "gamma_1": NormalInverseGamma(1, 0.05, shape=2.0, rate=0.1),
-    "gamma_3": NormalInverseGamma(3, 0.5, shape=3.0, rate=2.0),
-    "wishart_1": NormalInverseWishart(1, 0.05, dof=3.0, scale=0.1),
-    "wishart_2": NormalInverseWishart(2, 0.5, dof=4.0, scale=0.3),
-    "wishart_3": NormalInverseWishart(3, 0.05, dof=5.0, scale=0.1),
-}
+NORMALS = ("known_1", "known_3", "gamma_1", "gamma_3", "wishart_1", "wishart_2", "wishart_3")
+FAMILIES = {name: CONJUGATE[name].given({"mean": 0.0}) for name in NORMALS}
 every_family = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 
 

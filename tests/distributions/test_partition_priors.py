@@ -249,6 +249,11 @@ def test_random_hyperparameters_have_no_single_law(prior: PartitionPrior) -> Non
             use()
 
 
+def test_block_sizes() -> None:
+    labels = enumerate_partitions(5)
+    assert block_sizes(labels).tolist() == [[row.count(k) for k in range(5)] for row in labels.tolist()]
+
+
 def test_a_random_concentration_is_the_integrated_one() -> None:
     draws, _ = simulate_prior(RANDOM["crp"], 6, 20_000)
     integrated = type(PRIORS["gamma"])(2.0, 4.0)

@@ -146,9 +146,23 @@ def test_stirling_numbers() -> None:
     assert log_stirling_numbers(0.0, 5, 3).exp().round().tolist() == [24, 50, 35]
 
 
+def test_a_gradient_reaches_the_concentration_of_a_chinese_restaurant() -> None:
+    concentration, labels = torch.tensor(0.7, requires_grad=True, **DOUBLE), torch.tensor([0, 0, 1])
+    assert torch.autograd.gradcheck(
+        lambda a: ChineseRestaurantProcess(a, 3).log_prob(labels), (concentration,)
+    )
+
+
+RESTAURANT = ChineseRestaurantProcess(1.0, 3, validate_args=True)
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [
+        (lambda: ChineseRestaurantProcess(1.0, 0), "num_points is 0"),
+        (lambda: ChineseRestaurantProcess(torch.tensor(-1.0), 3, validate_args=True), "concentration"),
+        (lambda: RESTAURANT.log_prob(torch.zeros(4).long()), r"value has shape \(4,\), expected \(..., 3\)"),
+        (lambda: RESTAURANT.log_prob(torch.tensor([1, 0, 0])), "not canonical"),
         (lambda: PitmanYorProcess(0.5, -0.5, 4), "concentration is -0.5, expected above -discount"),
         (lambda: PitmanYorPrior(0.5, -0.5), "concentration is -0.5, expected above -discount"),
         (lambda: PitmanYorPrior(1.0, 1.0), "discount is 1.0, expected at least 0 and below 1"),

@@ -100,8 +100,7 @@ def new_rows(old: Sequence[str], new: Sequence[str | None]) -> list[float]:
         pd.DataFrame({"x": np.arange(len(old)) / 7, "k": list(old)}), kinds={"k": "category"}
     )
     rows = pd.DataFrame({"x": np.zeros(len(new)), "k": list(new)})
-    beside = {"kinds": clustered.kinds, "levels": clustered.levels}
-    read = read_new_rows(rows, clustered.columns, **beside, refuses_unseen=True)
+    read = read_new_rows(rows, clustered, refuses_unseen=True)
     return read.data[:, 1].tolist()
 
 

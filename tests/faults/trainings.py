@@ -20,7 +20,7 @@ import pytest
 import torch
 from faults.cases import Case, refused, run_command, snapshot
 from faults.processes import broken, left_over, run_and_signal
-from training_cases import TINY, new_guide, same
+from training_cases import TINY, new_guide, recipe, same
 from training_cases import run as fit_tiny
 
 from pyroclust import load_guide, save_guide
@@ -35,27 +35,6 @@ from pyroclust.models import LabelledTables, Program, overlap2d
 _FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 _QUICK = Validation(every=2, num_datasets=2, exact_points=3, sampled_points=4, num_draws=4)
 _SHORT = replace(TINY, steps=6)
-_RECIPE = """
-about = "tiny"
-[model]
-name = "overlap2d"
-[light]
-width = {width}
-num_bandwidths = 2
-[order]
-class = "RandomOrder"
-[training]
-steps = {steps}
-max_points = 10
-points_per_step = 50
-learning_rate = {rate}
-[validation]
-every = 50
-num_datasets = 2
-exact_points = 3
-sampled_points = 5
-num_draws = 5
-"""
 
 
 def _case(name: str, expected: str, run: Callable[[Path], str], *, slow: bool = False) -> Case:
@@ -207,7 +186,7 @@ def _in_one_process(folder: Path) -> str:
 
 
 def _recipe(folder: Path, *, steps: int = 2, width: int = 8, rate: float = 0.002) -> str:
-    (folder / "r.toml").write_text(_RECIPE.format(steps=steps, width=width, rate=rate))
+    (folder / "r.toml").write_text(recipe(steps, width=width, rate=rate))
     return "r.toml"
 
 
@@ -252,7 +231,7 @@ def _twice(folder: Path) -> str:
 def _corrected_recipe(folder: Path) -> str:
     from pyroclust.recipes.training_runs import train_recipe
 
-    (folder / "r.toml").write_text(_RECIPE.format(steps=2, width=-3, rate=0.002))
+    _recipe(folder, width=-3)
     with pytest.raises(ValueError):  # noqa: PT011  (any refusal: what follows counts)
         train_recipe("r.toml", folder / "t", progress=False)
     path = _recipe(folder)
@@ -261,7 +240,7 @@ def _corrected_recipe(folder: Path) -> str:
         pytest.raises(ValueError, match="loss is nan"),
     ):
         train_recipe(path, folder / "t", progress=False)
-    (folder / "r.toml").write_text(_RECIPE.format(steps=1, width=8, rate=0.001))
+    _recipe(folder, steps=1, rate=0.001)
     with _nothing_measured():
         from pyroclust.calibration import CertificateSettings
 
@@ -296,7 +275,7 @@ def _diverged(at: int) -> Callable[[Path], str]:
                 assert "holds a checkpoint already" in _command("--out t --quick", 2, folder)
                 assert snapshot(folder / "t") == before
             assert f"loss is nan at step {at}" in _command("--out t --quick --resume", 2, folder)
-        (folder / "r.toml").write_text(_RECIPE.format(steps=2, width=8, rate=0.0001))
+        _recipe(folder, steps=2, rate=0.0001)
         with _nothing_measured(), mock.patch("pyroclust.recipes.training_runs.draw_training"):
             if at:
                 code, _, err = run_command(["train", "r.toml", "--out", "t", "--quick", "--resume"])
@@ -318,7 +297,7 @@ def _other_recipe(folder: Path) -> str:
     with _nothing_measured():
         _command("--out t --quick --max-steps 1", 0, folder)
     before = snapshot(folder / "t")
-    (folder / "r.toml").write_text(_RECIPE.format(steps=2, width=8, rate=0.5))
+    _recipe(folder, steps=2, rate=0.5)
     with pytest.raises(ValueError, match="holds a training of another recipe") as caught:
         train_recipe("r.toml", folder / "t", resume=True, progress=False)
     assert snapshot(folder / "t") == before
@@ -365,7 +344,7 @@ def _last_step(folder: Path) -> str:
 
 
 def _long(folder: Path) -> list[str]:
-    (folder / "r.toml").write_text(_RECIPE.format(steps=60, width=8, rate=0.002))
+    _recipe(folder, steps=60, rate=0.002)
     script = (
         "import sys\n"
         "from pyroclust.infer.training import engine\n"

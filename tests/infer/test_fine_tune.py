@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pyro
 import pytest
 import torch
+from cases import some_of
 from pyro.infer import ELBO, ReweightedWakeSleep, Trace_ELBO, TraceGraph_ELBO
 from torch import Tensor
 
@@ -63,7 +64,10 @@ def hard() -> Tensor:
     return data[amortization_gap(MODEL, untrained(), data).gap.argsort(descending=True)[:4]]
 
 
-@pytest.mark.parametrize("name", OBJECTIVES)
+# Pyro's plainest estimator needs most particles; that it is unbiased is tested below.
+@pytest.mark.parametrize(
+    "name", some_of([(name,) for name in OBJECTIVES], [(name,) for name in list(OBJECTIVES)[1:]])
+)
 def test_every_objective_narrows_the_exact_gap(name: str, hard: Tensor) -> None:
     make, factor = OBJECTIVES[name]
     # The stock wake phase takes data sets one by one.

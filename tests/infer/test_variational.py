@@ -5,6 +5,7 @@ import pyro
 import pyro.distributions as dist
 import pytest
 import torch
+from cases import some_of
 from pyro.infer.autoguide import AutoMultivariateNormal
 
 from pyroclust.diagnostics import co_assignment
@@ -40,8 +41,12 @@ COMPANIONS = {
 }
 
 
-@pytest.mark.parametrize(("model", "num_components"), COMPANIONS.values(), ids=COMPANIONS)
-def test_pyro_bounds_the_evidence(model, num_components):
+# The other two are fitted where clusters are looked for.
+@pytest.mark.parametrize(
+    "name", some_of([(name,) for name in COMPANIONS], [("integrated",), ("random_number",)])
+)
+def test_pyro_bounds_the_evidence(name):
+    model, num_components = COMPANIONS[name]
     found, elbo = variational_posterior(
         companion(model, num_components), APART, num_steps=200, num_draws=10, seed=1
     )

@@ -54,7 +54,7 @@ def test_several_files_are_chains_and_burn_in_is_left_out(tmp_path):
     paths = []
     for chain in range(3):
         path = tmp_path / f"chain{chain}.csv"
-        pd.DataFrame(LABELS).to_csv(path, index=False)
+        pd.DataFrame(np.roll(LABELS, chain, 0)).to_csv(path, index=False)
         paths.append(path)
     draws = read_draws(paths, burn_in=10)
     assert draws.assignments.shape == (3, DRAWS - 10, POINTS)
@@ -64,3 +64,11 @@ def test_several_files_are_chains_and_burn_in_is_left_out(tmp_path):
     pd.DataFrame(LABELS[:-1]).to_csv(paths[0], index=False)
     with pytest.raises(ValueError, match="cut the longer ones"):
         read_draws(paths)
+
+
+def test_what_cannot_be_is_said(tmp_path):
+    (tmp_path / "draws.csv").write_text("lp__,a,b,c\n-0.5,1,2,0\n-1.5,1,2,0\n")
+    with pytest.raises(ValueError, match="column 'lp__', one number a draw"):
+        read_draws(tmp_path / "draws.csv", transpose=True)
+    with pytest.raises(ValueError, match="holds 1 missing or infinite label"):
+        read_draws(pd.DataFrame({"a": ["x", None, "y"], "b": ["x", "x", "y"]}))

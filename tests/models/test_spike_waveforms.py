@@ -67,19 +67,20 @@ def test_a_wave_is_largest_at_its_neuron_and_arrives_later_farther_away() -> Non
     assert (waves.argmin(-1) - 4).tolist() == (2 * away).tolist()
 
 
-@pytest.fixture
-def profiles(monkeypatch: pytest.MonkeyPatch) -> tuple[Tensor, Tensor]:
+@pytest.fixture(scope="module")
+def profiles() -> tuple[Tensor, Tensor]:
     """Log sizes of noiseless spikes on the two channels beside their one neuron, and when they come.
 
     Sums over time know no shift. The distances to two channels with the neuron between them add up to one
     channel: the sum of the log sizes knows no drift, their difference no amplitude.
     """
     torch.manual_seed(0)
-    monkeypatch.setattr(spike_waveforms, "_noise", torch.zeros)
-    neurons = torch.zeros(200, 300, dtype=torch.int64)
-    waves = SpikeRecording(neurons, num_channels=7, num_samples=96).sample()
+    neurons = torch.zeros(100, 300, dtype=torch.int64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spike_waveforms, "_noise", torch.zeros)
+        waves = SpikeRecording(neurons, num_channels=7, num_samples=96).sample()
     sizes = waves.sum(-1).abs()
-    best = sizes.median(1).values.topk(2, -1).indices.view(200, 1, 2).expand(-1, 300, -1)
+    best = sizes.median(1).values.topk(2, -1).indices.view(100, 1, 2).expand(-1, 300, -1)
     loudest = waves.gather(2, best[..., :1, None].expand(-1, -1, -1, 96)).squeeze(2)
     times = (loudest * torch.arange(96)).sum(-1) / loudest.sum(-1)
     return sizes.gather(-1, best).log(), times

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
+from pyroclust.calibration import CertificateSettings
 from pyroclust.cli import main
 from pyroclust.models import FAMILIES, PRIORS, niw_mixture, standardised_mixture, table_mixture
 from pyroclust.recipes import read_recipe, recipe_for, write_recipe
@@ -52,7 +53,9 @@ def test_a_table_says_the_number_of_columns_and_rows():
     assert content["model"]["prior"]["rate"] == model.prior.rate
 
 
-def test_the_command_writes_a_recipe_that_trains(tmp_path, capsys):
+def test_the_command_writes_a_recipe_that_trains(tmp_path, capsys, monkeypatch):
+    nothing = classmethod(lambda cls: CertificateSettings.nothing())
+    monkeypatch.setattr(CertificateSettings, "quick", nothing)
     np.save(tmp_path / "wide.npy", np.random.default_rng(0).standard_normal((25, 6)))
     with pytest.raises(SystemExit) as end:
         main(["recipe", str(tmp_path / "wide.npy"), "--prior", "mfm"])

@@ -40,6 +40,14 @@ def browser(folder):
         yield browser
 
 
+@pytest.fixture(scope="module", params=KINDS)
+def unfolded(request, browser, folder):
+    """Show each kind of page once for all who look at it on a wide screen, everything unfolded."""
+    browser.show(folder / f"{request.param}.html", width=1280, scheme="light")
+    unfold(browser)
+    return browser
+
+
 def unfold(browser: Browser) -> None:
     browser.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
 
@@ -64,21 +72,26 @@ def test_page_looks_right(browser, folder, kind, width, scheme):
     assert browser.requests() == [path.as_uri()]
 
 
-@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_is_cut_and_nothing_lies_over_another(browser, folder, kind, width):
-    browser.show(folder / f"{kind}.html", width=width, scheme="light")
+def test_nothing_is_cut_and_nothing_lies_over_another_on_a_narrow_screen(browser, folder, kind):
+    browser.show(folder / f"{kind}.html", width=360, scheme="light")
     unfold(browser)
+    check_nothing_is_cut(browser)
+
+
+def check_nothing_is_cut(browser: Browser) -> None:
     cut = browser.run((HERE / "cut.js").read_text(encoding="utf-8"))
     assert cut == []
     over = browser.run((HERE / "overlaps.js").read_text(encoding="utf-8"))
     assert over == []
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_page_is_told_to_those_who_do_not_see_it(browser, folder, kind):
-    browser.show(folder / f"{kind}.html", width=1280, scheme="light")
-    unfold(browser)
+def test_nothing_is_cut_and_nothing_lies_over_another_on_a_wide_screen(unfolded):
+    check_nothing_is_cut(unfolded)
+
+
+def test_page_is_told_to_those_who_do_not_see_it(unfolded):
+    browser = unfolded
     levels = browser.run(
         "return [...document.querySelectorAll('h1, h2, h3, h4')].map((one) => Number(one.tagName[1]))"
     )
@@ -96,10 +109,8 @@ def test_page_is_told_to_those_who_do_not_see_it(browser, folder, kind):
     assert browser.run("return [document.documentElement.lang, document.title.length > 0]") == ["en", True]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_heads_of_the_verdicts_are_whole_words(browser, folder, kind):
-    browser.show(folder / f"{kind}.html", width=1280, scheme="light")
-    broken = browser.run(
+def test_heads_of_the_verdicts_are_whole_words(unfolded):
+    broken = unfolded.run(
         """
         return [...document.querySelectorAll('.questions thead th')].flatMap((cell) => {
           const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), broken = [];

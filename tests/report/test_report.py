@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import report_pages
 from PIL import Image
+from quick_comparisons import PIXEL
 from report_pages import HOSTILE, KINDS, alone_case, comparison_case, mcmc_case, written
 from rich.console import Console
 
@@ -71,7 +72,9 @@ def case(request):
 
 @pytest.fixture(scope="module")
 def html(case):
-    return render_page(page_of(case))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pyroclust.report.parts._palette_png", lambda figure: PIXEL)
+        return render_page(page_of(case))
 
 
 def small_page(*parts, **changes):
@@ -121,6 +124,13 @@ def test_policy_lets_in_this_script_and_this_style_only(kind):
     assert "unsafe" not in policy
 
 
+@pytest.fixture
+def pixels(monkeypatch):
+    """Draw pictures and do not render them: pages of every kind are looked at as users have them."""
+    monkeypatch.setattr("pyroclust.report.parts._palette_png", lambda figure: PIXEL)
+
+
+@pytest.mark.usefixtures("pixels")
 def test_names_are_text_wherever_they_stand():
     names = tuple(HOSTILE for _ in range(40))
     html = render_page(
@@ -156,15 +166,17 @@ def test_every_row_has_its_values_in_the_original_units(case, html):
     text = words(html)
     for row in (0, -1):
         assert f"{case.data.table.data[row, 0]:.6g}" in text
-    np.testing.assert_allclose(case.data.in_units, case.data.table.data)
+    np.testing.assert_allclose(case.data.clustered.data, case.data.table.data)
 
 
+@pytest.mark.usefixtures("pixels")
 def test_written_without_labels_and_notes():
     html = render_page(page_of(comparison_case(labels=None, notes=())))
     assert "known label" not in html
     assert "notes" not in parsed(html).addresses
 
 
+@pytest.mark.usefixtures("pixels")
 def test_a_folder_holds_all_of_an_analysis(case, tmp_path):
     saved = case.save(tmp_path / "out")
     assert saved is case
@@ -178,7 +190,7 @@ def test_a_folder_holds_all_of_an_analysis(case, tmp_path):
     assert list(again.estimates) == list(case.estimates)
     for name, draws in case.draws.items():
         np.testing.assert_array_equal(again.draws[name].assignments, draws.assignments)
-    np.testing.assert_allclose(again.data.in_units, case.data.in_units)
+    np.testing.assert_allclose(again.data.clustered.data, case.data.clustered.data)
     pd.testing.assert_frame_equal(again.frame(), case.frame())
     assert again.in_words == case.in_words
     with pytest.raises(ValueError, match="results of another run"):

@@ -20,6 +20,8 @@ __all__ = ["AuxiliaryPass", "AuxiliaryPool", "seating_weights"]
 
 # Draws made at once: enough that the price of a Pyro program is small beside them.
 _DRAWS = 1 << 13
+# Bytes for which nobody looks how much memory is left, which takes a tenth of a sweep of few points.
+_SMALL = 1 << 26
 
 
 class AuxiliaryPool:
@@ -66,11 +68,10 @@ class AuxiliaryPool:
     def _draw(self, families: ChainFamilies, sweeps: int, data: Tensor) -> tuple[dict[str, Tensor], Tensor]:
         family = families.of(torch.arange(self._num_chains).view(-1, 1, 1))
         shape = (sweeps, self._num_chains, len(data), self._num_auxiliary, 1)
-        check_memory(
-            2 * math.prod(shape) * data.shape[-1] * self._dtype.itemsize,
-            f"num_auxiliary is {self._num_auxiliary}: parameters for {len(data)} points",
-            remedy="take fewer",
-        )
+        needed = 2 * math.prod(shape) * data.shape[-1] * self._dtype.itemsize
+        if needed > _SMALL:
+            what = f"num_auxiliary is {self._num_auxiliary}: parameters for {len(data)} points"
+            check_memory(needed, what, remedy="take fewer")
         drawn = {name: value.to(self._dtype) for name, value in family.sample_prior(shape).items()}
         log_prob = family.likelihood(drawn).log_prob(data.view(-1, 1, 1, data.shape[-1])).squeeze(-1)
         return {name: value.squeeze(4) for name, value in drawn.items()}, finite_or_impossible(log_prob)

@@ -23,7 +23,7 @@ from pyroclust.infer.mcmc.powered_chains import (
 from pyroclust.infer.mcmc.starts import Starts
 from pyroclust.infer.mcmc.states import ChainStates, Trace
 from pyroclust.protocols import CollapsedModel
-from pyroclust.threads import num_threads
+from pyroclust.threads import num_threads, of_each
 
 __all__ = ["POWERS", "ParallelTempering"]
 
@@ -186,11 +186,9 @@ class _Tempered(Transition):
 
     def _sweep(self, pool: ThreadPoolExecutor) -> list[np.ndarray]:
         """Let every copy take a step; return the draws of the first ones, ``(C, 1, ...)`` each."""
-        work = [
-            [pool.submit(advance_chain, one, self._program, 1, thin=1) for one in row] for row in self._copies
-        ]
-        drawn = [[one.result() for one in row] for row in work]
-        return [np.stack(column) for column in zip(*(row[0] for row in drawn), strict=True)]
+        every = [one for row in self._copies for one in row]
+        drawn = of_each(pool, lambda one: advance_chain(one, self._program, 1, thin=1), every)
+        return [np.stack(column) for column in zip(*drawn[:: len(self._powers)], strict=True)]
 
     def _exchange(self) -> None:
         """Exchange partitions of neighbours: the copies stay where they are, and take each other's power."""

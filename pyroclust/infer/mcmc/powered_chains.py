@@ -15,7 +15,7 @@ from pyroclust.infer.mcmc.compose import Compose
 from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.states import ChainStates
 from pyroclust.random_state import seeded
-from pyroclust.threads import num_threads
+from pyroclust.threads import num_threads, of_each
 
 __all__ = ["PoweredChains", "compiled_moves", "powered_log_likelihood", "require_compiled_moves"]
 
@@ -114,7 +114,7 @@ class PoweredChains:
                     assignments=labels,
                     hyperparameters={name: values[block] for name, values in states.hyperparameters.items()},
                 )
-                rows.extend(pool.map(lambda one: self._draw(one, num_draws), chains))
+                rows.extend(of_each(pool, lambda one: self._draw(one, num_draws), chains))
         if num_draws == 0:
             return states, torch.tensor([float(row[-1]) for row in rows], dtype=torch.float64)
         assignments, score, hyper, fit = (

@@ -3,9 +3,9 @@
 from itertools import combinations
 
 import networkx
-import numpy as np
 import pytest
 import torch
+from forest_cases import components_of, similarity_of
 
 from pyroclust.constraints import Constraints
 from pyroclust.distributions import ChineseRestaurantPrior, PerturbedSpanningForest
@@ -31,27 +31,11 @@ OTHERS = {
 CASES = MATROIDS | OTHERS
 
 
-def similarity_of(num_points: int, *, seed: int = 0, dtype=torch.float64) -> torch.Tensor:
-    torch.manual_seed(seed)
-    points = torch.randn(num_points, 2, dtype=dtype)
-    return -torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist").square()
-
-
 def perturbed(similarity: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
     weights = torch.zeros_like(similarity)
     u, v = torch.tril_indices(*similarity.shape, -1)
     weights[u, v] = similarity[u, v] + noise
     return weights + weights.T
-
-
-def components_of(num_points: int, edges) -> torch.Tensor:
-    graph = networkx.Graph()
-    graph.add_nodes_from(range(num_points))
-    graph.add_edges_from(edges)
-    labels = np.empty(num_points, int)
-    for name, members in enumerate(networkx.connected_components(graph)):
-        labels[list(members)] = name
-    return canonical(torch.from_numpy(labels))
 
 
 @pytest.fixture(scope="module")
@@ -223,55 +207,6 @@ def test_the_noise_is_that_without_constraints(name: str) -> None:
         for one in ("mean_adjacency", "co_assignment", "perturbed_maximum"):
             torch.testing.assert_close(*(getattr(law, one)(**told) for law in laws))
         assert laws[1].fenchel_young_loss(**told).item() == 0
-
-
-@pytest.mark.parametrize("k", [2, ChineseRestaurantPrior(1.0)], ids=["2", "prior"])
-@pytest.mark.parametrize("name", ["perturbed_maximum", "fenchel_young_loss"])
-def test_gradients_are_those_of_differences_with_common_noise(name: str, k) -> None:
-    similarity = similarity_of(10).requires_grad_()
-    known = Constraints.of(10, must_link=[(0, 9), (2, 5)], cannot_link=[(0, 3), (3, 4), (4, 5), (0, 6)])
-    told = {"num_draws": 200, "seed": 5}
-
-    def value(matrix: torch.Tensor) -> torch.Tensor:
-        matrix = (matrix + matrix.T) / 2
-        forest = PerturbedSpanningForest(matrix, k, noise_scale=0.4, constraints=known)
-        return getattr(forest, name)(**told)
-
-    assert torch.autograd.gradcheck(value, (similarity,))
-    (gradient,) = torch.autograd.grad(value(similarity), similarity)
-    direction, step = torch.randn(10, 10, dtype=torch.float64), 1e-6
-    with torch.no_grad():
-        change = value(similarity + step * direction) - value(similarity - step * direction)
-    assert (change / (2 * step)).item() == pytest.approx((gradient * direction).sum().item(), abs=1e-5)
-    assert gradient.abs().max() > 0.05
-    if name == "perturbed_maximum":
-        forest = PerturbedSpanningForest(similarity, k, noise_scale=0.4, constraints=known)
-        torch.testing.assert_close(gradient, forest.mean_adjacency(**told).detach() / 2)
-
-
-@pytest.mark.parametrize("name", ["mean_adjacency", "co_assignment"])
-def test_products_with_the_jacobian_are_those_of_differences(name: str) -> None:
-    """As without constraints: central differences of many draws, common noise."""
-    similarity = similarity_of(6).requires_grad_()
-    torch.manual_seed(6)
-    cotangent, direction = torch.randn(2, 6, 6, dtype=torch.float64)
-    direction, step = direction + direction.T, 0.03
-    known = Constraints.of(6, must_link=[(0, 5)], cannot_link=[(0, 1)])
-
-    def value(matrix: torch.Tensor, seed: int) -> torch.Tensor:
-        forest = PerturbedSpanningForest(matrix, 3, noise_scale=0.5, constraints=known)
-        return (cotangent * getattr(forest, name)(num_draws=40_000, seed=seed)).sum()
-
-    slopes, changes = [], []
-    for seed in range(10):
-        (gradient,) = torch.autograd.grad(value(similarity, seed), similarity)
-        slopes.append((gradient * direction).sum().item())
-        with torch.no_grad():
-            ahead, behind = (value(similarity + sign * step * direction, seed) for sign in (1, -1))
-        changes.append((ahead - behind).item() / (2 * step))
-    error = np.hypot(np.std(slopes, ddof=1), np.std(changes, ddof=1)) / 10**0.5
-    assert abs(np.mean(slopes) - np.mean(changes)) < 4 * error
-    assert error < 0.1 * abs(np.mean(slopes))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -6,10 +6,12 @@ import networkx
 import numpy as np
 import pytest
 import torch
+from forest_cases import components_of, similarity_of
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist
 from sklearn.cluster import AgglomerativeClustering
 
+from pyroclust.constraints import Constraints
 from pyroclust.distributions import (
     ChineseRestaurantPrior,
     DirichletMultinomialPrior,
@@ -21,31 +23,15 @@ from pyroclust.distributions.forests.spanning_trees import spanning_forests
 from pyroclust.partitions import canonical, enumerate_partitions, is_canonical
 
 
-def similarity_of(num_points: int, *, seed: int = 0, dtype=torch.float64) -> torch.Tensor:
-    torch.manual_seed(seed)
-    points = torch.randn(num_points, 2, dtype=dtype)
-    return -torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist").square()
-
-
-def components_of(num_points: int, edges) -> tuple[int, ...]:
-    graph = networkx.Graph()
-    graph.add_nodes_from(range(num_points))
-    graph.add_edges_from(edges)
-    labels = np.empty(num_points, int)
-    for name, members in enumerate(networkx.connected_components(graph)):
-        labels[list(members)] = name
-    return tuple(canonical(torch.from_numpy(labels)).tolist())
-
-
-def best_forest(weights: torch.Tensor, k: int) -> tuple[float, tuple[int, ...]]:
+def best_forest(weights: torch.Tensor, k: int) -> tuple[float, torch.Tensor]:
     """Try every set of n - k edges without a cycle."""
     n = len(weights)
-    pairs, best = list(combinations(range(n), 2)), (-np.inf, ())
+    pairs, best = list(combinations(range(n), 2)), (-np.inf, torch.empty(0))
     for edges in combinations(pairs, n - k):
         total = sum(weights[u, v].item() for u, v in edges)
         if total > best[0]:
             labels = components_of(n, edges)
-            if max(labels) + 1 == k:
+            if int(labels.max()) + 1 == k:
                 best = (total, labels)
     return best
 
@@ -64,7 +50,7 @@ def test_forests_are_the_heaviest_of_all(k: int) -> None:
             row = 2 * draw + sign
             total, labels = best_forest(weights, k)
             assert (found.weights[row] * found.kept[row]).sum().item() == pytest.approx(total)
-            assert tuple(found.labels[row].tolist()) == labels
+            assert torch.equal(found.labels[row], labels)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -77,7 +63,7 @@ def test_a_hundred_points_have_the_forests_of_networkx(dtype) -> None:
         kept = edges[: 100 - number]
         mine = {frozenset(one) for one in found.edges[row][found.kept[row]].tolist()}
         assert mine == {frozenset(edge[:2]) for edge in kept}
-        assert tuple(found.labels[row].tolist()) == components_of(100, [edge[:2] for edge in kept])
+        assert torch.equal(found.labels[row], components_of(100, [edge[:2] for edge in kept]))
 
 
 def test_without_noise_it_is_single_linkage() -> None:
@@ -119,29 +105,43 @@ def test_a_law_of_the_number_of_clusters_reaches_every_partition() -> None:
     assert ((shares - expected).abs() < 5 * (expected * (1 - expected) / 20_000).sqrt()).all()
 
 
+KNOWN = Constraints.of(10, must_link=[(0, 9), (2, 5)], cannot_link=[(0, 3), (3, 4), (4, 5), (0, 6)])
+
+
 @pytest.mark.parametrize("law", [2, DirichletMultinomialPrior(4, 1.0)], ids=["2", "prior"])
-def test_the_gradient_of_the_maximum_is_the_mean_adjacency_of_the_same_noise(law) -> None:
-    similarity = similarity_of(12).requires_grad_()
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [("perturbed_maximum", None), ("perturbed_maximum", KNOWN), ("fenchel_young_loss", KNOWN)],
+    ids=["maximum", "maximum under constraints", "loss"],
+)
+def test_gradients_are_those_of_differences_with_common_noise(name: str, known, law) -> None:
+    similarity = similarity_of(10).requires_grad_()
     told = {"num_draws": 300, "seed": 5}
 
-    def maximum(matrix: torch.Tensor) -> torch.Tensor:
-        return PerturbedSpanningForest((matrix + matrix.T) / 2, law, noise_scale=0.4).perturbed_maximum(
-            **told
-        )
+    def forest(matrix: torch.Tensor) -> PerturbedSpanningForest:
+        return PerturbedSpanningForest(matrix, law, noise_scale=0.4, constraints=known)
 
-    assert torch.autograd.gradcheck(maximum, (similarity,))
-    (gradient,) = torch.autograd.grad(maximum(similarity), similarity)
-    forest = PerturbedSpanningForest(similarity, law, noise_scale=0.4)
-    torch.testing.assert_close(gradient, forest.mean_adjacency(**told).detach() / 2)
-    direction = torch.randn(12, 12, dtype=torch.float64)
-    direction, step = direction + direction.T, 1e-6
+    def value(matrix: torch.Tensor) -> torch.Tensor:
+        return getattr(forest((matrix + matrix.T) / 2), name)(**told)
+
+    assert torch.autograd.gradcheck(value, (similarity,))
+    (gradient,) = torch.autograd.grad(value(similarity), similarity)
+    direction, step = torch.randn(10, 10, dtype=torch.float64), 1e-6
     with torch.no_grad():
-        change = maximum(similarity + step * direction) - maximum(similarity - step * direction)
+        change = value(similarity + step * direction) - value(similarity - step * direction)
     assert (change / (2 * step)).item() == pytest.approx((gradient * direction).sum().item(), abs=1e-5)
+    assert gradient.abs().max() > 0.05
+    if name == "perturbed_maximum":
+        mean = forest(similarity).mean_adjacency(**told).detach()
+        torch.testing.assert_close(gradient, mean / 2)
 
 
+FEW = Constraints.of(6, must_link=[(0, 5)], cannot_link=[(0, 1)])
+
+
+@pytest.mark.parametrize("known", [None, FEW], ids=["free", "constrained"])
 @pytest.mark.parametrize("name", ["mean_adjacency", "co_assignment"])
-def test_products_with_the_jacobian_are_those_of_differences(name: str) -> None:
+def test_products_with_the_jacobian_are_those_of_differences(name: str, known) -> None:
     """Smoothed by noise the means are differentiable: central differences of many draws, common noise."""
     similarity = similarity_of(6).requires_grad_()
     torch.manual_seed(6)
@@ -149,7 +149,7 @@ def test_products_with_the_jacobian_are_those_of_differences(name: str) -> None:
     direction, step = direction + direction.T, 0.03
 
     def value(matrix: torch.Tensor, seed: int) -> torch.Tensor:
-        forest = PerturbedSpanningForest(matrix, 3, noise_scale=0.5)
+        forest = PerturbedSpanningForest(matrix, 3, noise_scale=0.5, constraints=known)
         return (cotangent * getattr(forest, name)(num_draws=40_000, seed=seed)).sum()
 
     slopes, changes = [], []

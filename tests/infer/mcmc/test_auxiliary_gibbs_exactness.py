@@ -149,7 +149,8 @@ def test_settings_leave_the_law_alone(settings):
     check_law(model, data, draws.assignments)
 
 
-@pytest.mark.parametrize("entries", [1, 200])
+# Blocks of single points, and of some points at a time.
+@pytest.mark.parametrize("entries", some_of([(1,), (200,)], [(1,)]))
 def test_small_blocks_have_the_same_law(entries, monkeypatch):
     monkeypatch.setattr(auxiliary_pass, "_MAX_ENTRIES", entries)
     monkeypatch.setattr(auxiliary_pass, "_DRAWS", 1)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from cases import four_heaps
 from joint_laws import invariance_scores
 from partition_laws import check_law, check_log_joint
 from pyro.distributions import Beta, Gamma
@@ -10,9 +11,7 @@ from pyro.infer import MCMC
 
 from pyroclust.distributions import (
     ChineseRestaurantPrior,
-    DirichletMultinomialPrior,
     NormalInverseGamma,
-    NormalKnownVariance,
     PitmanYorPrior,
     student_t,
 )
@@ -45,6 +44,7 @@ def seven_points():
     return 3 * torch.randn(7, 2, dtype=torch.float64)
 
 
+@pytest.mark.prove
 def test_mcmc_path_has_the_exact_law():
     torch.manual_seed(4)
     model, data = overlap2d(), seven_points()
@@ -114,21 +114,14 @@ def test_chains_go_on_from_a_state_that_something_else_has_changed():
 
 
 def test_two_modes_get_their_shares():
-    """Four heaps at the corners of a square, in two clusters: both halvings have the same probability."""
-    torch.manual_seed(0)
-    corner = 0.3 * torch.randn(15, 2, dtype=torch.float64) + 1.5
-    heaps = [corner]
-    for _ in range(3):
-        heaps.append(heaps[-1] @ torch.tensor([[0.0, -1.0], [1.0, 0.0]], dtype=torch.float64).T)
-    model = Mixture(DirichletMultinomialPrior(2, 1.0), NormalKnownVariance(2, 3.0))
-    unequal = {}
+    (model, heaps), unequal = four_heaps(), {}
     for name, kernel in {
         "plain": named_kernel("merge-split+gibbs", model),
         "tempered": ParallelTempering(
             named_kernel("merge-split+gibbs", model), powers=tuple(np.geomspace(1.0, 0.1, 10))
         ),
     }.items():
-        labels = kernel.run(torch.cat(heaps), num_draws=2000, warmup=200, num_chains=4, seed=0).assignments
+        labels = kernel.run(heaps, num_draws=2000, warmup=200, num_chains=4, seed=0).assignments
         shares = [(labels[..., 0] == labels[..., other]).mean(1) for other in (15, 45)]
         unequal[name] = np.abs(shares[0] - shares[1])
     assert unequal["tempered"].max() < 0.4

@@ -1,17 +1,17 @@
 import numpy as np
 import pytest
 import torch
+from enumerated_guide import EnumeratedGuide
 from pyro.distributions import Gamma
 
 from pyroclust.diagnostics.weights.orders import evidence_by_order
 from pyroclust.distributions import ChineseRestaurantPrior, NormalInverseGamma, NormalKnownVariance, student_t
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior, log_evidence, refine
-from pyroclust.infer.mcmc import AuxiliaryGibbs, CollapsedGibbs
+from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.infer.refining.proposals import shared_log_prob
 from pyroclust.models import Mixture, gaussian2d, overlap2d, warped_clusters
 from pyroclust.partitions import enumerate_partitions
-from tests.enumerated_guide import EnumeratedGuide
 
 POINTS = torch.tensor([[0.0, 0.0], [1.5, 0.5], [3.0, 0.0], [4.0, 1.0], [0.5, -2.0], [2.0, 2.0]])
 CENTRED = POINTS - POINTS.mean(0)
@@ -138,12 +138,12 @@ def law_by_quadrature(model, data):
     return partitions, (model.prior.log_prob(partitions) + evidence).softmax(0)
 
 
-def test_refined_draws_of_a_family_without_conjugacy_have_the_law_of_long_chains_and_quadrature():
+@pytest.mark.prove
+def test_refined_draws_of_a_family_without_conjugacy_have_the_law_by_quadrature():
     model = Mixture(ChineseRestaurantPrior(1.0), student_t())
     data = torch.tensor([[-1.5], [-1.3], [0.0], [0.4], [1.6], [4.0]], dtype=torch.float64)
     draws, found = refine(model, Worst(model), data, num_draws=2000, seed=0)
     assert found.settled
-    long = AuxiliaryGibbs(model).run(data, num_draws=1500, warmup=50, num_chains=8, seed=1)
     partitions, law = law_by_quadrature(model, data)
 
     def apart(draws):
@@ -151,7 +151,6 @@ def test_refined_draws_of_a_family_without_conjugacy_have_the_law_of_long_chains
         return float((shares - law).abs().sum() / 2)
 
     assert apart(found.proposals.flat[found.ancestors]) > 0.5
-    assert apart(long.flat) < 0.06
     # Of 2,000 independent draws the distance is .08.
     assert apart(draws.flat) < 0.1
     assert np.isfinite(draws.log_joint).all()

@@ -49,6 +49,7 @@ def test_training_beats_the_exact_filter() -> None:
     assert ours.exact[0].mean_kl < 0.75 * baseline.exact[0].mean_kl
 
 
+@pytest.mark.prove
 def test_published_scorer_learns() -> None:
     from pyroclust.nn import SummedScorer
 

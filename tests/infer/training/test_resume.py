@@ -2,6 +2,7 @@
 
 import csv
 import errno
+import os
 import resource
 import signal
 import subprocess
@@ -19,8 +20,9 @@ from pyroclust.infer.training import CHECKPOINT_FILE, LOG_FILE, VALIDATION_FILE,
 
 QUICK = Validation(every=4, num_datasets=3, exact_points=4, sampled_points=6, num_draws=5)
 
+# A training for each line that is read, in a process of its own: Python and torch are loaded once.
 SCRIPT = """
-import sys
+import os, sys
 sys.path.insert(0, {tests!r})
 from pathlib import Path
 import torch
@@ -28,8 +30,14 @@ torch.set_num_threads(1)
 from training_cases import run, with_steps
 from pyroclust.infer.training import engine
 engine._CHECKPOINT_SECONDS = 0.0
-weights, result = run(Path(sys.argv[1]), settings=with_steps(120), resume=True)
-torch.save(weights, sys.argv[2])
+for _ in sys.stdin:
+    child = os.fork()
+    if not child:
+        weights, result = run(Path(sys.argv[1]), settings=with_steps(120), resume=True)
+        torch.save(weights, sys.argv[2])
+        os._exit(0)
+    print(child, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
@@ -69,31 +77,37 @@ def test_tables_are_written_without_tensorboard(tmp_path: Path, monkeypatch: pyt
 
 
 def test_killed_at_any_moment_it_goes_on_to_the_same_weights(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text(SCRIPT.format(tests=str(Path(__file__).parents[2])))
+    script = SCRIPT.format(tests=str(Path(__file__).parents[2]))
     folder, weights = tmp_path / "run", tmp_path / "weights.pt"
-    command = [sys.executable, str(script), str(folder), str(weights)]
-    kills = 0
-    for more in (2, 40):
-        process = subprocess.Popen(command)
-        wait_for_steps(folder, more, process)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        kills += process.returncode == -signal.SIGKILL
-    assert kills == 2
-    assert not weights.exists()
-    subprocess.run(command, check=True)
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", script, str(folder), str(weights)]
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, bufsize=1) as process:
+
+        def says() -> int:
+            return int(process.stdout.readline())
+
+        for more in (2, 40):
+            process.stdin.write("\n")
+            child = says()
+            wait_for_steps(folder, more, process)
+            os.kill(child, signal.SIGKILL)
+            assert says() == -signal.SIGKILL
+        assert not weights.exists()
+        process.stdin.write("\n")
+        process.stdin.close()
+        says()
+        assert says() == 0
     whole, _ = run(settings=with_steps(120))
     assert same(torch.load(weights), whole)
 
 
-def wait_for_steps(folder: Path, steps: int, process: subprocess.Popen[bytes]) -> None:
+def wait_for_steps(folder: Path, steps: int, process: subprocess.Popen[str]) -> None:
     end = time.monotonic() + 120
     while time.monotonic() < end and process.poll() is None:
         path = folder / CHECKPOINT_FILE
         if path.exists() and checkpoint.read_checkpoint(path)["done"] >= steps:
             return
-        time.sleep(0.005)
+        time.sleep(0.02)
     raise AssertionError(f"no {steps} steps")
 
 

@@ -1,0 +1,351 @@
+"""From a table as it was found to one that can be clustered: columns, their kinds, and what is refused."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from pyroclust.arrays import checked_weights
+from pyroclust.data.aggregate import aggregated
+from pyroclust.data.columns import Column, RawTable
+from pyroclust.data.doubts import doubts_of
+from pyroclust.data.kinds import (
+    Kind,
+    KindOfColumn,
+    kind_of_column,
+    kinds_note,
+    looks_note,
+    no_numbers,
+    told_kinds,
+    values_of_kind,
+)
+from pyroclust.data.label_notes import about_alike, about_labels, about_partial, footer_note
+from pyroclust.data.missing_codes import holds_code, suspected_codes, without_codes
+from pyroclust.data.one_hot import one_hot_again, one_hot_merged
+from pyroclust.data.point_masses import apart, divide, in_two, masses_note
+from pyroclust.data.roles import numbers_in_names, units_of_rows
+from pyroclust.data.tables import Table
+from pyroclust.delimited import is_numeral
+from pyroclust.text import listed, short, visible
+
+__all__ = ["chosen_table", "rows_like"]
+
+_MOST_SHOWN = 4
+# So many columns for each row are probably rows.
+_TIMES_ROWS = 5
+_ROWS_AS_THEY_ARE = "none"
+
+
+def chosen_table(
+    raw: RawTable,
+    name: str,
+    *,
+    columns: Sequence[str] | None = None,
+    leave_out: Sequence[str] = (),
+    label: str | None = None,
+    partial_labels: str | None = None,
+    aggregate: str | None = None,
+    missing: Sequence[str] = (),
+    weight: str | None = None,
+    preferred: Sequence[str] = (),
+    kinds: Mapping[str, str] | None = None,
+    usual: Kind | None = None,
+    masses_apart: bool = False,
+) -> Table:
+    """Choose columns of a table and check that they can be clustered."""
+    name, codes = visible(name), dict[str, tuple[str, ...]]()
+    if missing:
+        raw, codes = without_codes(raw, missing)
+    if aggregate is not None and aggregate != _ROWS_AS_THEY_ARE:
+        raw = aggregated(raw, raw.place_of(aggregate, name))
+    labelled, known, weighed = (
+        None if one is None else raw.place_of(one, name) for one in (label, partial_labels, weight)
+    )
+    if known is not None and known == labelled:
+        raise ValueError(
+            f"{name}: column '{short(raw.names[known], 60)}' is named by both label and partial_labels, "
+            "expected two columns: labels that were used say nothing of how well the rest was found; leave "
+            "--label out"
+        )
+    beside = {labelled: "is the label", known: "has the partial labels", weighed: "has the weights"}
+    chosen = _chosen(raw, name, columns=columns, leave_out=leave_out, preferred=preferred, beside=beside)
+    if raw.num_rows < 2:
+        raise ValueError(f"{name} has {raw.num_rows} row(s), expected at least 2 points to cluster")
+    may_go, num_columns = columns is None and not preferred, len(chosen)
+    notes: list[str | None] = []
+    if kinds is None:
+        table = _of_numbers(raw, name, chosen)
+        notes.append(looks_note(chosen) if may_go else None)
+    else:
+        told = {raw.names[raw.place_of(one, name)]: kind for one, kind in told_kinds(kinds).items()}
+        for column in (one for one in told if one not in chosen):
+            raise ValueError(
+                f"{name}: kinds has column '{short(column, 60)}', which is not clustered; leave it out"
+            )
+        told = ({} if usual is None else dict.fromkeys(chosen, usual)) | told
+        if may_go:
+            chosen, merged = one_hot_merged(chosen, told=told, names=raw.names)
+            notes += merged
+            if aggregate is None:
+                _refuse_rows_of_units(chosen, name)
+        table = _of_any_kind(
+            raw, name, chosen, told=told, may_go=may_go, masses_apart=masses_apart, codes=codes
+        )
+        notes += table.notes
+        chosen |= {table.columns[answer]: chosen[table.columns[number]] for number, answer, _ in table.parts}
+        every = zip(table.columns, table.kinds, table.data.T, strict=True)
+        numbers = {column: values for column, kind, values in every if kind is Kind.NUMBER}
+        table = replace(table, doubts=doubts_of(numbers, raw.rows))
+        notes += [masses_note(numbers)]
+    last = [*(raw.row_names or ())[-1:], *(one.last for one in raw.columns)]
+    suspects = suspected_codes({column: chosen[column].numbers_or_none() for column in table.columns})
+    notes = [*raw.notes, *_turned_note(raw, num_columns), *notes, suspects, footer_note(last)]
+    labels = partial = weights = None
+    if labelled is not None:
+        labels = raw.columns[labelled].labels()
+        notes += about_labels(labels, short(raw.names[labelled], 60), name)
+    if known is not None:
+        partial = raw.columns[known].labels()
+        notes += about_partial(partial, short(raw.names[known], 60), name)
+    if weighed is not None:
+        said = short(raw.names[weighed], 60)
+        how_often = kind_of_column(said, raw.columns[weighed], Kind.NUMBER).values
+        weights = checked_weights(f"{name}: column '{said}'", how_often, row_names=raw.rows)
+    kept = tuple(note for note in (*notes, *table.doubts) if note is not None)
+    return replace(table, labels=labels, notes=kept, partial_labels=partial, weights=weights)
+
+
+def rows_like(raw: RawTable, name: str, like: Table, *, refuses_unseen: bool = False) -> Table:
+    """Take the columns of a table that was clustered, at least one row; unknown categories are missing."""
+    name = visible(name)
+    if not raw.num_rows:
+        raise ValueError(f"{name} has 0 rows, expected at least 1")
+    wholes = {like.columns[number]: (number, value) for number, _, value in like.parts}
+    wholes |= {
+        like.columns[answer]: (number, value)
+        for number, answer, value in like.parts
+        if like.columns[answer] not in raw.names
+    }
+    found, notes = [], list(raw.notes)
+    every = zip(like.columns, like.kinds, like.levels, like.units, like.codes, strict=True)
+    for column, kind, levels, unit, codes in every:
+        number, value = wholes.get(column, (None, None))
+        cells = one_hot_again(raw, column, levels) if levels and column not in raw.names else None
+        if cells is None or number is not None:
+            cells = raw.columns[raw.place_of(column if number is None else like.columns[number], name)]
+        if codes:
+            cells = cells.without(holds_code(cells, codes))
+        try:
+            if number is not None and value is not None:
+                numbers = kind_of_column(like.columns[number], cells, Kind.NUMBER).values
+                values = in_two(numbers, value)[kind is Kind.YES_NO].values
+            else:
+                values, unseen = values_of_kind(column, cells, kind, levels=levels, unit=unit)
+                if unseen:
+                    what = listed(f"'{short(visible(one), 40)}'" for one in unseen)
+                    said = f"which no row had that was clustered ({listed(levels)} are known)"
+                    if refuses_unseen:
+                        raise ValueError(f"column '{short(column, 60)}' holds {what}, {said}")
+                    notes.append(f"In '{short(column, 60)}' {what}, {said}, was read as a missing cell.")
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+        found.append(values)
+    return Table(
+        name,
+        np.stack(found, -1),
+        like.columns,
+        None,
+        raw.rows,
+        tuple(notes),
+        kinds=like.kinds,
+        levels=like.levels,
+        units=like.units,
+        codes=like.codes,
+        parts=like.parts,
+    )
+
+
+def _chosen(
+    raw: RawTable,
+    name: str,
+    *,
+    columns: Sequence[str] | None,
+    leave_out: Sequence[str],
+    preferred: Sequence[str],
+    beside: Mapping[int | None, str],
+) -> dict[str, Column]:
+    """Return the columns that are clustered, by their names; those beside them are none."""
+    if columns is not None:
+        places = _places(raw, columns, name)
+    else:
+        free = (place for place in range(len(raw.names)) if place not in beside)
+        places = [at for at in free if not preferred or leave_out or raw.names[at] in preferred]
+    if gone := _places(raw, leave_out, name):
+        if columns is not None:
+            raise ValueError(f"{name}: columns and leave_out are both told, expected one of them")
+        places = [place for place in places if place not in gone]
+    for place, what in beside.items():
+        if place is not None and place in places:
+            raise ValueError(
+                f"{name}: column '{short(raw.names[place], 60)}' {what} and cannot be clustered too; "
+                "leave it out of --columns"
+            )
+    if not places:
+        raise ValueError(f"{name} has no column to cluster; name at least one with --columns")
+    chosen = {raw.names[place]: raw.columns[place] for place in places}
+    if len(chosen) < len(places):
+        names = [raw.names[place] for place in places]
+        twice = next(one for one in names if names.count(one) > 1)
+        raise ValueError(f"{name}: a column name appears twice, '{short(twice, 60)}'; name each column once")
+    return chosen
+
+
+def _places(raw: RawTable, columns: Sequence[str], name: str) -> list[int]:
+    if isinstance(columns, str):
+        raise ValueError(f"columns is the text '{short(visible(columns), 60)}', expected a list of names")
+    return [raw.place_of(column, name) for column in columns]
+
+
+def _turned_note(raw: RawTable, num_columns: int) -> list[str]:
+    """Say that features may lie in rows, where there are many more columns than rows with names."""
+    if raw.num_rows < 3 or num_columns < _TIMES_ROWS * raw.num_rows:
+        return []
+    first = raw.row_names or raw.columns[0].labels().tolist()
+    names = [one for one in first if one and not is_numeral(one)]
+    if len(set(names)) < raw.num_rows:
+        return []
+    return [
+        f"There are {num_columns:,} columns and {raw.num_rows:,} rows, which have names such as "
+        f"'{short(visible(names[0]), 40)}': if rows are what was measured, and columns who, give --transpose."
+    ]
+
+
+def _refuse_rows_of_units(columns: Mapping[str, Column], name: str) -> None:
+    """Refuse several rows of one unit, which the model would take for independent."""
+    values = {
+        column: numbers_in_names(one.labels().tolist()) if (own := one.numbers_or_none()) is None else own
+        for column, one in columns.items()
+    }
+    if units := units_of_rows({name: one for name, one in values.items() if one is not None}):
+        ways = [f"--aggregate {shlex.quote(one.column)}" for one in units[:_MOST_SHOWN]]
+        raise ValueError(
+            f"{name} has {listed(map(str, units))}: rows of one are not independent of one another, as the "
+            f"model takes them to be; make one row of each with {' or '.join(ways)}, or take the rows as "
+            f"they are with --aggregate {_ROWS_AS_THEY_ARE}"
+        )
+
+
+def _of_any_kind(
+    raw: RawTable,
+    name: str,
+    columns: Mapping[str, Column],
+    *,
+    told: Mapping[str, Kind],
+    may_go: bool,
+    masses_apart: bool,
+    codes: Mapping[str, tuple[str, ...]],
+) -> Table:
+    """Find out what columns hold, numbers first, with notes on that."""
+    every: dict[str, KindOfColumn] = {}
+    for column, cells in columns.items():
+        try:
+            every[column] = kind_of_column(
+                column, cells, told.get(column), may_go=may_go and column not in told
+            )
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    found = {column: one for column, one in every.items() if one.kind is not None}
+    left = {column: one.why for column, one in every.items() if one.kind is None}
+    if not found:
+        # Of a table that is nothing but such columns they are all there is.
+        numbers = _of_numbers(raw, name, columns).data
+        found = {column: KindOfColumn(Kind.NUMBER, one) for column, one in zip(left, numbers.T, strict=True)}
+        left = {}
+    wholes, said = dict[str, tuple[str, float]](), None
+    if masses_apart:
+        found, wholes, said = divide(found, told=told, names={*raw.names, *columns})
+
+    def order(column: str) -> tuple[int, float]:
+        # Models of counts take them by their means.
+        one, kind = found[column], found[column].kind
+        return [*Kind].index(kind), float(np.nanmean(one.values)) if kind is Kind.COUNT else 0.0
+
+    names = sorted(found, key=order)
+    found = {column: found[column] for column in names}
+    data = np.stack([one.values for one in found.values()], -1)
+    parts = tuple(
+        (names.index(whole), names.index(answer), value) for answer, (whole, value) in wholes.items()
+    )
+    lost = (np.isnan(data) & ~apart(data, parts)).sum(0)
+    # A cell that is missing is so in both parts of its column.
+    missing = {column: int(one) for column, one in zip(names, lost, strict=True) if column not in wholes}
+    units = {column: "" if one.levels else columns[column].unit for column, one in found.items()}
+    notes = [
+        _units_note(units),
+        kinds_note(found),
+        said,
+        _left_note(left),
+        _missing_note(missing, raw.num_rows),
+    ]
+    notes += [note for column, one in found.items() for note in about_alike(one.levels, short(column, 60))]
+    return Table(
+        name,
+        data,
+        tuple(names),
+        None,
+        raw.rows,
+        tuple(note for note in notes if note is not None),
+        kinds=tuple(one.kind for one in found.values() if one.kind is not None),
+        levels=tuple(one.levels for one in found.values()),
+        units=tuple(units.values()),
+        codes=tuple(codes.get(wholes.get(column, (column, 0.0))[0], ()) for column in names),
+        parts=parts,
+    )
+
+
+def _units_note(units: Mapping[str, str]) -> str | None:
+    said = []
+    for unit in dict.fromkeys(filter(None, units.values())):
+        some = [f"'{short(name, 40)}'" for name, one in units.items() if one == unit]
+        said.append(f"{listed(some, _MOST_SHOWN)} in {unit}")
+    return f"Read as numbers: {'; '.join(said)}." if said else None
+
+
+def _left_note(left: Mapping[str, str]) -> str | None:
+    if not left:
+        return None
+    said = "; ".join(f"'{short(name, 60)}': {why}" for name, why in list(left.items())[:_MOST_SHOWN])
+    others = [f"'{short(name, 60)}'" for name in list(left)[_MOST_SHOWN:]]
+    more = f"; and {listed(others)}" if others else ""
+    return f"Left out, and not clustered: {said}{more}. To cluster such a column, name it in --columns."
+
+
+def _missing_note(lost: Mapping[str, int], num_rows: int) -> str | None:
+    counts = [f"{number:,} in '{short(name, 40)}'" for name, number in lost.items() if number]
+    if not counts:
+        return None
+    return (
+        f"{sum(lost.values()):,} of {num_rows * len(lost):,} cells are missing "
+        f"({listed(counts, _MOST_SHOWN)}). They are integrated out: a missing cell says nothing of its row, "
+        "and none is filled in."
+    )
+
+
+def _of_numbers(raw: RawTable, name: str, columns: Mapping[str, Column]) -> Table:
+    """Return columns as numbers, all of which have to be there."""
+    data = np.empty((raw.num_rows, len(columns)))
+    for place, (column, cells) in enumerate(columns.items()):
+        try:
+            data[:, place] = cells.numbers()
+        except ValueError as error:
+            raise ValueError(f"{name}: {no_numbers(short(column, 60), error)}") from None
+    bad = (~np.isfinite(data)).sum(0)
+    if bad.any():
+        lost = [f"{count} in '{short(one, 60)}'" for one, count in zip(columns, bad, strict=True) if count]
+        more = f" and {len(lost) - _MOST_SHOWN:,} more columns" if len(lost) > _MOST_SHOWN else ""
+        raise ValueError(
+            f"{name} holds missing or infinite values ({', '.join(lost[:_MOST_SHOWN])}{more}); drop or fill "
+            "those rows first"
+        )
+    return Table(name, data, tuple(columns), None, raw.rows)
