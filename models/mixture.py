@@ -22,7 +22,7 @@ from pyroclust.distributions import (
 )
 from pyroclust.distributions.priors.constrained import check_enough_clusters
 from pyroclust.partitions import check_num_points
-from pyroclust.points import as_points, check_shape
+from pyroclust.points import as_points, broadcast_shapes, check_shape
 
 __all__ = ["Mixture"]
 
@@ -337,15 +337,15 @@ class Mixture:
         batches = data.shape[: -self.event_dim], assignments.shape[:-1]
         own = [part.batch_shape for part in (self.prior, self.component) if not part.hyperpriors]
         try:
-            torch.broadcast_shapes(*batches, *own)
-        except RuntimeError:
+            broadcast_shapes(*batches, *own)
+        except ValueError:
             raise ValueError(
                 f"data has shape {tuple(data.shape)} and assignments {tuple(assignments.shape)}, with "
                 f"hyperparameters of shapes {', '.join(str(tuple(one)) for one in own)}, expected "
                 "(*batch, N, "
                 f"{self.component.dim}) and (*batch, N) with batches that broadcast"
             ) from None
-        return torch.broadcast_shapes(*batches)
+        return broadcast_shapes(*batches)
 
     def _owner(self, name: str) -> str:
         """Say which part a hyperparameter belongs to."""

@@ -2,7 +2,6 @@
 
 import math
 
-import torch
 from pyro.distributions import Geometric, LogNormal
 
 from pyroclust.counts import check_count
@@ -78,4 +77,4 @@ def diagonal_normals(dim: int) -> ConjugateComponent:
 
 
 def _law_of_scale() -> LogNormal:
-    return LogNormal(*torch.tensor([math.log(0.2), 1.0], dtype=torch.float64))
+    return LogNormal(math.log(0.2), 1.0)

@@ -15,7 +15,7 @@ Found = TypeVar("Found")
 _LONGEST, _LINES = 60, 300
 
 
-def unknown_name(what: str, given: str, known: Iterable[str]) -> str:
+def unknown_name(what: str, given: object, known: Iterable[str]) -> str:
     """Say that a name is not known, with the nearest known one first and then as many others as fit a line.
 
     Names are shown as :func:`pyroclust.text.visible` writes them, long ones cut.
@@ -24,12 +24,12 @@ def unknown_name(what: str, given: str, known: Iterable[str]) -> str:
         >>> unknown_name("guide", "ncp-nig", ["ncp-nig1d", "ncp-niw2d"])
         "unknown guide 'ncp-nig', did you mean 'ncp-nig1d'? Known: ncp-nig1d, ncp-niw2d"
     """
-    names = sorted(known)
-    nearest = get_close_matches(given[:_LONGEST], names, n=1, cutoff=0.5)
+    names, word = sorted(known), str(given)
+    nearest = get_close_matches(word[:_LONGEST], names, n=1, cutoff=0.5)
     question = f", did you mean '{short(visible(nearest[0]), _LONGEST)}'?" if nearest else "."
     fitting = sum(1 for reach in accumulate(len(visible(name)) + 2 for name in names) if reach <= _LINES)
     known_ones = listed(names, max(1, fitting))
-    return f"unknown {what} '{short(visible(given), _LONGEST)}'{question} Known: {known_ones}"
+    return f"unknown {what} '{short(visible(word), _LONGEST)}'{question} Known: {known_ones}"
 
 
 def first_line(error: Exception) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
-from torch import Tensor
+from torch import Size, Tensor
 
 from pyroclust.arrays import refuse_masked
 from pyroclust.memory import check_memory
@@ -15,6 +15,7 @@ from pyroclust.memory import check_memory
 __all__ = [
     "Points",
     "as_points",
+    "broadcast_shapes",
     "check_data_set",
     "check_finite",
     "check_points",
@@ -30,6 +31,19 @@ _REALS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 Points = Tensor | ArrayLike
 """A tensor, or whatever numpy turns into an array of numbers: arrays, data frames, lists of numbers."""
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> Size:
+    """Return the broadcast of shapes; torch's own function loads sympy, for most of a second.
+
+    Raises:
+        ValueError: if they do not broadcast.
+
+    Example:
+        >>> broadcast_shapes((3, 1), (2,))
+        torch.Size([3, 2])
+    """
+    return Size(np.broadcast_shapes(*(tuple(one) for one in shapes)))
 
 
 def as_points(data: Points, *, like: Tensor | None = None) -> Tensor:

@@ -32,6 +32,7 @@ INSIDE = {
     "benchmarks": {
         "pyroclust.analysis.chains",
         "pyroclust.analysis.picking",
+        "pyroclust.analysis.steps",
         "pyroclust.calibration.accuracy",
         "pyroclust.calibration.checking",
         "pyroclust.calibration.real_tables",
@@ -39,6 +40,7 @@ INSIDE = {
         "pyroclust.calibration.training_world",
         "pyroclust.data.columns_of_table",
         "pyroclust.data.standardise",
+        "pyroclust.diagnostics.chains.convergence",
         "pyroclust.diagnostics.chains.partition_convergence",
         "pyroclust.files",
         "pyroclust.guides.retarget",

@@ -15,7 +15,7 @@ from pyroclust.models.deep.deep_model import DeepModel
 from pyroclust.nn.deep.decoders import Decoder
 from pyroclust.nn.modes import evaluating
 from pyroclust.partitions import canonical
-from pyroclust.points import check_shape
+from pyroclust.points import broadcast_shapes, check_shape
 from pyroclust.protocols import Model
 from pyroclust.registry import register
 
@@ -125,7 +125,7 @@ class DeepMixture(DeepModel):
         Shape:
             output: ``(*any, *event_shape)``.
         """
-        shape = torch.broadcast_shapes(style.shape[:-1], code.shape[:-1])
+        shape = broadcast_shapes(style.shape[:-1], code.shape[:-1])
         return self._decoded(torch.cat([style.expand(*shape, -1), code.expand(*shape, -1)], -1))
 
     def log_likelihood(self, data: Tensor, style: Tensor, code: Tensor) -> Tensor:

@@ -345,6 +345,8 @@ def compare(
         ) as found.folder,
         lines_instead_of_bars(work.tell),
     ):
+        for note in table.notes:
+            work.tell(note)
         return complete(work, STEPS, judged)
 
 

@@ -184,6 +184,8 @@ def forest(
     work = Work(analysis=found, tell=progress or (lambda stage: None))
     assert found.repeat is not None
     with results_folder(out, run=run, command=found.repeat.command, overwrite=overwrite) as found.folder:
+        for note in table.notes:
+            work.tell(note)
         similarity = standardised_similarity(torch.from_numpy(points.data))
         if torch.allclose(similarity.tril(-1), torch.zeros_like(similarity), atol=_ROUNDING):
             raise ValueError(

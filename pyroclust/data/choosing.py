@@ -24,7 +24,7 @@ from pyroclust.data.label_notes import about_alike, about_labels, about_partial,
 from pyroclust.data.missing_codes import holds_code, suspected_codes, without_codes
 from pyroclust.data.one_hot import one_hot_again, one_hot_merged
 from pyroclust.data.point_masses import apart, divide, in_two, masses_note
-from pyroclust.data.roles import units_of_rows
+from pyroclust.data.roles import numbers_in_names, units_of_rows
 from pyroclust.data.tables import Table
 from pyroclust.delimited import is_numeral
 from pyroclust.text import listed, short, visible
@@ -223,7 +223,10 @@ def _turned_note(raw: RawTable, num_columns: int) -> list[str]:
 
 def _refuse_rows_of_units(columns: Mapping[str, Column], name: str) -> None:
     """Refuse several rows of one unit, which the model would take for independent."""
-    values = {column: one.numbers_or_none() for column, one in columns.items()}
+    values = {
+        column: numbers_in_names(one.labels().tolist()) if (own := one.numbers_or_none()) is None else own
+        for column, one in columns.items()
+    }
     if units := units_of_rows({name: one for name, one in values.items() if one is not None}):
         ways = [f"--aggregate {shlex.quote(one.column)}" for one in units[:_MOST_SHOWN]]
         raise ValueError(
@@ -313,7 +316,8 @@ def _left_note(left: Mapping[str, str]) -> str | None:
     if not left:
         return None
     said = "; ".join(f"'{short(name, 60)}': {why}" for name, why in list(left.items())[:_MOST_SHOWN])
-    more = f"; and {len(left) - _MOST_SHOWN:,} more" if len(left) > _MOST_SHOWN else ""
+    others = [f"'{short(name, 60)}'" for name in list(left)[_MOST_SHOWN:]]
+    more = f"; and {listed(others)}" if others else ""
     return f"Left out, and not clustered: {said}{more}. To cluster such a column, name it in --columns."
 
 

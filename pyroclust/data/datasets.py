@@ -282,9 +282,12 @@ def _array(source: Any) -> NDArray[np.generic]:
     if isinstance(source, np.ma.MaskedArray):
         return source
     try:
-        return np.asarray(source.detach().cpu() if hasattr(source, "detach") else source)
-    except (TypeError, ValueError):
+        if hasattr(source, "detach"):
+            source = source.detach().cpu().resolve_neg()
+            source = source.float() if source.is_floating_point() and source.itemsize < 4 else source
+        return np.asarray(source)
+    except (TypeError, ValueError, RuntimeError):
         raise ValueError(
-            f"source is of type {type(source).__name__} with rows of unequal lengths, or of no numbers that "
-            "numpy knows, expected an array (N,) or (N, D)"
+            f"source is of type {type(source).__name__} with rows of unequal lengths, or of no real numbers "
+            "that numpy knows, expected a dense array (N,) or (N, D) that holds its values"
         ) from None

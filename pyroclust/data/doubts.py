@@ -10,7 +10,7 @@ from pyroclust.text import listed, short
 __all__ = ["doubts_of"]
 
 _FEWEST_ROWS, _FEWEST_VALUES, _HEAP, _TIMES_OTHERS = 30, 20, 0.1, 5
-_MOST_STEPS, _ROWS_A_STEP = 15, 5
+_MOST_VALUES, _ROWS_A_VALUE = 15, 5
 _FAR, _SHARE_OF_FAR = 100.0, 0.01
 _SAME = 1e-9
 _MOST_SHOWN = 4
@@ -20,24 +20,24 @@ def doubts_of(columns: Mapping[str, NDArray[np.float64]], row_names: Sequence[st
     """Return a sentence for each way in which columns of numbers may make clusters of their own.
 
     A heap is one value that a tenth of the rows share, where others are rare: a ceiling, a floor, or a number
-    that stands for none. Steps are few values at equal distances, such as answers that were rescaled. A cell
-    far from all others sets the scale of its column. Two columns of the same numbers in other units count
-    twice.
+    that stands for none. Few values that many rows share, such as rescaled answers, are taken for narrow
+    clusters. A cell far from all others sets the scale of its column. Two columns of the same numbers in
+    other units count twice.
     """
-    heaps, steps, far = [], [], []
+    heaps, few, far = [], [], []
     for name, values in columns.items():
         said, there = f"'{short(name, 40)}'", values[~np.isnan(values)]
         heaps += _heap(said, there)
-        steps += _steps(said, there)
+        few += _few_values(said, there)
         far += _far(said, values, row_names)
     twins = _twins(columns)
     found = []
     if heaps:
         found.append(f"{listed(heaps, _MOST_SHOWN)}: clusters may be patterns of who is there.")
-    if steps:
+    if few:
         found.append(
-            f"{listed(steps, _MOST_SHOWN)}, as answers or counts that were rescaled have: clusters may be "
-            "single values; give such columns as they were before."
+            f"{listed(few, _MOST_SHOWN)}: clusters may be single values; give answers and counts as they "
+            "were before they were rescaled, or take such columns as categories with --kinds NAME=category."
         )
     if far:
         found.append(
@@ -64,17 +64,13 @@ def _heap(said: str, values: NDArray[np.float64]) -> list[str]:
     return [f"{100 * share:.0f} % of the rows have {distinct[most]:g} in {said}{end}"]
 
 
-def _steps(said: str, values: NDArray[np.float64]) -> list[str]:
-    distinct = np.unique(values)
-    is_few = 3 <= len(distinct) <= _MOST_STEPS and len(values) >= _ROWS_A_STEP * len(distinct)
+def _few_values(said: str, values: NDArray[np.float64]) -> list[str]:
+    number = len(np.unique(values))
+    is_few = 2 <= number <= _MOST_VALUES and len(values) >= _ROWS_A_VALUE * number
     # Whole numbers are seen as what they are where kinds are found out.
     if not is_few or (values == np.round(values)).all():
         return []
-    gaps = np.diff(distinct)
-    steps = gaps / gaps.min()
-    if np.abs(steps - np.round(steps)).max() > 1e-6 * steps.max() or steps.sum() > 2 * _MOST_STEPS:
-        return []
-    return [f"{said} has {len(distinct)} values at equal distances"]
+    return [f"{said} has {number} different values in {len(values):,} rows"]
 
 
 def _far(said: str, values: NDArray[np.float64], row_names: Sequence[str]) -> list[str]:

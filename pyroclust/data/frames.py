@@ -1,6 +1,7 @@
 """Data frames and arrays as tables."""
 
 import datetime
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pyroclust.data.columns import Column, RawTable, SeriesColumn, TextColumn
-from pyroclust.delimited import Cells, Marks, find_marks, quantities
+from pyroclust.data.missing_codes import without_marks
+from pyroclust.delimited import Cells, Marks, find_marks, is_numeral, quantities
 from pyroclust.memory import check_memory
 from pyroclust.text import short, visible
 
@@ -25,10 +27,16 @@ def raw_frame(frame: pd.DataFrame) -> RawTable:
     if frame.columns.nlevels > 1:
         notes = ("Names of columns with several levels were joined by an underscore.",)
     names = tuple(visible(_joined(name, "_").strip()) for name in frame.columns)
-    columns = tuple(_column(series) for _, series in frame.items())
+    columns = [_column(series) for _, series in frame.items()]
+    # Texts of numbers are numbers, as in a workbook.
+    texts = {at: one for at, one in enumerate(columns) if isinstance(one, TextColumn) and not one.unit}
+    found, lost = without_marks([names[at] for at in texts], [Cells.of(one.cells) for one in texts.values()])
+    for (at, one), cells in zip(texts.items(), found, strict=True):
+        columns[at] = replace(one, cells=cells)
+    notes = (*notes, *lost)
     counts = isinstance(frame.index, pd.RangeIndex) and frame.index.start == 0 and frame.index.step == 1
     rows = None if counts else tuple(visible(_joined(row, ", ")) for row in frame.index)
-    return RawTable(names, columns, len(frame), rows, notes)
+    return RawTable(names, tuple(columns), len(frame), rows, notes)
 
 
 def raw_array(array: NDArray[Any]) -> RawTable:
@@ -49,7 +57,7 @@ def raw_array(array: NDArray[Any]) -> RawTable:
         if hidden.any():
             array = array.astype(object)
             array[hidden] = None
-    frame = pd.DataFrame(array)
+    frame = pd.DataFrame(array.astype(array.dtype.newbyteorder("="), copy=False))
     return raw_frame(frame.set_axis([f"x{i}" for i in range(1, frame.shape[1] + 1)], axis=1))
 
 
@@ -87,7 +95,8 @@ def _column(series: "pd.Series[Any]") -> Column:
     written = [str(one)[:_DAY] if isinstance(one, datetime.date) else one for one in cells]
     found = quantities(written)
     if found is None:
-        return SeriesColumn(series)
+        are_numbers = written == list(cells) and any(map(is_numeral, written))
+        return TextColumn(Cells(written), Marks()) if are_numbers else SeriesColumn(series)
     marks = Marks() if found.are_converted else find_marks([found.cells], delimiter=",")
     return TextColumn(Cells(found.cells), marks, found.unit, written)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyroclust.data.columns import Column
-from pyroclust.data.roles import is_survey_weight, names_things
+from pyroclust.data.roles import is_survey_weight, names_things, numbers_in_names
 from pyroclust.delimited import MISSING, days_between, is_numeral, quantities
 from pyroclust.errors import unknown_name
 from pyroclust.text import listed, short, visible
@@ -259,15 +259,21 @@ def _of_text(said: str, column: Column, *, may_go: bool) -> KindOfColumn:
             f"column '{said}' holds '{short(visible(bare[0]), 40)}' without the unit that others have "
             f"({others.unit}): write all with it, or all without"
         )
-    if 2 * len(bare) > len(there):
+    if 2 * len(bare) > len(there) and column.order is None:
         text = next((one for one in there if not is_numeral(one)), there[0])
-        raise ValueError(no_numbers(said, f"'{short(visible(text), 40)}'", is_text=True))
+        mark = short(visible(text), 40)
+        missing = f"read it as missing with --missing {shlex.quote(f'{said}={mark}')}, "
+        way = "" if is_numeral(text) else missing
+        raise ValueError(no_numbers(said, f"'{mark}'", is_text=True, way=way))
     why = ""
     if len(distinct) < 2:
         why = _few_values(len(distinct))
     elif _answers(distinct) is None:
+        numbers = numbers_in_names(cells)
         if len(distinct) == len(there) > 2:
             why = "every row has a text of its own"
+        elif numbers is not None and names_things(said, numbers):
+            why = f"its texts name {len(distinct):,} things"
         elif len(distinct) > _MOST_LEVELS or 2 * len(distinct) > max(len(there), 4):
             why = f"it has {len(distinct):,} texts in {len(there):,} rows"
     if may_go and why:
@@ -333,10 +339,10 @@ def _number(text: str) -> float:
         return np.inf
 
 
-def no_numbers(said: str, what: object, *, is_text: bool = False) -> str:
+def no_numbers(said: str, what: object, *, is_text: bool = False, way: str = "") -> str:
     """Say that a column holds something else, and what to do."""
     kinds = f", say that it is a category with --kinds {shlex.quote(said)}=category" if is_text else ""
     return (
-        f"column '{said}' holds {what}, not only real numbers; choose columns with --columns{kinds}, or keep "
-        f"it as reference labels with --label {shlex.quote(said)}"
+        f"column '{said}' holds {what}, not only real numbers; {way}choose columns with --columns{kinds}, or "
+        f"keep it as reference labels with --label {shlex.quote(said)}"
     )

@@ -1,6 +1,7 @@
 """Numbers and marks that stand for a missing answer: those that are told, and those that look like it."""
 
 import re
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -20,10 +21,13 @@ _FEWEST_ALIKE, _LARGEST_SCALE = 3, 11
 _MOST_SHOWN = 8
 # Numbers that programs and people write where there is none.
 _STAND_INS = (
-    *(-9.0, -99.0, -999.0, -9999.0, -99999.0, 99.0, 999.0, 9999.0, 99999.0, -32768.0, -1e30, 1e30, 1e20),
-    *(-7.0, -8.0, -77.0, -88.0, 77.0, 88.0, 777.0, 888.0, 98.0, 998.0, 9998.0),
+    *(sign * (10.0**digits - 1) for sign in (-1, 1) for digits in range(2, 10)),
+    *(-9.0, -32768.0, 65535.0, -1e30, 1e30, 1e20),
+    *(-7.0, -8.0, -77.0, -88.0, 66.0, 77.0, 88.0, 777.0, 888.0, 98.0, 998.0, 9998.0, 97.0, 997.0, 9997.0),
     *(9.969209968386869e36, -1.7976931348623157e308, -3.4028234663852886e38),
 )
+# Beyond the answers of a scale that begins at 1.
+_BEYOND_A_SCALE = (7.0, 8.0, 9.0)
 _MARKS = frozenset(
     (
         *("?", ".", "..", "-", "--", "–", "—", "*", "n.a.", "na", "missing", "unknown", "refused", "k.a."),
@@ -116,27 +120,42 @@ def suspected_codes(columns: Mapping[str, NDArray[np.float64] | None]) -> str | 
     there = {name: one[np.isfinite(one)] for name, one in columns.items() if one is not None}
     found: list[tuple[str, str, int]] = []
     for name, values in there.items():
-        ends = {float(values.min()), float(values.max())} if len(values) else set()
-        for one in sorted(ends & set(_STAND_INS)):
-            others = values[values != one]
-            if 2 <= len(others) < len(values) and _is_far(one, others):
-                found.append((name, f"{one:g}", len(values) - len(others)))
+        is_code = np.isin(values, _STAND_INS)
+        if is_code.sum() <= len(values) - 2:
+            codes = [one for one in np.unique(values[is_code]) if _is_apart(one, values[~is_code])]
+            codes = codes or _beyond_a_scale(values)
+            found += [(name, f"{one:g}", int((values == one).sum())) for one in codes]
     found += _zeros_of_scales(there)
     if not found:
         return None
     said = [f"{code} ({times:,} in '{short(name, 40)}')" for name, code, times in found]
-    name, code, _ = found[0]
     more = f" and {len(said) - _MOST_SHOWN:,} more" if len(said) > _MOST_SHOWN else ""
-    is_one = len(found) > 1 and len({one for _, one, _ in found}) == 1 and code != "0"
+    every = {one for _, one, _ in found}
+    names_them = len(found) == 1 or len(every) > 1 or "0" in every
+    how = [f"{name}={code}" for name, code, _ in found] if names_them else list(every)
+    ways = " ".join(f"--missing {shlex.quote(one)}" for one in how[:_MOST_SHOWN])
+    ways += " and so on" if len(how) > _MOST_SHOWN else ""
     return (
         f"May stand for missing values, and were read as numbers: {', '.join(said[:_MOST_SHOWN])}{more}. If "
-        f"so, give --missing {code if is_one else f'{name}={code}'}."
+        f"so, give {ways}."
     )
 
 
-def _is_far(one: float, others: NDArray[np.float64]) -> bool:
+def _is_apart(one: float, others: NDArray[np.float64]) -> bool:
+    """Say whether a number is far from others, or below zero where no other is."""
     low, high = float(others.min()), float(others.max())
-    return max(low - one, one - high) > _RANGES * (high - low)
+    is_far = max(low - one, one - high) > _RANGES * (high - low)
+    return is_far or (one < 0 <= low and len(np.unique(others)) > _LARGEST_SCALE)
+
+
+def _beyond_a_scale(values: NDArray[np.float64]) -> list[float]:
+    """Return 9, and 7 and 8 beside it, at least two above the last answer of a scale that begins at 1."""
+    is_code = np.isin(values, _BEYOND_A_SCALE)
+    answers = np.unique(values[~is_code])
+    if len(answers) < _FEWEST_ALIKE or not np.array_equal(answers, np.arange(1, len(answers) + 1)):
+        return []
+    codes = np.unique(values[is_code])
+    return codes.tolist() if len(codes) and codes[0] > len(answers) + 1 and codes[-1] == 9 else []
 
 
 def _zeros_of_scales(columns: Mapping[str, NDArray[np.float64]]) -> list[tuple[str, str, int]]:

@@ -2,13 +2,15 @@
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["is_survey_weight", "names_things", "units_of_rows"]
+from pyroclust.delimited import MISSING
+
+__all__ = ["is_survey_weight", "names_things", "numbers_in_names", "units_of_rows"]
 
 # What a number that names something is called, in the languages of people's tables.
 _NAMING = frozenset(
@@ -59,6 +61,7 @@ _WEIGHTS = frozenset(
         *("gewicht", "gewichtung", "gew", "poids", "peso", "ponderacion", "ponderation", "vikt", "waga"),
     )
 )
+_DIGITS = re.compile(r"\d+")
 _MOST_CODES, _SEVERAL_DIGITS, _MANY_DIGITS = 10, 100, 100_000
 _ROUND = 0.3
 _MEAN_WEIGHTS = (0.5, 2.0)
@@ -110,6 +113,16 @@ def names_things(name: str, values: NDArray[np.float64]) -> bool:
         return False
     without_scale = bool(distinct[0] >= _SEVERAL_DIGITS)
     return is_named or (is_thing and without_scale) or _are_equal_blocks(values)
+
+
+def numbers_in_names(cells: Sequence[str | None]) -> NDArray[np.float64] | None:
+    """Return the numbers in names such as P01, P02, which have no scale; ``None`` of other text."""
+    there = [cell for cell in cells if cell is not None and cell.strip() not in MISSING]
+    if len({_DIGITS.sub("", cell) for cell in there}) != 1 or any(
+        len(_DIGITS.findall(one)) != 1 for one in there
+    ):
+        return None
+    return np.unique(there, return_inverse=True)[1].astype(np.float64) + _SEVERAL_DIGITS
 
 
 def units_of_rows(columns: Mapping[str, NDArray[np.float64]]) -> list[_Units]:

@@ -136,7 +136,8 @@ def _of_one_width(rows: list[list[str]], places: list[int], num_blank: int, text
     elif widths - {width}:
         place, row = next((place, row) for place, row in enumerate(rest, 1) if len(row) != width)
         cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
-        raise ValueError(f"line {places[place]} has {cells}, expected {width} as in line {places[0]}")
+        way = ": if it is a note below the rows, remove it" if len(row) == 1 else ""
+        raise ValueError(f"line {places[place]} has {cells}, expected {width} as in line {places[0]}{way}")
     rows = [first, *rest]
     while len(rows[0]) > 1 and not any(row[-1] for row in rows):
         rows, is_cut = [row[:-1] for row in rows], True

@@ -7,6 +7,7 @@ from torch import Size, Tensor
 
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.partitions import canonical
+from pyroclust.points import broadcast_shapes
 
 __all__ = ["MOST_COMPONENTS", "ComponentLabels"]
 
@@ -71,7 +72,7 @@ class ComponentLabels(PartitionDistribution):
 
     def _log_prob(self, value: Tensor) -> Tensor:
         components = self.log_shares.shape[-1]
-        batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        batch = broadcast_shapes(value.shape[:-1], self.batch_shape)
         labels = value.expand(*batch, -1).reshape(-1, self.num_points)
         places = torch.arange(self.batch_shape.numel(), device=value.device).view(self.batch_shape)
         places = places.expand(batch).reshape(-1)

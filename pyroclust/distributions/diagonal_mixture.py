@@ -8,6 +8,8 @@ from pyro.distributions import TorchDistribution
 from torch import Size, Tensor
 from torch.distributions import constraints
 
+from pyroclust.points import broadcast_shapes
+
 __all__ = ["DiagonalMixture"]
 
 _SMALLEST_VARIANCE = 1e-6
@@ -39,7 +41,7 @@ class DiagonalMixture(TorchDistribution):
     arg_constraints: dict[str, Any] = {}  # noqa: RUF012
 
     def __init__(self, log_weights: Tensor, means: Tensor, scales: Tensor, *, num_points: int) -> None:
-        batch = torch.broadcast_shapes(log_weights.shape[:-1], means.shape[:-2], scales.shape[:-2])
+        batch = broadcast_shapes(log_weights.shape[:-1], means.shape[:-2], scales.shape[:-2])
         components, dim = means.shape[-2:]
         self.log_weights = log_weights.expand(*batch, components)
         self.means, self.scales = (one.expand(*batch, components, dim) for one in (means, scales))

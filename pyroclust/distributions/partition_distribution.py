@@ -10,6 +10,7 @@ from torch import Size, Tensor
 from pyroclust.counts import check_count
 from pyroclust.memory import check_memory
 from pyroclust.partitions import as_partitions, check_num_points, enumerate_partitions, partition
+from pyroclust.points import broadcast_shapes
 from pyroclust.random_state import alone
 
 __all__ = ["PartitionDistribution"]
@@ -98,8 +99,8 @@ class PartitionDistribution(TorchDistribution):
         """Return given partitions as int64, refused where they do not fit."""
         check_num_points("value", value, self.num_points)
         try:
-            torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
-        except RuntimeError:
+            broadcast_shapes(value.shape[:-1], self.batch_shape)
+        except ValueError:
             raise ValueError(
                 f"value has shape {tuple(value.shape)}, expected (..., {self.num_points}) where ... "
                 f"broadcasts with the batch {tuple(self.batch_shape)}"

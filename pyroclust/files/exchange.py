@@ -1,6 +1,5 @@
 """Results that replace earlier ones in a folder, file by file, and can be put back at any moment."""
 
-import json
 import os
 import re
 from contextlib import suppress
@@ -9,6 +8,7 @@ from secrets import token_hex
 from typing import Any
 
 from pyroclust.files.ours import RESULTS, check_replaceable, checksum, json_text, written_results
+from pyroclust.files.reading import parse_json, read_text
 from pyroclust.files.writing import move_to_new, sync_folder, write_new_file
 
 __all__ = ["JOURNAL", "exchange_results", "settle_results", "unfinished"]
@@ -105,7 +105,7 @@ def unfinished(folder: Path) -> str:
 def _read(journal: Path) -> dict[str, Any]:
     """Return what a journal says; nothing where there is none of ours."""
     with suppress(OSError, ValueError, RecursionError):
-        found = json.loads(journal.read_text(encoding="utf-8"))
+        found = parse_json(read_text(journal))
         if isinstance(found, dict) and _ASIDE.fullmatch(str(found.get("aside"))):
             tables = (found.get("earlier"), found.get("new"))
             if all(isinstance(one, dict) and one.keys() <= _NAMES for one in tables) and found["new"]:

@@ -137,7 +137,10 @@ def _is_sealed(path: Path, content: Mapping[str, Any]) -> bool:
 def check_file(path: Path, *, overwrite: bool = False, inputs: Iterable[Path] = ()) -> None:
     """Refuse a place for a single file where something lies."""
     check_outside_the_package(path)
-    check_replaceable(path, written_file(path), inputs)
+    ours = written_file(path)
+    check_replaceable(path, ours, inputs)
+    if not ours:
+        check_replaceable(_record_of(path), {})
     if path.exists() and not overwrite:
         raise ValueError(
             f"'{path}' is there already: choose another place with --out, or replace it with --overwrite "

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
 
+import numpy as np
 import pandas as pd
 
 from pyroclust.counts import check_count
@@ -147,7 +149,14 @@ def _as_chains(files: Sequence[Draws]) -> Draws:
             f"the files hold {listed(f'{draws:,} draws of {points:,} points' for draws, points in sizes)}, "
             "expected as many of as many in each: cut the longer ones"
         )
-
+    for one, other in combinations(files, 2):
+        labels = one.assignments
+        # Chains that stay at one partition are equal in earnest.
+        if np.array_equal(labels, other.assignments) and (labels != labels[:, :1]).any():
+            raise ValueError(
+                f"the files '{one.name}' and '{other.name}' hold the very same draws, expected a chain "
+                "of its own in each: leave one out"
+            )
     notes = tuple(dict.fromkeys(note for one in files for note in one.notes))
     return replace(Draws.joined(files), name=listed([one.name for one in files], 3), notes=notes)
 

@@ -82,6 +82,8 @@ def results_folder(
     What no run wrote, what was changed since, and what this run reads (``inputs``, and what the command
     names) is never replaced. Files whose names begin with a dot do not count. ``record`` lists the others.
     """
+    if not isinstance(out, str | PathLike | None):
+        raise ValueError(f"out is of type {type(out).__name__}, expected the name of a folder")
     if out is None:
         yield None
         return

@@ -140,6 +140,8 @@ def _data(observed: Any, main: Any) -> AnalysedData:
         parts = tuple((int(number), int(answer), float(value)) for number, answer, value in found)
     if not all(place in range(len(columns)) for one in parts for place in one[:2]):
         raise ValueError("its divided columns are not there")
+    if not (observed["scale"].values > 0).all():
+        raise ValueError("its columns have scales that are not positive")
     labels = None
     if "label" in observed:
         labels = np.array([str(one) or None for one in observed["label"].values], dtype=object)

@@ -180,7 +180,7 @@ def test_doubts():
     said = " ".join(table.doubts)
     for part in (
         "have 100 in 'score', its largest",
-        "'steps' has 7 values",
+        "'steps' has 7 different values",
         "row 8 has 1e+06",
         "'a' and 'b'",
     ):

@@ -133,7 +133,17 @@ def _nc(name: str, build: Callable[[h5py.File], object], words: str) -> Case:
     return refuses("draws files", f".nc: {name}", partial(of_nc, build), words)
 
 
+def twice() -> Any:
+    """Write one chain into two files."""
+    for name in ("one.csv", "two.csv"):
+        Path(name).write_text("a,b,c\n0,0,1\n0,1,1\n0,1,2\n")
+    return read_draws(["one.csv", "two.csv"])
+
+
 CASES = [
+    refuses(
+        "draws files", "two files of the very same draws", twice, "'one' and 'two' hold the very same draws"
+    ),
     _note("an identifier", "id,a,b,c\n7,0,0,1\n9,0,1,1\n", "Left out: id; by its name no point."),
     _note(
         "a seed and a step",

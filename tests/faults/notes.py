@@ -9,7 +9,7 @@ import pandas as pd
 from faults.cases import Case, gives
 from faults.tables import no, noted, numbers, table
 
-from pyroclust import read_table
+from pyroclust import cluster, read_table
 from pyroclust.data import standardise
 from pyroclust.partitions import Draws
 from pyroclust.results.analysis import Analysis
@@ -19,6 +19,21 @@ from pyroclust.results.files import csv_text
 FAMILY = "tables"
 
 ODD_NAMES = ["row", "label", "guide_cluster", "row (given)", "=a", "-b", "@c", " d ", 'e"f', "g;h"]
+
+
+def notes_first(folder: Path) -> str:
+    """See that each note is told before chains run."""
+    (folder / "t.csv").write_text(
+        "id;survey weight;p;q;r\n" + "".join(f"{9 * k};0,{8 + k % 2};1.{k:03d},5;{k}%;a\n" for k in range(30))
+    )
+    told: list[str] = []
+    found = cluster("t.csv", mcmc_draws=10, num_chains=1, warmup=10, progress=told.append, decimal=",")
+    assert found.data is not None
+    notes = found.data.table.notes
+    assert len(notes) > 4, notes
+    assert told[: len(notes)] == list(notes)
+    assert told[len(notes)].startswith("running"), told
+    return f"{len(notes)} notes"
 
 
 def written_names(folder: Path) -> str:
@@ -72,6 +87,26 @@ CASES = [
         "names of its columns come again in row 2",
     ),
     numbers("a bar at both ends of lines", "|a|b|\n|1.5|2|\n|2.5|3|\n", [[1.5, 2.0], [2.5, 3.0]]),
+    Case(
+        FAMILY,
+        "a table of which much is to be said",
+        "all of it, before the chains run",
+        notes_first,
+    ),
+    no(
+        "a note below the rows",
+        "a,b\n1.5,2\n2.5,3\n\nSource: us\n",
+        "if it is a note below the rows, remove it",
+    ),
+    noted(
+        "six columns that are left out",
+        "x,"
+        + ",".join("abcdef")
+        + "\n"
+        + "".join(f"{k * 0.37:.2f},t{k},u{k},v{k},w{k},s{k},r{k}\n" for k in range(9)),
+        "'d': every row has a text of its own; and 'e', 'f'.",
+        kinds={},
+    ),
     Case(
         FAMILY,
         "columns called row, label and guide_cluster, written",

@@ -18,7 +18,8 @@ from faults.cases import Case, run_command, snapshot
 from faults.processes import broken, left_over, run_and_signal, without_room
 
 from pyroclust import Analysis, diagnose
-from pyroclust.files import check_outside_the_package, unfinished
+from pyroclust.files import check_outside_the_package, unfinished, write_file
+from pyroclust.files.exchange import JOURNAL
 from pyroclust.results.files import name_of_run, results_folder, write_files, write_json
 
 _FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -499,7 +500,37 @@ def _killed(seed: int) -> Callable[[Path], str]:
     return run
 
 
+def _pipe_for_a_journal(folder: Path) -> str:
+    (folder / "out").mkdir()
+    os.mkfifo(folder / "out" / JOURNAL)
+    return _refused(folder / "out", words="holds other files")
+
+
+def _record_of_another(plant: Callable[[Path], object]) -> Callable[[Path], str]:
+    def run(folder: Path) -> str:
+        (folder / "mine.txt").write_text("mine")
+        plant(folder / ".p.csv.pyroclust")
+        before = snapshot(folder)
+        with pytest.raises(ValueError, match="is never replaced") as caught:
+            write_file(folder / "p.csv", b"rows", overwrite=True)
+        assert snapshot(folder) == before
+        return str(caught.value).replace(str(folder), ".")
+
+    return run
+
+
 CASES = [
+    _case("a pipe named as the journal of unfinished results", "refused, at once", _pipe_for_a_journal),
+    _case(
+        "a file of the user in the place of a record",
+        "refused",
+        _record_of_another(lambda at: at.write_text("{}")),
+    ),
+    _case(
+        "a link of the user in the place of a record",
+        "refused",
+        _record_of_another(lambda at: at.symlink_to("mine.txt")),
+    ),
     _case("the very same diagnosis again", "replaced", _same_again),
     _case("other draws, the same folder", "refused", _other_draws),
     _case("another seed, the same folder", "refused", _other_seed),

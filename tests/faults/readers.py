@@ -201,6 +201,11 @@ def values_elsewhere() -> None:
         group.create_dataset("data", shape=shape, dtype="f8", external=[("secret", 0, 320)])
 
 
+def scales_below_0() -> None:
+    with h5py.File("draws.nc", "a") as file:
+        file["observed_data"]["scale"][...] = -1.0
+
+
 def guide_of(change: Callable[[], None]) -> Any:
     """Copy a guide of the shelf here, change it and load it."""
     shutil.copytree(files("pyroclust").joinpath("pretrained_guides/ncp-nig1d"), ".", dirs_exist_ok=True)
@@ -321,6 +326,7 @@ LEVELS = [
 
 RESULTS = [
     results("values of draws.nc in any other file", values_elsewhere, "lie in other files"),
+    results("scales of columns below 0", scales_below_0, "not positive"),
     results("draws.nc is a pipe", lambda: pipe("draws.nc"), "expected a regular file"),
     results("draws.nc is a device", lambda: endless("draws.nc"), "expected a regular file"),
     results("summary.json is a pipe", lambda: pipe("summary.json"), "expected a regular file"),

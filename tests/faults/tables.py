@@ -1,12 +1,15 @@
 """Tables of every dialect, labels as they are written, columns that are no measurements."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import torch
 from faults.cases import Case, gives, refuses
 
-from pyroclust import read_table
+from pyroclust import diagnose, read_table
 
 FAMILY = "tables"
 
@@ -194,4 +197,134 @@ NAMES = [
     ),
 ]
 
-CASES = [*LABELS, *MARKS, *ROWS, *NAMES]
+
+def column(cells: list[Any], *, name: str = "q") -> str:
+    """A table of two columns, the second of numbers that are all different."""
+    return f"{name},x\n" + "".join(f"{cell},{place * 0.37:.2f}\n" for place, cell in enumerate(cells))
+
+
+ANSWERS = [place % 5 + 1 for place in range(40)]
+INCOMES = [20_000 + 1_234 * place for place in range(40)]
+PATIENTS = [f"P{place // 3:02d}" for place in range(36)]
+TEXTS = ["0.5", "?", "1.5", "-2", "3e0", "NA"]
+
+CODES = [
+    *(
+        noted(f"{', '.join(codes)} beside {what}", column([*codes, *values]), f"give {ways}", kinds={})
+        for codes, what, values, ways in (
+            (
+                ["97", "98", "99"],
+                "answers of 1 to 5",
+                ANSWERS,
+                "--missing q=97 --missing q=98 --missing q=99.",
+            ),
+            (["8", "9"], "answers of 1 to 5", ANSWERS, "--missing q=8 --missing q=9."),
+            (["999999"], "incomes", INCOMES, "--missing q=999999."),
+            (["-9"], "incomes", INCOMES, "--missing q=-9."),
+        )
+    ),
+    noted(
+        "99 in a column whose name has a space",
+        column([99, *ANSWERS], name="q 1"),
+        "give --missing 'q 1=99'.",
+        kinds={},
+    ),
+    no(
+        "a word of one's own among numbers",
+        column(["N.M.", *INCOMES]),
+        "read it as missing with --missing q=N.M.",
+        kinds={},
+    ),
+    no(
+        "rows of patients, named by texts",
+        column(PATIENTS, name="patient"),
+        "36 rows of 12 'patient'",
+        kinds={},
+    ),
+    noted(
+        "the same, as they are",
+        column(PATIENTS, name="patient"),
+        "'patient': its texts name 12 things",
+        kinds={},
+        aggregate="none",
+    ),
+]
+
+
+def same_as_text(frame: pd.DataFrame, **told: Any) -> list[Any]:
+    """Read a frame, as it is and as the CSV that pandas makes of it."""
+    frame.to_csv("t.csv", index=False)
+    found = [read_table(source, **told) for source in (frame, "t.csv")]
+    return [
+        np.nan_to_num(one.data, nan=-1e9).tolist() == np.nan_to_num(found[0].data, nan=-1e9).tolist()
+        and one.levels == found[0].levels
+        for one in found
+    ]
+
+
+def big_endian() -> list[Any]:
+    np.save("t.npy", np.array([[1.5, 2.0], [2.5, 3.0]], dtype=">f8"))
+    return read_table("t.npy", kinds={}).data.tolist()
+
+
+FRAMES = [
+    *(
+        gives(
+            FAMILY,
+            f"a data frame of {what}",
+            partial(same_as_text, pd.DataFrame({"a": cells, "x": range(len(cells))}), kinds={"x": "number"}),
+            [True, True],
+        )
+        for what, cells in (
+            ("numbers as texts", [*TEXTS, *map(str, range(20, 30))]),
+            ("codes as texts", [f"{place % 4:03d}" for place in range(16)]),
+            ("0 and 1 as texts", ["0", "1"] * 8),
+            ("whole numbers as categories", pd.Categorical([1, 2, 3, 1] * 4)),
+        )
+    ),
+    gives(FAMILY, "a .npy file of another byte order, of any kind", big_endian, TWO),
+]
+
+FLAT = torch.tensor(TWO)
+TYPES = [
+    *(
+        refuses(
+            FAMILY,
+            f"kinds: {kind!r}",
+            partial(read_table, pd.DataFrame({"a": [1.0, 2.0]}), kinds={"a": kind}),
+            "unknown kind",
+        )
+        for kind in (5, None, ["number"], b"number")
+    ),
+    *(
+        refuses(FAMILY, f"a table from a tensor {what}", partial(read_table, tensor), words)
+        for what, tensor, words in (
+            ("on the device meta", FLAT.to("meta"), "that holds its values"),
+            ("of complex numbers, conjugated", FLAT.to(torch.complex64).conj(), "no real numbers"),
+            ("that is sparse", FLAT.to_sparse(), "expected a dense array"),
+        )
+    ),
+    *(
+        gives(
+            FAMILY,
+            f"a table from a tensor {what}",
+            lambda tensor=tensor: read_table(tensor).data.tolist(),
+            TWO,
+        )
+        for what, tensor in (
+            ("of bfloat16", FLAT.bfloat16()),
+            ("whose signs are not taken yet", torch._neg_view(-FLAT)),
+        )
+    ),
+    *(
+        refuses(
+            FAMILY,
+            f"out: {out!r}",
+            partial(diagnose, np.eye(4, dtype=int), out=out),
+            "expected the name of a folder",
+        )
+        for out in (5, True, ["results"])
+    ),
+]
+
+CASES = [*LABELS, *MARKS, *ROWS, *NAMES, *CODES, *FRAMES, *TYPES]

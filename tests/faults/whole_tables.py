@@ -61,8 +61,8 @@ def one(
         else:
             (folder / file).write_bytes(made.encode() if isinstance(made, str) else made)
         if refused:
-            return refused_in(lambda: read_table(folder / file, kinds={}, **told), refused)
-        read = read_table(folder / file, kinds={}, **told)
+            return refused_in(lambda: read_table(folder / file, **{"kinds": {}} | told), refused)
+        read = read_table(folder / file, **{"kinds": {}} | told)
         notes = " ".join(read.notes)
         assert says in notes, f"“{says}” is not in {notes}"
         assert set(columns) == set(read.columns), read.columns
@@ -302,8 +302,28 @@ CASES = [
         "answers after z-scoring",
         lambda: csv(frame(q=(ANSWERS[:, 0] - 3) / 1.237)),
         columns=("age", "share", "income", "q"),
-        says="at equal distances",
+        says="'q' has 5 different values in",
         finds=0,
+    ),
+    one(
+        "few values at unequal distances",
+        lambda: csv(frame(rooms=np.array([1.5, 2.5, 4.0, 5.0])[np.arange(ROWS) % 4])),
+        columns=("age", "share", "income", "rooms"),
+        says="'rooms' has 4 different values in",
+        finds=0,
+    ),
+    one(
+        "two values that are not whole",
+        lambda: csv(frame(rooms=1.5 + np.arange(ROWS) % 2)),
+        columns=("age", "share", "income", "rooms"),
+        says="'rooms' has 2 different values in",
+        finds=0,
+    ),
+    one(
+        "few values as a category",
+        lambda: csv(frame(rooms=np.array([1.5, 2.5, 4.0, 5.0])[np.arange(ROWS) % 4])),
+        columns=("age", "share", "income", "rooms"),
+        kinds={"rooms": "category"},
     ),
     one(
         "features in rows",

@@ -375,12 +375,10 @@ def test_guides_that_cannot_be_built_say_why() -> None:
             ValueError, match="conditions has 'scale', expected random hyperparameters of the mod"
         ):
             kind(model, conditions=["concentration", "prior_scale", "scale"])
-        with pytest.raises(
-            ValueError, match="prior_scale is random, expected a number: name it in conditions"
-        ):
-            kind(model, conditions=["concentration"])
         with pytest.raises(ValueError, match="it has none, give one a prior"):
             kind(gaussian2d(), conditions=["concentration"])
+    with pytest.raises(ValueError, match="prior_scale is random, expected a number: name it in conditions"):
+        NeuralClusteringProcess(model, conditions=["concentration"])
     with pytest.raises(ValueError, match="expected each name once"):
         NeuralClusteringProcess(model, conditions=["concentration", "concentration"])
     names = ["concentration", "prior_scale"]

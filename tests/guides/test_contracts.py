@@ -37,6 +37,7 @@ from pyroclust.guides import (
     DeepMixtureGuide,
     EmbeddedMixtureGuide,
     PredictiveFilter,
+    ScaleAveragedProcess,
     SemiSupervisedGuide,
     SequentialGuide,
     SetTransformerMixture,
@@ -58,6 +59,7 @@ from pyroclust.models import (
     SpikeWaveforms,
     StochasticBlockModel,
     gaussian2d,
+    normal_mixture,
     sensitivity2d,
 )
 from pyroclust.nn import (
@@ -100,6 +102,7 @@ WITHOUT_LOG_PROB = {SpanningForestGuide}
 OWN_MODELS = {
     BlockFilter: StochasticBlockModel,
     DeepMixtureGuide: lambda: DeepMixture((2,), num_clusters=3),
+    ScaleAveragedProcess: lambda: normal_mixture(2),
     EmbeddedMixtureGuide: lambda: EmbeddedMixture((2,), num_clusters=3, embedding_dim=4),
     SemiSupervisedGuide: lambda: SemiSupervisedClustering((2,), num_classes=3),
 }
@@ -135,7 +138,7 @@ def test_a_guide_has_one_form(kind):
     guide = made(kind, model).eval()
     assert isinstance(guide, Guide)
     assert guide.conditions == ()
-    assert not guide.mixes_orders
+    assert guide.mixes_orders == (kind is ScaleAveragedProcess)
     assert kind.forward.__module__.startswith("pyroclust.guides")
     data = simulate(model, torch.empty(2, 3, *data_shape(model, 5)))[0]
     posterior = guide.posterior(data)

@@ -54,7 +54,7 @@ def test_several_files_are_chains_and_burn_in_is_left_out(tmp_path):
     paths = []
     for chain in range(3):
         path = tmp_path / f"chain{chain}.csv"
-        pd.DataFrame(LABELS).to_csv(path, index=False)
+        pd.DataFrame(np.roll(LABELS, chain, 0)).to_csv(path, index=False)
         paths.append(path)
     draws = read_draws(paths, burn_in=10)
     assert draws.assignments.shape == (3, DRAWS - 10, POINTS)

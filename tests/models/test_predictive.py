@@ -41,6 +41,10 @@ every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 RANDOM = Mixture(
     ChineseRestaurantPrior(dist.Gamma(2.0, 4.0)), NormalKnownVariance(1, 3.0, scale=dist.Gamma(20.0, 20.0))
 )
+TWO = Mixture(
+    ChineseRestaurantPrior(1.0),
+    NormalKnownVariance(1, mean=dist.Normal(0.0, 1.0), scale=dist.Gamma(2.0, 2.0)),
+)
 
 
 def extensions(labels):
@@ -254,7 +258,7 @@ def test_prior_predictive_draws_hyperparameters_afresh():
             r"assignments has shape \(4,\), expected",
         ),
         (gaussian2d(), torch.zeros(3, 2), torch.ones(3).long(), {}, "not canonical"),
-        (RANDOM, torch.zeros(3, 1), torch.zeros(2, 3).long(), {}, "hyperparameters lacks scale"),
+        (TWO, torch.zeros(3, 1), torch.zeros(2, 3).long(), {}, "hyperparameters lacks mean, scale"),
         (
             RANDOM,
             torch.zeros(3, 1),

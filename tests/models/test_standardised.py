@@ -86,6 +86,7 @@ def test_what_cannot_be_is_refused_in_a_sentence(asked, sentence):
 def test_words_and_formula_have_the_numbers_of_the_model(family, prior):
     said = in_words(standardised_mixture(3, family=family, prior=prior))
     symbols = {"niw": "IW(5, 0.2 I)", "nig": "IG(2, 0.2)", "student-t": "t(4, μ_kd, τ_kd^(-1/2))"}
+    symbols |= {"normal": "IW(5, scale I)", "diagonal": "IG(2, rate)"}
     laws = {"gamma-crp": "CRP(α)", "crp": "CRP(0.5)", "py": "PY(0.25, 0.3)", "mfm": "Geometric(probs=0.4)"}
     assert symbols[family] in said
     assert laws[prior] in said

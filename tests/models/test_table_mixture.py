@@ -84,7 +84,7 @@ def test_the_words_name_every_group_of_columns():
         ),
         (
             {"numbers": 2, "yes_no": 1, "family": "student-t"},
-            "expected 'nig' or 'niw' beside columns of other",
+            "expected 'normal', 'diagonal', 'nig' or 'niw' beside columns of other",
         ),
         ({"levels": [1]}, "levels"),
         ({"numbers": 2, "yes_no": 1, "prior": "dirichlet"}, "unknown prior 'dirichlet'"),

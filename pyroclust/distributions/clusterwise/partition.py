@@ -20,6 +20,7 @@ from pyroclust.distributions.clusterwise.sampling import (
 from pyroclust.distributions.clusterwise.steps import ClusterwiseScorer
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.partitions import canonical
+from pyroclust.points import broadcast_shapes
 
 __all__ = ["ClusterwisePartition"]
 
@@ -117,7 +118,7 @@ class ClusterwisePartition(PartitionDistribution):
             value: ``(..., N)``; output: ``(...)`` float64 each, broadcast with ``batch_shape``.
         """
         value = self._checked(value)
-        batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        batch = broadcast_shapes(value.shape[:-1], self.batch_shape)
         log_prob, variance = self._estimate(value, batch)
         return log_prob, variance.sqrt()
 
@@ -140,7 +141,7 @@ class ClusterwisePartition(PartitionDistribution):
             ValueError: as :meth:`log_prob`.
         """
         value = self._checked(value)
-        batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        batch = broadcast_shapes(value.shape[:-1], self.batch_shape)
         dataset, order, labels = self._forced(value, batch, 1)
         found = self._clusters(dataset, order, labels).latents()
         return found.view(*batch, *found.shape[1:])
@@ -161,7 +162,7 @@ class ClusterwisePartition(PartitionDistribution):
         return canonical(self._run(shape[:-1], draw).labels).view(shape)
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        batch = broadcast_shapes(value.shape[:-1], self.batch_shape)
         return self._estimate(value, batch)[0]
 
     def _estimate(self, value: Tensor, batch: Size) -> tuple[Tensor, Tensor]:

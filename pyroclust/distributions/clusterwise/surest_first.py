@@ -12,6 +12,7 @@ from pyroclust.distributions.clusterwise.sampling import those_left
 from pyroclust.distributions.clusterwise.steps import row_blocks
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.partitions import canonical
+from pyroclust.points import broadcast_shapes
 
 __all__ = ["SurestFirstPartition"]
 
@@ -75,7 +76,7 @@ class SurestFirstPartition(PartitionDistribution):
         return torch.cat([best.unsqueeze(0), super()._candidates(width)])
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        batch = broadcast_shapes(value.shape[:-1], self.batch_shape)
         labels = value.expand(*batch, -1).reshape(-1, self.num_points)
 
         def given(rows: Tensor, points: Tensor, logits: Tensor) -> Tensor:

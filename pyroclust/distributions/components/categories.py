@@ -13,6 +13,7 @@ from torch.distributions import constraints
 from pyroclust.counts import check_count
 from pyroclust.distributions.components.component import Component, ConjugateComponent, number
 from pyroclust.distributions.hyperparameters import Hyperparameter
+from pyroclust.points import broadcast_shapes
 from pyroclust.registry import register
 
 __all__ = ["CategoricalColumns", "Categories"]
@@ -30,7 +31,7 @@ class CategoricalColumns(TorchDistribution):
     arg_constraints: dict[str, Any] = {}  # noqa: RUF012
 
     def __init__(self, probs: Sequence[Tensor]) -> None:
-        batch = torch.broadcast_shapes(*(one.shape[:-1] for one in probs))
+        batch = broadcast_shapes(*(one.shape[:-1] for one in probs))
         self.probs = [one.expand(*batch, one.shape[-1]) for one in probs]
         super().__init__(batch, Size((len(self.probs),)), validate_args=False)
 
@@ -58,7 +59,7 @@ class CategoricalColumns(TorchDistribution):
         for one, column in zip(self.probs, value.unbind(-1), strict=True):
             there = ~column.isnan() if column.is_floating_point() else torch.ones_like(column).bool()
             code = torch.where(there, column, 0).long()
-            shape = torch.broadcast_shapes(code.shape, one.shape[:-1])
+            shape = broadcast_shapes(code.shape, one.shape[:-1])
             log_probs = one.log().expand(*shape, one.shape[-1])
             picked = log_probs.gather(-1, code.expand(shape).unsqueeze(-1)).squeeze(-1)
             found = found + torch.where(there, picked, 0.0)

@@ -9,7 +9,7 @@ from torch.distributions import constraints
 
 from pyroclust.distributions.components.component import Component, ConjugateComponent
 from pyroclust.partitions import check_label_vectors, most_clusters
-from pyroclust.points import check_tensor
+from pyroclust.points import broadcast_shapes, check_tensor
 
 __all__ = ["ClusteredData", "block_moments"]
 
@@ -31,7 +31,7 @@ def block_moments(
     each = moments.new_ones(moments.shape[-2]) if weights is None else weights.to(moments)
     if weights is not None:
         moments = each.unsqueeze(-1) * moments
-    batch = torch.broadcast_shapes(moments.shape[:-2], assignments.shape[:-1])
+    batch = broadcast_shapes(moments.shape[:-2], assignments.shape[:-1])
     moments = moments.expand(*batch, *moments.shape[-2:])
     labels = assignments.expand(*batch, assignments.shape[-1])
     width = most_clusters(assignments)
@@ -123,8 +123,8 @@ class ClusteredData(TorchDistribution):
         check_tensor("value", value)
         try:
             fits = value.shape[-2:] == self.event_shape
-            torch.broadcast_shapes(value.shape[:-2], self.batch_shape)
-        except RuntimeError:
+            broadcast_shapes(value.shape[:-2], self.batch_shape)
+        except ValueError:
             fits = False
         if not fits:
             raise ValueError(
@@ -137,8 +137,8 @@ class ClusteredData(TorchDistribution):
 def _batch(component: Component, assignments: Tensor) -> Size:
     check_label_vectors("assignments", assignments)
     try:
-        return torch.broadcast_shapes(assignments.shape[:-1], component.batch_shape)
-    except RuntimeError:
+        return broadcast_shapes(assignments.shape[:-1], component.batch_shape)
+    except ValueError:
         raise ValueError(
             f"assignments has shape {tuple(assignments.shape)}, expected (..., N) where ... broadcasts with "
             f"the hyperparameters of the family, {tuple(component.batch_shape)}"

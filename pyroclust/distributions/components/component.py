@@ -19,7 +19,7 @@ from pyroclust.distributions.components.parameter_sites import (
 from pyroclust.distributions.hyper_integrals import Integral, integral_over
 from pyroclust.distributions.hyperparameters import Hyperparameter, Hyperparameterised
 from pyroclust.partitions import most_clusters
-from pyroclust.points import check_tensor
+from pyroclust.points import broadcast_shapes, check_tensor
 from pyroclust.random_state import seeded
 
 __all__ = ["Component", "ConjugateComponent"]
@@ -90,7 +90,7 @@ class Component(Hyperparameterised, ABC):
         """The broadcast shape of the hyperparameters given as batches."""
         values = (getattr(self, name) for name in self.hyper_names)
         shapes = [one.shape for one in values if isinstance(one, Tensor)]
-        return torch.broadcast_shapes(*shapes) if shapes else Size()
+        return broadcast_shapes(*shapes) if shapes else Size()
 
     def sample_prior(self, shape: Size | tuple[int, ...]) -> dict[str, Tensor]:
         """Draw parameters of many clusters, outside of any enclosing Pyro program.
@@ -294,7 +294,7 @@ class ConjugateComponent(Component):
         batch = self.batch_shape
         if not batch:
             return counts.double(), moments
-        shape = torch.broadcast_shapes((*batch, 1), counts.shape)
+        shape = broadcast_shapes((*batch, 1), counts.shape)
         return counts.double().expand(shape), moments.expand(*shape, moments.shape[-1])
 
     def prior_predictive_parameters(self) -> Tensor:

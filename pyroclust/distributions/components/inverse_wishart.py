@@ -8,6 +8,8 @@ from pyro.distributions import Gamma, TorchDistribution
 from torch import Size, Tensor
 from torch.distributions import Transform, biject_to, constraints, transform_to
 
+from pyroclust.points import broadcast_shapes
+
 __all__ = ["CholeskyFactor", "CholeskyFactorTransform", "InverseWishartCholesky", "cholesky_factor"]
 
 
@@ -117,7 +119,7 @@ class InverseWishartCholesky(TorchDistribution):
     has_rsample = True
 
     def __init__(self, dof: Tensor, scale_tril: Tensor) -> None:
-        batch = torch.broadcast_shapes(dof.shape, scale_tril.shape[:-2])
+        batch = broadcast_shapes(dof.shape, scale_tril.shape[:-2])
         self.dof, self.scale_tril = dof.expand(batch), scale_tril.expand(*batch, *scale_tril.shape[-2:])
         super().__init__(batch, scale_tril.shape[-2:], validate_args=False)
 

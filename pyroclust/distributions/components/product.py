@@ -12,6 +12,7 @@ from torch.distributions import Distribution, constraints
 from pyroclust.distributions.components.component import Component, ConjugateComponent
 from pyroclust.distributions.components.parameter_sites import PrefixedSites
 from pyroclust.distributions.hyper_integrals import Integral
+from pyroclust.points import broadcast_shapes
 from pyroclust.registry import register
 
 __all__ = ["GroupedSupport", "Product", "SideBySide"]
@@ -62,7 +63,7 @@ class SideBySide(TorchDistribution):
     def __init__(self, parts: Sequence[TorchDistribution]) -> None:
         self.parts = tuple(parts)
         self._widths = [part.event_shape[-1] for part in self.parts]
-        batch = torch.broadcast_shapes(*(part.batch_shape for part in self.parts))
+        batch = broadcast_shapes(*(part.batch_shape for part in self.parts))
         super().__init__(batch, Size((sum(self._widths),)), validate_args=False)
 
     @property
@@ -163,7 +164,7 @@ class Product(ConjugateComponent):
     def batch_shape(self) -> Size:
         """The broadcast shape of the hyperparameters given as batches."""
         shapes = [shape for part in self.parts if (shape := part.batch_shape)]
-        return torch.broadcast_shapes(*shapes) if shapes else Size()
+        return broadcast_shapes(*shapes) if shapes else Size()
 
     @property
     def support(self) -> constraints.Constraint:  # type: ignore[override]

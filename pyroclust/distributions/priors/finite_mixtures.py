@@ -20,6 +20,7 @@ from pyroclust.distributions.priors.gibbs_type import block_sizes, log_block_wei
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.priors.two_parameter import as_parameter, draw_from_urn
 from pyroclust.partitions import label_range
+from pyroclust.points import broadcast_shapes
 from pyroclust.registry import register
 
 __all__ = ["FiniteMixturesPrior", "MixtureOfFiniteMixtures"]
@@ -71,7 +72,7 @@ class MixtureOfFiniteMixtures(PartitionDistribution):
     ) -> None:
         check_extra_components(extra_components)
         weight = as_parameter("weight_concentration", weight_concentration)
-        batch = torch.broadcast_shapes(weight.shape, extra_components.batch_shape)
+        batch = broadcast_shapes(weight.shape, extra_components.batch_shape)
         self.weight_concentration, self.extra_components = weight.expand(batch), extra_components
         super().__init__(num_points, batch_shape=batch, validate_args=validate_args)
 
@@ -131,7 +132,7 @@ class FiniteMixturesPrior(PartitionPrior):
     @property
     def batch_shape(self) -> Size:
         """The broadcast shape of the hyperparameters and of ``extra_components``."""
-        return torch.broadcast_shapes(super().batch_shape, self.extra_components.batch_shape)
+        return broadcast_shapes(super().batch_shape, self.extra_components.batch_shape)
 
     @property
     def block_discount(self) -> Tensor:

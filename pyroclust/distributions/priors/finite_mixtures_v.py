@@ -12,6 +12,7 @@ from torch.distributions import Categorical, Distribution
 
 from pyroclust.distributions.priors.shared_terms import SharedTerms, fill_log_sums, pull_back
 from pyroclust.distributions.rising_factorial import log_rising
+from pyroclust.points import broadcast_shapes
 from pyroclust.threads import num_threads
 
 __all__ = [
@@ -253,7 +254,7 @@ def log_finite_mixtures_v(
         Miller & Harrison (2018), Mixture models with a prior on the number of components.
         https://doi.org/10.1080/01621459.2016.1255636
     """
-    batch = torch.broadcast_shapes(weight_concentration.shape, extra_components.batch_shape)
+    batch = broadcast_shapes(weight_concentration.shape, extra_components.batch_shape)
     parameters, differentiable = _parameters(weight_concentration, extra_components, batch)
     most = int(clusters.max()) if clusters.numel() else 0
     width = min(num_points, 1 << max(most, _NARROWEST).bit_length())

@@ -15,6 +15,7 @@ from pyroclust.distributions.priors.gibbs_type import (
     log_v_of_fewer,
 )
 from pyroclust.partitions import as_partitions, label_range
+from pyroclust.points import broadcast_shapes
 
 __all__ = ["PartitionPrior"]
 
@@ -68,7 +69,7 @@ class PartitionPrior(Hyperparameterised, ABC):
     @property
     def batch_shape(self) -> Size:
         """The broadcast shape of the hyperparameters."""
-        return torch.broadcast_shapes(*(self.value(name).shape for name in self.hyper_names))
+        return broadcast_shapes(*(self.value(name).shape for name in self.hyper_names))
 
     def log_v(self, num_points: int, clusters: Tensor) -> Tensor:
         """Return log V_N(K), the weight of K clusters, in nats.

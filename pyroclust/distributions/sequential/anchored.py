@@ -9,6 +9,7 @@ from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.sequential.completion import CompletedPartition
 from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.partitions import canonical
+from pyroclust.points import broadcast_shapes
 
 __all__ = ["AnchoredPartition"]
 
@@ -109,7 +110,7 @@ class AnchoredPartition(PartitionDistribution):
             return self._scored(self._checked(value), merged=True)
 
     def _scored(self, value: Tensor, *, merged: bool) -> Tensor:
-        batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        batch = broadcast_shapes(value.shape[:-1], self.batch_shape)
         value = value.expand(*batch, -1)
         anchors = self.anchors_of(value)
         parts = [

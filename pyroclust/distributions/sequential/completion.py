@@ -9,6 +9,7 @@ from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.sequential.sampling import Prefixes, extend_labels
 from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.partitions import as_partitions, canonical
+from pyroclust.points import broadcast_shapes
 
 __all__ = ["CompletedPartition"]
 
@@ -109,7 +110,7 @@ class CompletedPartition(PartitionDistribution):
         return self.sample_and_log_prob(sample_shape)[0]
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        shape = Size(torch.broadcast_shapes(value.shape[:-1], self.batch_shape))
+        shape = Size(broadcast_shapes(value.shape[:-1], self.batch_shape))
         if shape[len(shape) - len(self.batch_shape) :] != self.batch_shape:
             return self.expand(shape)._log_prob(value)
         copies = shape.numel() // self.batch_shape.numel()

@@ -14,6 +14,7 @@ from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.rate_tables import RateTable, log_edges, rate_table
 from pyroclust.partitions import canonical
+from pyroclust.points import broadcast_shapes
 
 __all__ = ["FilteredGraph"]
 
@@ -222,7 +223,7 @@ class FilteredGraph(PartitionDistribution):
         return labels_of_all, torch.stack(scores, 1).view(shape).to(device)
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        batch = broadcast_shapes(value.shape[:-1], self.batch_shape)
         value = value.expand(*batch, self.num_points).detach().cpu()
         extra = len(batch) - len(self.batch_shape)
         sets = value.reshape(Size(batch[:extra]).numel(), -1, self.num_points)

@@ -14,6 +14,7 @@ from pyroclust.distributions.sequential.forcing import teacher_forced_log_prob
 from pyroclust.distributions.sequential.sampling import sample_labels, score_labels
 from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.partitions import canonical
+from pyroclust.points import broadcast_shapes
 
 __all__ = ["OrderAveragedPartition", "SequentialPartition", "num_orders_of"]
 
@@ -103,7 +104,7 @@ class SequentialPartition(PartitionDistribution):
             ValueError: as :meth:`log_prob`.
         """
         value = self._checked(value)
-        batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        batch = broadcast_shapes(value.shape[:-1], self.batch_shape)
         dataset, by_dataset = self.dataset.expand(batch).reshape(-1).sort(stable=True)
         labels = value.long().expand(*batch, -1).reshape(-1, self.num_points)[by_dataset]
         labels = canonical(labels.gather(-1, self.order[dataset]))
@@ -123,7 +124,7 @@ class SequentialPartition(PartitionDistribution):
         return canonical(own_order)[place].unsqueeze(0)
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        batch = broadcast_shapes(value.shape[:-1], self.batch_shape)
         dataset = self.dataset.expand(batch).reshape(-1)
         labels = value.long().expand(*batch, -1).reshape(-1, self.num_points)
         labels = canonical(labels.gather(-1, self.order[dataset]))
@@ -207,7 +208,7 @@ class OrderAveragedPartition(PartitionDistribution):
             ValueError: as :meth:`log_prob`.
         """
         value = self._checked(value)
-        batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        batch = broadcast_shapes(value.shape[:-1], self.batch_shape)
         return self._mixed(self._over(batch).merged_log_prob(value))
 
     def _sample(self, sample_shape: Size) -> Tensor:
@@ -219,7 +220,7 @@ class OrderAveragedPartition(PartitionDistribution):
         return self.orders._candidates(width).squeeze(0)
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        batch = broadcast_shapes(value.shape[:-1], self.batch_shape)
         return self._mixed(self._over(batch)._log_prob(value))
 
     def _mixed(self, log_prob: Tensor) -> Tensor:

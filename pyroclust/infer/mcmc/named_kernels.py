@@ -86,8 +86,8 @@ def named_kernel(name: str, model: CollapsedModel, *, thin: int = 1) -> Partitio
         >>> named_kernel("split-merge", gaussian2d())
         Compose([SplitMerge(gaussian2d)])
     """
-    if name not in _KERNELS:
-        raise ValueError(f"kernel: {unknown_name('kernel', str(name), _KERNELS)}")
+    if not isinstance(name, str) or name not in _KERNELS:
+        raise ValueError(f"kernel: {unknown_name('kernel', name, _KERNELS)}")
     if not (hasattr(model, "prior") and hasattr(model, "component")):
         raise ValueError(
             f"kernel is '{name}', and the model '{model.name}' can only be simulated, expected a mixture of "
