@@ -13,6 +13,7 @@ from pyroclust.distributions import (
     GammaConcentration,
     MultinomialDirichlet,
     NormalInverseGamma,
+    NormalKnownVariance,
     student_t,
 )
 from pyroclust.models import Mixture, few_components, gaussian2d, nig_mixture, niw_mixture, overlap2d
