@@ -96,6 +96,7 @@ LAW: dict[str, set[str]] = {
         "counts",
         "distributions",
         "partitions",
+        "points",
         "registry",
         "threads",
     },
@@ -116,8 +117,9 @@ LAW: dict[str, set[str]] = {
         "distributions.components",
         "distributions.priors",
         "partitions",
+        "points",
     },
-    "distributions.clusterwise": {"constraints", "distributions", "partitions"},
+    "distributions.clusterwise": {"constraints", "distributions", "partitions", "points"},
     "distributions.forests": {
         "compiling",
         "constraints",
