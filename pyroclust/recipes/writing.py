@@ -18,6 +18,8 @@ from pyroclust.distributions import (
     PartlyObserved,
     Product,
 )
+from pyroclust.guides import ScaleAveragedProcess
+from pyroclust.guides.hyper_law import integrated_names
 from pyroclust.models import Mixture, in_words, table_mixture
 from pyroclust.saving.models import describe_model
 from pyroclust.text import visible
@@ -103,7 +105,8 @@ def write_recipe(model: Mixture, *, num_points: int, name: str = "") -> str:
         name: of the data that the guide is meant for.
 
     Raises:
-        ValueError: if the model cannot be described.
+        ValueError: if the model cannot be described, or has random hyperparameters beside the scale of normal
+            clusters.
 
     Example:
         >>> from pyroclust.models import niw_mixture
@@ -116,7 +119,11 @@ def write_recipe(model: Mixture, *, num_points: int, name: str = "") -> str:
     dim = model.component.dim
     meant = f", as {visible(name)}" if name else ""
     about = f"{model.name} in {dim}-D for data sets of up to {most:,} points{meant}"
-    tables = {**_model_tables(model), **_training_tables(model, most)}
+    known, averaged = model, {}
+    if integrated_names(model):
+        known = ScaleAveragedProcess.model_of_network(model, {})
+        averaged = {"averaged": {"model": _flat_model(model)}}
+    tables = {**_model_tables(known), **_training_tables(known, most), **averaged}
     lines = [f"about = {_toml(about)}", "seed = 0", "", f"# {visible(in_words(model))}"]
     for table, entries in tables.items():
         lines += [f"[{table}]", *(f"{key} = {_toml(value)}" for key, value in entries.items()), ""]
@@ -159,6 +166,12 @@ def _model_tables(model: Mixture) -> dict[str, dict[str, Any]]:
     parts = {key: one for key, one in arguments.items() if isinstance(one, Mapping) and "class" in one}
     own = {key: one for key, one in arguments.items() if key not in parts}
     return {"model": {"name": name} | own} | {f"model.{key}": _flat(one) for key, one in parts.items()}
+
+
+def _flat_model(model: Mixture) -> dict[str, Any]:
+    """Return what ``[model]`` would hold, in one entry."""
+    described = describe_model(model)
+    return {"name": described["name"], **described["arguments"]}
 
 
 def _flat(described: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from pyroclust.distributions import ChineseRestaurantPrior, NormalInverseWishart, Product
+from pyroclust.infer import simulate
 from pyroclust.models import (
     FAMILIES,
     PRIORS,
@@ -33,8 +34,7 @@ def test_the_defaults_are_the_models_of_the_shelf():
 @pytest.mark.parametrize(("family", "prior"), EVERY)
 def test_every_name_makes_a_model_that_simulates_and_is_described(family, prior):
     model = standardised_mixture(3, family=family, prior=prior)
-    labels = torch.tensor([0, 0, 1, 0])
-    assert model.component.sample(labels).shape == (4, 3)
+    assert simulate(model, torch.empty(2, 4, 3))[0].shape == (2, 4, 3)
     assert build_model(describe_model(model)) == model
     assert model.has_likelihood == (family != "student-t")
 

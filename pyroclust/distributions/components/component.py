@@ -249,14 +249,14 @@ class ConjugateComponent(Component):
         Shape:
             counts: ``(..., K)``; moments: ``(..., K, F)``; output: ``(...)`` float64.
         """
-        if not self.hyperpriors:
+        if not self.integrated_names:
             return self.log_marginal(counts, moments).sum(-1)
         (found,) = self.over_hyperparameters(counts, moments).values()
         return found.log_total
 
     def over_hyperparameters(self, counts: Tensor, moments: Tensor) -> dict[str, Integral]:
         """Integrate the likelihood of partitions over a random hyperparameter, by its name."""
-        if len(self.hyperpriors) != 1:
+        if not self.integrated_names:
             return {}
         ((name, prior),) = self.hyperpriors.items()
         blocks = self.log_marginal_of(name, counts, moments)
