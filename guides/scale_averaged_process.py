@@ -44,6 +44,7 @@ class ScaleAveragedProcess(NeuralClusteringProcess):
         ValueError: if the model has no such hyperparameter.
 
     Example:
+        >>> import torch
         >>> from pyroclust.models import normal_mixture
         >>> guide = ScaleAveragedProcess(normal_mixture(2))
         >>> guide.posterior(torch.randn(3, 6, 2)).sample((5,)).shape

@@ -44,10 +44,12 @@ def normal_mixture(dim: int = 2) -> Mixture:
         dim: dimension of the points.
 
     Example:
+        >>> import torch
         >>> from pyroclust.infer import exact_posterior
-        >>> points = torch.tensor([[-1.2, -1.1], [-1.1, -0.9], [1.1, 0.9], [1.2, 1.1]])
-        >>> exact_posterior(normal_mixture(2), points)[0][0].tolist()
-        [0, 0, 1, 1]
+        >>> points = torch.tensor([[-1.2], [-1.1], [-1.0], [-0.9], [0.9], [1.0], [1.1], [1.2]])
+        >>> partitions, log_probs = exact_posterior(normal_mixture(1), points)
+        >>> partitions[log_probs.argmax()].tolist()
+        [0, 0, 0, 0, 1, 1, 1, 1]
 
     References:
         Miller & Harrison (2018), Mixture models with a prior on the number of components.

@@ -131,8 +131,8 @@ _PANELS: Mapping[str | None, Mapping[str, Option]] = {
     "The model, for standardised columns": {
         "family": Option(
             "NAME",
-            "Clusters: niw (normal, full covariance), nig (normal, independent columns), normal and diagonal "
-            "(the same, of a random scale) or student-t; by default niw, for one column nig.",
+            "Clusters: niw (normal, full covariance), nig (normal, independent columns), normal (niw of "
+            "random scale), diagonal (nig of random scale) or student-t; by default niw, for one column nig.",
         ),
         "prior": Option(
             "NAME",

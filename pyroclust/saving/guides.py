@@ -202,9 +202,11 @@ def describe_guide(guide: AmortizedGuide) -> dict[str, Any]:
     return described
 
 
-def _given(kind: type[AmortizedGuide], model: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _given(kind: Any, model: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a guide and its parts ask for when they are built."""
-    return parts_of(kind.model_of_network(model, arguments)) | {"model": model}
+    # A guide need not be one of ours.
+    of_network = getattr(kind, "model_of_network", lambda model, arguments: model)
+    return parts_of(of_network(model, arguments)) | {"model": model}
 
 
 @single_precision()

@@ -160,8 +160,8 @@ def test_the_seed_is_the_seed():
 def test_errors_are_clear():
     with pytest.raises(NotFittedError):
         _ = PartitionPosterior().num_clusters_
-    with pytest.raises(ValueError, match="unknown family 'normal'"):
-        clone(QUICK).set_params(family="normal").fit(two_groups(5))
+    with pytest.raises(ValueError, match="unknown family 'gauss'"):
+        clone(QUICK).set_params(family="gauss").fit(two_groups(5))
     points = two_groups(6)
     with pytest.raises(ValueError, match="unknown kind 'colour'"):
         clone(QUICK).set_params(kinds={points.columns[0]: "colour"}).fit(points)

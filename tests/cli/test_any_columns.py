@@ -104,7 +104,7 @@ def test_one_column_takes_independent_columns():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--family", "normal"], "unknown family 'normal'"),
+        (["--family", "gauss"], "unknown family 'gauss'"),
         (["--prior", "dirichlet"], "unknown prior 'dirichlet'"),
         (
             ["--guide", "ncp-niw4d", "--prior", "py"],

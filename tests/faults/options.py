@@ -21,7 +21,7 @@ CASES = [
         "options",
         "an unknown family",
         "compare iris --family gauss",
-        words="unknown family 'gauss'. Known: nig",
+        words="unknown family 'gauss'. Known: diagonal, nig",
     ),
     command("options", "an unknown prior", "recipe iris --prior crb", words="did you mean 'crp'?"),
     command(

@@ -21,6 +21,7 @@ FIXED = {
     "gaussian2d": models.gaussian2d,
     "nig_mixture": models.nig_mixture,
     "niw_mixture": models.niw_mixture,
+    "normal_mixture": models.normal_mixture,
     "overlap2d": models.overlap2d,
     "sensitivity2d": models.sensitivity2d,
 }

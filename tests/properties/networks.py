@@ -111,6 +111,9 @@ DATA = st.fixed_dictionaries({"data": st.integers(2, 4).flatmap(lambda n: finite
 TRAINED: dict[str, Callable[[], guides.AmortizedGuide]] = {
     "PredictiveFilter": lambda: guides.PredictiveFilter(MODEL),
     "NeuralClusteringProcess": lambda: guides.NeuralClusteringProcess(MODEL, order=nn.DensestFirst(1.0)),
+    "ScaleAveragedProcess": lambda: guides.ScaleAveragedProcess(
+        models.normal_mixture(2), order=nn.DensestFirst(1.0)
+    ),
     "SetTransformerMixture": lambda: guides.SetTransformerMixture(
         MODEL, network=guides.mixture_network_for(MODEL, width=8)
     ),
