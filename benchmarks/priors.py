@@ -42,7 +42,6 @@ from pyroclust.distributions import (
     GammaConcentration,
     NormalInverseGamma,
     NormalInverseWishart,
-    PartitionPrior,
 )
 from pyroclust.models import Mixture, standardised_mixture
 
@@ -104,7 +103,7 @@ def own_law(world: World) -> Mixture:
     chances = torch.zeros(max(NUMBERS))
     chances[torch.tensor(NUMBERS) - 1] = 1.0
     prior = FiniteMixturesPrior(SIZES[world.sizes], Categorical(chances))
-    return Mixture(prior, _normal(world.dim, KAPPA[world.kind], 1.0), name="own-law")
+    return Mixture(prior, normal_family(world.dim, KAPPA[world.kind], 1.0), name="own-law")
 
 
 def simulate(world: World) -> tuple[np.ndarray, np.ndarray]:
@@ -131,21 +130,11 @@ def simulate(world: World) -> tuple[np.ndarray, np.ndarray]:
     return points, np.unique(labels, return_inverse=True)[1]
 
 
-def _normal(dim: int, kappa: float, scale: Any) -> Any:
+def normal_family(dim: int, kappa: float, scale: Any) -> Any:
+    """Return normal clusters with covariances of their own."""
     if dim == 1:
         return NormalInverseGamma(1, kappa, shape=2.0, rate=scale)
     return NormalInverseWishart(dim, kappa, dof=dim + 2.0, scale=scale)
-
-
-def beta_negative_binomial(terms: int = 4096) -> Categorical:
-    """Return the law BNB(1, 4, 3) of M - 1, without what lies beyond a chance of 1e-14."""
-    k = torch.arange(terms, dtype=torch.float64)
-    log_p = torch.lgamma(k + 3) - torch.lgamma(k + 8)
-    return Categorical(log_p.softmax(0))
-
-
-def _finite(weight: float = 1.0) -> PartitionPrior:
-    return FiniteMixturesPrior(weight, beta_negative_binomial())
 
 
 def _log_normal(spread: float, median: float = 0.2) -> LogNormal:
@@ -155,13 +144,13 @@ def _log_normal(spread: float, median: float = 0.2) -> LogNormal:
 CANDIDATES: dict[str, Callable[[int], Mixture]] = {
     "today": lambda dim: standardised_mixture(dim),
     "mfm, random scale": lambda dim: Mixture(
-        FiniteMixturesPrior(0.5, Geometric(0.4)), _normal(dim, 0.05, _log_normal(1.0))
+        FiniteMixturesPrior(0.5, Geometric(0.4)), normal_family(dim, 0.05, _log_normal(1.0))
     ),
     "mfm, fixed scale": lambda dim: Mixture(
-        FiniteMixturesPrior(0.5, Geometric(0.4)), _normal(dim, 0.08, 0.2)
+        FiniteMixturesPrior(0.5, Geometric(0.4)), normal_family(dim, 0.08, 0.2)
     ),
     "gamma-crp, random scale": lambda dim: Mixture(
-        GammaConcentration(2.0, 4.0), _normal(dim, 0.05, _log_normal(1.0))
+        GammaConcentration(2.0, 4.0), normal_family(dim, 0.05, _log_normal(1.0))
     ),
 }
 CEILING = "its own law"
