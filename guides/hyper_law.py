@@ -50,7 +50,7 @@ def likely_hyperparameters(
     """
     component, sets = model.component, len(flat)
     with seeded(0), torch.no_grad():
-        values = {name: _over_prior(prior, sets) for name, prior in _integrated(model).items()}
+        values = {name: _over_prior(model.hyperpriors[name], sets) for name in integrated_names(model)}
         for quantiles in (max(number, 3), number):
             labels, log_q = draw(values, _DRAWS)
             labels, log_q = labels.flatten(0, 1), log_q.flatten(0, 1).double()
@@ -61,10 +61,6 @@ def likely_hyperparameters(
                 for name, one in found.items()
             }
     return values
-
-
-def _integrated(model: Any) -> dict[str, Any]:
-    return {name: model.hyperpriors[name] for name in integrated_names(model)}
 
 
 def _over_prior(prior: Any, sets: int) -> Tensor:

@@ -95,14 +95,14 @@ class PredictiveFilter(SequentialGuide):
         flat = data.reshape(-1, *data.shape[-2:])
         found = likely_hyperparameters(self.model, flat, 1, draw=partial(self._draws, flat))
         values = {name: one.view(data.shape[:-2]) for name, one in found.items()}
-        return self._told(values).posterior(data, order=order)
+        return self._with_values(values).posterior(data, order=order)
 
     def _draws(self, flat: Tensor, values: Mapping[str, Tensor], number: int) -> tuple[Tensor, Tensor]:
         (shape,) = {one.shape for one in values.values()}
-        told = self._told(values).posterior(flat.expand(*shape, *flat.shape[1:]))
-        return told.sample_and_log_prob((number,))
+        known = self._with_values(values).posterior(flat.expand(*shape, *flat.shape[1:]))
+        return known.sample_and_log_prob((number,))
 
-    def _told(self, values: Mapping[str, Tensor]) -> "PredictiveFilter":
+    def _with_values(self, values: Mapping[str, Tensor]) -> "PredictiveFilter":
         """Return a view that knows the values, beside those that were set, one a data set."""
         view = copy.copy(self)
         view._to_find, view.condition_values = (), self.condition_values | dict(values)

@@ -11,7 +11,7 @@ from torch.distributions import Distribution, Transform, biject_to
 
 from pyroclust.random_state import seeded
 
-__all__ = ["Integral", "in_double", "integral_over"]
+__all__ = ["Integral", "integral_over"]
 
 # In widths of the peak: where the ends are looked for first, how often they may move out by half, and how far
 # below the mode the integrand is there, in nats.
@@ -78,7 +78,7 @@ def integral_over(
         batch: shape of the results.
         nodes: evaluations of f between both ends; about as many more find these.
     """
-    prior = in_double(prior)
+    prior = _in_double(prior)
     transform = biject_to(prior.support)
     with seeded(0):
         start = transform.inv(prior.sample(Size((1001,)))).median()
@@ -100,7 +100,7 @@ def integral_over(
     return Integral(top + (total * step * width).log(), places, weights / total, transform)
 
 
-def in_double(prior: Distribution) -> Any:
+def _in_double(prior: Distribution) -> Any:
     """Return a law of one number in double precision."""
     return type(prior)(**{name: getattr(prior, name).double() for name in prior.arg_constraints})
 

@@ -135,9 +135,9 @@ class SequentialPartition(PartitionDistribution):
 
 
 class OrderAveragedPartition(PartitionDistribution):
-    r"""The mixture of one guide over several visiting orders, or over several views of the data.
+    r"""The mixture of one guide over several visiting orders, or over the data in several units.
 
-    .. math:: \bar q(c \mid x) = \sum_m w_m \, q(c \mid x, \pi_m), \qquad w_m = 1 / M \text{ by default}
+    .. math:: \bar q(c \mid x) = \frac{1}{M} \sum_m q(c \mid x, \pi_m)
 
     An exact distribution again, less dependent on any one order. Draws cost as much as those of one order;
     log-probabilities M times as much. Draws that come with theirs are scored under the other M - 1 orders,
@@ -145,7 +145,6 @@ class OrderAveragedPartition(PartitionDistribution):
 
     Args:
         orders: a sequential partition whose *first* batch dimension holds the M orders.
-        log_weights: logarithms of w, ``(M, *batch_shape)``; equal weights by default.
         validate_args: check values.
 
     Example:
@@ -157,14 +156,8 @@ class OrderAveragedPartition(PartitionDistribution):
         True
     """
 
-    def __init__(
-        self,
-        orders: SequentialPartition,
-        *,
-        log_weights: Tensor | None = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        self.orders, self.log_weights = orders, log_weights
+    def __init__(self, orders: SequentialPartition, *, validate_args: bool | None = None) -> None:
+        self.orders = orders
         super().__init__(orders.num_points, batch_shape=orders.batch_shape[1:], validate_args=validate_args)
 
     @property
@@ -179,24 +172,19 @@ class OrderAveragedPartition(PartitionDistribution):
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "OrderAveragedPartition":
         """Return the same distribution with a larger batch shape."""
-        batch, weights = Size(batch_shape), self.log_weights
-        return OrderAveragedPartition(
-            self._over(batch),
-            log_weights=None if weights is None else self._expanded(weights, batch),
-            validate_args=self._validate_args,
-        )
+        return OrderAveragedPartition(self._over(Size(batch_shape)), validate_args=self._validate_args)
 
     def _sample_and_log_prob(self, sample_shape: Size) -> tuple[Tensor, Tensor]:
         shape = self._extended_shape(sample_shape)
         dataset = self._over(shape[:-1]).dataset.reshape(self.num_orders, -1)
-        which = self._choose(shape[:-1]).view(1, -1)
+        which = torch.randint(self.num_orders, (1, dataset.shape[1]), device=dataset.device)
         labels, own = self.orders.on(dataset.gather(0, which).squeeze(0)).sample_and_log_prob()
         log_prob = own.expand(self.num_orders, -1).clone()
         order, draw = torch.ones_like(dataset, dtype=torch.bool).scatter_(0, which, value=False).nonzero().T
         if len(draw):
             others = self.orders.on(dataset[order, draw])
             log_prob[order, draw] = others.merged_log_prob(labels[draw])
-        return labels.view(shape), self._mixed(log_prob.view(self.num_orders, *shape[:-1]))
+        return labels.view(shape), self._mixed(log_prob).view(shape[:-1])
 
     def merged_log_prob(self, value: Tensor) -> Tensor:
         """Log-probability of many partitions, evaluated once for equal prefixes, without gradients.
@@ -212,9 +200,9 @@ class OrderAveragedPartition(PartitionDistribution):
         return self._mixed(self._over(batch).merged_log_prob(value))
 
     def _sample(self, sample_shape: Size) -> Tensor:
-        batch = self._extended_shape(sample_shape)[:-1]
-        which = self._choose(batch).unsqueeze(0)
-        return self.orders.on(self._over(batch).dataset.gather(0, which).squeeze(0)).sample()
+        every = self._over(self._extended_shape(sample_shape)[:-1]).dataset
+        which = torch.randint(every.shape[0], (1, *every.shape[1:]), device=every.device)
+        return self.orders.on(every.gather(0, which).squeeze(0)).sample()
 
     def _candidates(self, width: int) -> Tensor:
         return self.orders._candidates(width).squeeze(0)
@@ -224,24 +212,14 @@ class OrderAveragedPartition(PartitionDistribution):
         return self._mixed(self._over(batch)._log_prob(value))
 
     def _mixed(self, log_prob: Tensor) -> Tensor:
-        if self.log_weights is None:
-            return log_prob.logsumexp(0) - math.log(self.num_orders)
-        return (log_prob + self._expanded(self.log_weights, log_prob.shape[1:])).logsumexp(0)
-
-    def _choose(self, batch: Size) -> Tensor:
-        """Draw which order each draw takes."""
-        if self.log_weights is None:
-            return torch.randint(self.num_orders, batch, device=self.orders.dataset.device)
-        weights = self._expanded(self.log_weights, batch).movedim(0, -1)
-        return torch.distributions.Categorical(logits=weights).sample()
+        return log_prob.logsumexp(0) - math.log(self.num_orders)
 
     def _over(self, batch: Size) -> SequentialPartition:
         """Return the orders, in front, over a larger batch."""
-        return self.orders.on(self._expanded(self.orders.dataset, batch))
-
-    def _expanded(self, values: Tensor, batch: Size) -> Tensor:
+        inner = self.orders.dataset
         ones = (1,) * (len(batch) - len(self.batch_shape))
-        return values.reshape(self.num_orders, *ones, *self.batch_shape).expand(self.num_orders, *batch)
+        inner = inner.reshape(self.num_orders, *ones, *self.batch_shape)
+        return self.orders.on(inner.expand(self.num_orders, *batch))
 
 
 def num_orders_of(posteriors: Sequence[Any]) -> int:
