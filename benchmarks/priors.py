@@ -43,7 +43,7 @@ from pyroclust.distributions import (
     NormalInverseGamma,
     NormalInverseWishart,
 )
-from pyroclust.models import Mixture, standardised_mixture
+from pyroclust.models import Mixture, table_mixture
 
 ROOT = Path(__file__).parents[1]
 RUNS = ROOT / "runs" / "priors"
@@ -142,7 +142,7 @@ def _log_normal(spread: float, median: float = 0.2) -> LogNormal:
 
 
 CANDIDATES: dict[str, Callable[[int], Mixture]] = {
-    "today": lambda dim: standardised_mixture(dim),
+    "today": lambda dim: table_mixture(numbers=dim),
     "mfm, random scale": lambda dim: Mixture(
         FiniteMixturesPrior(0.5, Geometric(0.4)), normal_family(dim, 0.05, _log_normal(1.0))
     ),

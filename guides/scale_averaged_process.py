@@ -1,8 +1,9 @@
 """The Neural Clustering Process of models whose clusters share a scale that nobody knows."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Self
 
+import torch
 from torch import Tensor
 
 from pyroclust.counts import check_count
@@ -28,10 +29,10 @@ class ScaleAveragedProcess(NeuralClusteringProcess):
     .. math:: q(c \mid x) = \frac1J \sum_j  q_\phi\!\left(c \,\Big|\, x \sqrt{s_0 / s_j(x)}\right)
 
     Where the scale :math:`s` of normal clusters is random, the posterior is an average of posteriors for
-    known scales, and the one for s is that for :math:`s_0` of the same points in other units. So one network
-    serves all scales. Where to look is found by draws of it: partitions given the scale, then the law of the
-    scale given these partitions, which it is averaged over at quantiles. It is an exact distribution,
-    whatever these are.
+    known scales, and the one for s is that for :math:`s_0` of the same points in other units; of a table, its
+    numbers in other units. So one network serves all scales. Where to look is found by draws of it:
+    partitions given the scale, then the law of the scale given these partitions, which it is averaged over at
+    quantiles. It is an exact distribution, whatever these are.
 
     Args:
         model: a mixture of normal clusters with one random hyperparameter, their scale.
@@ -113,19 +114,38 @@ class ScaleAveragedProcess(NeuralClusteringProcess):
 
     def _in_units(self, flat: Tensor, scales: Tensor, visit: Tensor | None) -> Any:
         """Return the network's posteriors in a row, of data sets ``(B, N, D)`` with scales ``(..., B)``."""
-        factor = (self.reference / scales).sqrt().to(flat)
-        copies = (flat * factor[..., None, None]).reshape(-1, *flat.shape[1:])
+        factor = (self.reference / scales).sqrt().to(flat)[..., None, None]
+        shares = columns_of_scale(self.model).to(flat.device)
+        copies = (flat * torch.where(shares, factor, 1.0)).reshape(-1, *flat.shape[1:])
         return super().posterior(
             copies, order=None if visit is None else visit.repeat(len(copies) // len(flat), 1)
         )
+
+    def of(self, model: Model | Callable[[Tensor], Any]) -> Self:
+        """Return the guide of another model whose clusters share a scale, with the same weights.
+
+        Raises:
+            ValueError: if the scorer does not fit other models, or the model has no such scale.
+        """
+        model = as_model(model)
+        view = super().of(self.model_of_network(model, {"reference": self.reference}))
+        view.known, view.model, view.scale_name = view.model, model, scale_name(model)
+        return view
 
 
 def scale_name(model: Any) -> str:
     """Return the name of the random scale of normal clusters."""
     names = integrated_names(model)
-    if names not in (("scale",), ("rate",)):
+    if len(names) != 1 or names[0].split(".")[-1] not in ("scale", "rate"):
         raise ValueError(
             f"model '{model.name}' has the random hyperparameters {list(names)}, expected the scale of "
             "normal clusters alone: take NeuralClusteringProcess"
         )
     return names[0]
+
+
+def columns_of_scale(model: Any) -> Tensor:
+    """Say which columns ``(D,)`` share the random scale: in a product of families those of its part."""
+    name, parts = scale_name(model), getattr(model.component, "parts", (model.component,))
+    which = int(name.split(".")[0]) if "." in name else 0
+    return torch.cat([torch.full((part.dim,), place == which) for place, part in enumerate(parts)])

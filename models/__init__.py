@@ -28,7 +28,7 @@ from pyroclust.models.sensitivity2d import sensitivity2d
 from pyroclust.models.spike_waveforms import SpikeRecording, SpikeWaveforms
 from pyroclust.models.standardised import FAMILIES, PRIORS, NamedPrior, standardised_mixture
 from pyroclust.models.stochastic_block_model import StochasticBlockModel
-from pyroclust.models.table_mixture import table_mixture
+from pyroclust.models.table_mixture import default_mixture, table_mixture
 from pyroclust.models.unlabelled_tables import UnlabelledTables
 from pyroclust.models.warped_clusters import WarpedArc, warped_arcs, warped_clusters
 from pyroclust.programs import Program
@@ -66,6 +66,7 @@ __all__ = [
     "WarpedArc",
     "bent_classes",
     "companion",
+    "default_mixture",
     "few_components",
     "filtering_clusters",
     "gaussian2d",

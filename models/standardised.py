@@ -119,8 +119,8 @@ def standardised_mixture(
 
     Args:
         dim: number of columns.
-        family: name of the family; ``"nig"`` for one column and ``"niw"`` for more by default.
-        prior: name of the prior; ``"gamma-crp"`` by default, ``"crp"`` where a concentration is given.
+        family: name of the family; ``"normal"`` by default.
+        prior: name of the prior; ``"mfm"`` by default, ``"crp"`` where a concentration is given.
         concentration: of ``"crp"`` or ``"py"``; of the Dirichlet weights of ``"mfm"``.
         expected_clusters: prior mean of the number of clusters in ``num_points`` points. It sets the
             concentration of ``"crp"`` and ``"py"``, the mean of the concentration's Gamma law of shape 2, or
@@ -133,16 +133,14 @@ def standardised_mixture(
 
     Example:
         >>> standardised_mixture(13).name
-        'niw_mixture'
-        >>> standardised_mixture(13, family="normal", prior="mfm").name
         'normal_mixture'
         >>> model = standardised_mixture(3, family="nig", prior="crp", expected_clusters=5, num_points=100)
         >>> model.name, round(model.prior.concentration, 4)
         ('nig-crp', 0.9476)
     """
     dim = check_count("dim", dim)
-    family = ("nig" if dim == 1 else "niw") if family is None else _known("family", family, FAMILIES)
-    prior = ("gamma-crp" if concentration is None else "crp") if prior is None else prior
+    family = "normal" if family is None else _known("family", family, FAMILIES)
+    prior = ("mfm" if concentration is None else "crp") if prior is None else prior
     law = named_prior(
         prior, concentration=concentration, expected_clusters=expected_clusters, num_points=num_points
     )

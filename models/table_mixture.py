@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from itertools import groupby
+from typing import Any
 
 from pyroclust.counts import check_count, check_number
 from pyroclust.distributions import (
@@ -20,7 +21,7 @@ from pyroclust.models.mixture import Mixture
 from pyroclust.models.normal_mixture import diagonal_normals
 from pyroclust.models.standardised import FAMILIES, named_prior, standardised_mixture
 
-__all__ = ["table_mixture"]
+__all__ = ["default_mixture", "table_mixture"]
 
 # Half an observation of every answer and category: Jeffreys' prior.
 _HALF = 0.5
@@ -122,6 +123,33 @@ def table_mixture(
         num_points=num_points,
     )
     return Mixture(law, parts[0] if len(parts) == 1 else Product(parts), name="table")
+
+
+def default_mixture(
+    *,
+    family: str | None = None,
+    prior: str | None = None,
+    concentration: float | None = None,
+    **columns: Any,
+) -> Mixture:
+    """Return the model that a table is clustered with where nothing else is asked for.
+
+    It is :func:`table_mixture` with normal clusters of a common random scale, and a mixture of finite
+    mixtures; docs/priors.md says why. Without numbers only the prior is another.
+
+    Args:
+        family: as there, ``"normal"`` by default.
+        prior: as there, ``"mfm"`` by default, ``"crp"`` where a concentration is given.
+        concentration: of that prior.
+        **columns: the columns and what else :func:`table_mixture` takes.
+
+    Example:
+        >>> default_mixture(numbers=2).name
+        'normal_mixture'
+    """
+    family = "normal" if family is None else family
+    prior = ("mfm" if concentration is None else "crp") if prior is None else prior
+    return table_mixture(family=family, prior=prior, concentration=concentration, **columns)
 
 
 def _numbers(number: int, family: str | None, *, missing: bool) -> ConjugateComponent:

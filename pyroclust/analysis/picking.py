@@ -17,8 +17,11 @@ from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.components.column_groups import ColumnGroups
 from pyroclust.guides.anchored_guide import AnchoredGuide
 from pyroclust.guides.exact_filter import exact_filter
+from pyroclust.guides.hyper_law import integrated_names
+from pyroclust.guides.predictive_filter import PredictiveFilter
+from pyroclust.guides.scale_averaged_process import ScaleAveragedProcess
 from pyroclust.large_tables import LARGE_TABLE
-from pyroclust.models import StochasticBlockModel, table_mixture
+from pyroclust.models import StochasticBlockModel, default_mixture, table_mixture
 from pyroclust.models.standardised import named_prior
 from pyroclust.protocols import is_of_graphs, takes_missing
 from pyroclust.saving.cards import NO_GUIDE, GuideCard, find_guide, list_guides, read_card
@@ -125,6 +128,12 @@ def model_by_name(
     if rates:
         raise ValueError(f"{' and '.join(rates)} given for rows of columns, expected a graph: leave it out")
     columns = ColumnsOfTable(numbers=dim) if columns is None else columns
+    return default_mixture(**asdict(columns), **words, num_points=num_points)
+
+
+def _earlier_model(dim: int, num_points: int, columns: ColumnsOfTable | None, **words: Any) -> Any:
+    """Return the model that such columns had before scales were random, and that guides know."""
+    columns = ColumnsOfTable(numbers=dim) if columns is None else columns
     return table_mixture(**asdict(columns), **words, num_points=num_points)
 
 
@@ -153,6 +162,14 @@ def pick_guide(
     if guide is None or guide == NO_GUIDE:
         model = model_by_name(dim, num_points, shape, columns=columns, **words)
         picked = ModelAndGuide(model=model) if guide == NO_GUIDE else _default(model, num_points)
+        if isinstance(picked.guide, PredictiveFilter) and not {"family", "prior"} & set(words):
+            picked = _earlier_guide(_earlier_model(dim, num_points, columns, **words), num_points) or picked
+            if picked.model != model:
+                note = (
+                    f"There is no guide of the model {model.name} for such columns yet, which pyroclust "
+                    f"cluster takes: guide and MCMC are those of {picked.model.name}."
+                )
+                picked = replace(picked, notes=(*picked.notes, note))
         if is_raw and shape is None:
             note = (
                 f"The columns are as they were given (--raw), but the model {model.name} expects columns of "
@@ -161,7 +178,10 @@ def pick_guide(
             picked = replace(picked, notes=(*picked.notes, note))
     elif not isinstance(guide, torch.nn.Module) and read_card(find_guide(guide)).fits_any_table:
         # Columns are independent in a cluster, numbers too unless another family was asked for.
-        model = model_by_name(dim, num_points, columns=columns, **{"family": "nig"} | words)
+        if _has_random_scale(_model_of(read_card(find_guide(guide)))):
+            model = model_by_name(dim, num_points, columns=columns, **{"family": "diagonal"} | words)
+        else:
+            model = _earlier_model(dim, num_points, columns, **{"family": "nig"} | words)
         picked = _of_any_table(guide, model)
     elif words:
         raise ValueError(
@@ -252,12 +272,8 @@ def _default(model: Any, num_points: int) -> ModelAndGuide:
             "its clusters do not integrate out. This is MCMC alone."
         )
         return ModelAndGuide(model=model, notes=(note,))
-    any_table = next((card for card in list_guides() if card.passed and card.fits_any_table), None)
-    if any_table is not None and num_points <= _ROWS_OF_ANY_TABLE and not is_of_graphs(model):
-        component = model.component
-        # Columns of a cluster are independent in all tables that such guides saw.
-        if isinstance(component, ConjugateComponent) and ColumnGroups(component).num_groups == component.dim:
-            return _of_any_table(any_table.name, model)
+    if num_points <= _ROWS_OF_ANY_TABLE and (any_table := _guide_of_any_table(model)) is not None:
+        return _of_any_table(any_table.name, model)
     columns = "" if is_of_graphs(model) else f" for {model.component.dim} column(s)"
     what = f"of the model {model.name}{columns}"
     failed = "; ".join(f"{card.name} {card.verdict}" for card in trained)
@@ -274,6 +290,29 @@ def _default(model: Any, num_points: int) -> ModelAndGuide:
         "after the other and looks at no later point, so its draws need the weights or the comparison with "
         f"MCMC.{_HOW_TO_TRAIN if _is_of_numbers(model) else ''}",
     )
+
+
+def _earlier_guide(model: Any, num_points: int) -> ModelAndGuide | None:
+    """Return the trained guide of a model, if there is one."""
+    picked = _default(model, num_points)
+    return None if isinstance(picked.guide, PredictiveFilter) else picked
+
+
+def _guide_of_any_table(model: Any) -> GuideCard | None:
+    """Return the card of a guide for tables of any columns that serves a model."""
+    if is_of_graphs(model) or not isinstance(model.component, ConjugateComponent):
+        return None
+    random = _has_random_scale(model)
+    known = (ScaleAveragedProcess.model_of_network(model, {}) if random else model).component
+    # Columns of a cluster are independent in all tables that such guides saw.
+    if ColumnGroups(known).num_groups != known.dim:
+        return None
+    cards = (card for card in list_guides() if card.passed and card.fits_any_table)
+    return next((card for card in cards if _has_random_scale(_model_of(card)) == random), None)
+
+
+def _has_random_scale(model: Any) -> bool:
+    return bool(integrated_names(model))
 
 
 def _anchored(card: GuideCard, num_points: int) -> ModelAndGuide:

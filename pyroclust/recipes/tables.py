@@ -315,10 +315,11 @@ def averaged_guide(
         ValueError: if the model, its scale known, is not the recipe's.
     """
     other, known = build_model(model), cast(Any, guide.model)
-    reference = getattr(known.component, scale_name(other), None)
-    if not isinstance(guide, NeuralClusteringProcess) or reference is None:
+    name = scale_name(other)
+    if not isinstance(guide, NeuralClusteringProcess) or name not in known.component.hyper_names:
         raise ValueError(f"[averaged] is of a {type(guide).__name__}, expected a Neural Clustering Process")
     scorer = cast(NetworkScorer[Any], guide.scorer)
+    reference = float(known.component.value(name))
     found = ScaleAveragedProcess(
         other, scorer=scorer, order=guide.order, reference=reference, num_scales=num_scales
     )

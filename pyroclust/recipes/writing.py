@@ -20,7 +20,7 @@ from pyroclust.distributions import (
 )
 from pyroclust.guides import ScaleAveragedProcess
 from pyroclust.guides.hyper_law import integrated_names
-from pyroclust.models import Mixture, in_words, table_mixture
+from pyroclust.models import Mixture, default_mixture, in_words
 from pyroclust.saving.models import describe_model
 from pyroclust.text import visible
 
@@ -85,7 +85,7 @@ def recipe_for(
     points = standardise(table)
     points = points if pca is None else principal_components(points, pca)
     num_points = len(points.data)
-    model = table_mixture(
+    model = default_mixture(
         **asdict(ColumnsOfTable.of(table, points)),
         family=family,
         prior=prior,

@@ -13,8 +13,8 @@ from pyroclust.models import (
     Mixture,
     gaussian2d,
     in_words,
-    nig_mixture,
     niw_mixture,
+    normal_mixture,
     standardised_mixture,
     warped_clusters,
 )
@@ -24,10 +24,11 @@ EVERY = [(family, prior) for family in FAMILIES for prior in PRIORS]
 
 
 def test_the_defaults_are_the_models_of_the_shelf():
-    assert standardised_mixture(1) == nig_mixture(1)
-    assert standardised_mixture(13) == niw_mixture(13)
-    assert standardised_mixture(13).name == "niw_mixture"
-    assert standardised_mixture(2, family="nig").name == "nig_mixture"
+    assert standardised_mixture(1) == normal_mixture(1)
+    assert standardised_mixture(13) == normal_mixture(13)
+    assert standardised_mixture(13).name == "normal_mixture"
+    assert standardised_mixture(2, family="nig", prior="gamma-crp").name == "nig_mixture"
+    assert standardised_mixture(13, family="niw", prior="gamma-crp") == niw_mixture(13)
     assert standardised_mixture(2, concentration=0.7).prior == ChineseRestaurantPrior(0.7)
 
 
@@ -71,7 +72,7 @@ def test_a_concentration_is_that_of_the_prior(prior):
         ({"expected_clusters": 1.0}, "expected_clusters is 1.0, expected a number of at least 1.01"),
         (
             {"expected_clusters": 40.0},
-            "expected_clusters is 40, expected at most 39.9984: prior 'gamma-crp' reaches no more in 40",
+            "expected_clusters is 40, expected at most 34.3999: prior 'mfm' reaches no more in 40",
         ),
         ({"expected_clusters": float("nan")}, "expected_clusters is nan, expected a number of at least 1.01"),
         ({"concentration": float("inf")}, "concentration is inf, expected a positive number"),

@@ -10,14 +10,22 @@ from pyroclust.distributions import PartlyObserved
 from pyroclust.infer import exact_posterior
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.infer.simulation import simulate
-from pyroclust.models import in_words, standardised_mixture, table_mixture
+from pyroclust.models import (
+    default_mixture,
+    in_words,
+    niw_mixture,
+    normal_mixture,
+    standardised_mixture,
+    table_mixture,
+)
 from pyroclust.saving.models import build_model, describe_model
 
 COLUMNS = {"numbers": 2, "count_means": [0.4, 0.7, 0.9], "yes_no": 1, "levels": [3, 4]}
 
 
 def test_numbers_alone_are_the_mixture_of_the_shelf():
-    assert table_mixture(numbers=3) == standardised_mixture(3)
+    assert table_mixture(numbers=3) == niw_mixture(3)
+    assert default_mixture(numbers=3) == standardised_mixture(3) == normal_mixture(3)
     assert table_mixture(numbers=3, family="nig", prior="py") == standardised_mixture(
         3, family="nig", prior="py"
     )

@@ -9,7 +9,7 @@ import torch
 
 from pyroclust.calibration import CertificateSettings
 from pyroclust.cli import main
-from pyroclust.models import FAMILIES, PRIORS, niw_mixture, standardised_mixture, table_mixture
+from pyroclust.models import FAMILIES, PRIORS, default_mixture, niw_mixture, standardised_mixture
 from pyroclust.recipes import read_recipe, recipe_for, write_recipe
 from pyroclust.saving.cards import read_card
 from pyroclust.saving.guides import load_guide
@@ -46,12 +46,12 @@ def test_the_models_of_the_shelf_get_the_networks_of_the_shelf(dim):
 
 def test_a_table_says_the_number_of_columns_and_rows():
     table = np.random.default_rng(0).standard_normal((60, 7))
-    content = tomllib.loads(recipe_for(table, pca=5, family="nig", expected_clusters=4.0))
+    content = tomllib.loads(recipe_for(table, pca=5, family="nig", prior="gamma-crp", expected_clusters=4.0))
     assert content["model"]["component"] == {
         "class": "NormalInverseGamma", "dim": 5, "kappa": 0.08, "shape": 2.0, "rate": 0.2, "mean": 0.0,
     }  # fmt: skip
     assert content["training"]["max_points"] == 60
-    model = standardised_mixture(5, family="nig", expected_clusters=4.0, num_points=60)
+    model = standardised_mixture(5, family="nig", prior="gamma-crp", expected_clusters=4.0, num_points=60)
     assert content["model"]["prior"]["rate"] == model.prior.rate
 
 
@@ -90,7 +90,8 @@ def test_a_table_of_several_kinds_with_gaps_has_a_recipe_of_its_own_model(tmp_pa
     (tmp_path / "mine.toml").write_text(recipe_for(frame, kinds={"visits": "count"}))
     recipe = read_recipe(tmp_path / "mine.toml")
     mean = float(frame["visits"].mean())
-    assert recipe.model == table_mixture(numbers=1, count_means=[mean], yes_no=1, missing=True)
-    guide = recipe.build()
+    columns = {"numbers": 1, "count_means": [mean], "yes_no": 1, "missing": True}
+    guide = recipe.finished(recipe.build())
+    assert guide.model == default_mixture(**columns)
     assert guide.fits_any_model
     assert guide.posterior(torch.tensor([[0.1, 2.0, 1.0], [torch.nan, 0.0, 0.0]])).sample().shape == (2,)

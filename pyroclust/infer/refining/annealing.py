@@ -1,6 +1,8 @@
 """The log evidence by populations that take in the points a few at a time, moved by a kernel in between."""
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -47,7 +49,8 @@ def annealed_log_evidence(
     The particles are draws of the posterior of the first points. The exact filter extends them by four points
     at a time, and they are weighted by :math:`p(c, x) / q(c \mid x)` of what was added. Where the effective
     share of the particles falls below one half they are resampled, and each is moved by some draws of the
-    default kernel of the posterior of the points so far. The mean weights multiply to an estimate of p(x)
+    default kernel of the posterior of the points so far. A random scale of clusters is drawn from its prior
+    first, and by the kernel then. The mean weights multiply to an estimate of p(x)
     that is right on average whatever the number of particles and sweeps.
 
     Under constraints the estimate is that of log p(x, C); groups of points that are named come first, each
@@ -59,8 +62,8 @@ def annealed_log_evidence(
     Cost: about N / 10 times R S sweeps over the points so far, and N steps of the filter a repetition.
 
     Args:
-        model: a mixture of a conjugate family whose hyperparameters are known; a ``GammaConcentration`` is
-            integrated out.
+        model: a mixture of a conjugate family whose hyperparameters are known, but for a random scale of
+            its clusters; a ``GammaConcentration`` is integrated out.
         data: one data set, ``(N, D)``.
         num_particles: S, particles of a population.
         repetitions: R, populations.
@@ -93,7 +96,7 @@ def annealed_log_evidence(
     component = ConjugateComponent.of(
         model.component, otherwise="points are taken in by their predictive density given a cluster"
     )
-    scorer = FilterScorer(model.prior, component)
+    scorer = FilterScorer(model.prior, component, conditions=sorted(component.integrated_names))
     points = as_points(data, like=DOUBLE)
     default_kernel(model).check(points)
     root = seed_from_torch() if seed is None else check_seed(seed)
@@ -151,33 +154,49 @@ def _annealed(
 ) -> float:
     """Return one estimate in nats, the points taken in in the order that they have."""
     total, labels = 0.0, torch.empty(num_particles, 0, dtype=torch.int64)
+    hyper = {
+        name: scorer.component.hyperpriors[name].sample(Size((num_particles,))).double()
+        for name in scorer.conditions
+    }
     log_joint = log_weights = torch.zeros(num_particles, dtype=torch.float64)
     for stage in stages:
         seen = points[: stage.end]
         if stage.is_group:
-            labels, log_prob = _with_group(stage.model, seen, labels)
+            labels, log_prob = _with_group(stage.model, seen, labels, hyper)
         else:
-            labels, log_prob = _extended(scorer, seen, labels)
-        joint = log_joint_of(stage.model, seen, labels).double()
+            labels, log_prob = _extended(scorer, seen, labels, hyper)
+        joint = _log_joint(stage.model, seen, labels, hyper)
         log_weights, log_joint = log_weights + joint - log_joint - log_prob, joint
         shares = log_weights.log_softmax(0)
         if stage.end < len(points) and -(2 * shares).logsumexp(0) < math.log(_ENOUGH * num_particles):
             total += float(log_weights.logsumexp(0)) - math.log(num_particles)
             rows = resampled(shares, num_particles)
             chains = ShortChains(stage.kernel, seen, labels[rows], seed=seed_from_torch())
+            at = chains.states.hyperparameters | {name: values[rows] for name, values in hyper.items()}
+            chains.states = replace(chains.states, hyperparameters=at)
             chains.advance(sweeps)
-            labels, log_joint = chains.states.assignments, chains.states.log_joint
+            labels = chains.states.assignments
+            hyper = {name: chains.states.hyperparameters[name] for name in hyper}
+            log_joint = _log_joint(stage.model, seen, labels, hyper)
             log_weights = torch.zeros_like(log_weights)
     return total + float(log_weights.logsumexp(0)) - math.log(num_particles)
 
 
-def _with_group(model: CollapsedModel, points: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+def _log_joint(model: CollapsedModel, points: Tensor, labels: Tensor, hyper: Mapping[str, Tensor]) -> Tensor:
+    """Return log p(c, x | h) of particles."""
+    return log_joint_of(model.given(hyper) if hyper else model, points, labels).double()
+
+
+def _with_group(
+    model: CollapsedModel, points: Tensor, labels: Tensor, hyper: Mapping[str, Tensor]
+) -> tuple[Tensor, Tensor]:
     """Draw the cluster of the last points, a group, given all others, ``(S, n) -> (S, N)``, with log q."""
     clusters = label_range(labels) if labels.shape[1] else labels.new_zeros(len(labels))
     candidates = torch.arange(int(clusters.max()) + 1)
     row, chosen = (candidates <= clusters.unsqueeze(-1)).nonzero(as_tuple=True)
     group = chosen.unsqueeze(-1).expand(-1, len(points) - labels.shape[1])
-    joint = log_joint_of(model, points, torch.cat([labels[row], group], -1)).double()
+    at = {name: values[row] for name, values in hyper.items()}
+    joint = _log_joint(model, points, torch.cat([labels[row], group], -1), at)
     log_q = joint.new_full((len(labels), len(candidates)), -torch.inf)
     log_q[row, chosen] = joint
     log_q = log_q.log_softmax(-1)
@@ -185,14 +204,17 @@ def _with_group(model: CollapsedModel, points: Tensor, labels: Tensor) -> tuple[
     return torch.cat([labels, drawn.expand(-1, group.shape[1])], -1), log_q.gather(-1, drawn).squeeze(-1)
 
 
-def _extended(scorer: FilterScorer, points: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+def _extended(
+    scorer: FilterScorer, points: Tensor, labels: Tensor, hyper: Mapping[str, Tensor]
+) -> tuple[Tensor, Tensor]:
     """Draw labels of the last points by the exact filter, ``(S, n) -> (S, N)``, with their log q."""
     rows, num_free = len(labels), len(points) - labels.shape[1]
+    sets = rows if hyper else 1
     filtered = SequentialPartition(
         scorer,
-        scorer.encode(points.unsqueeze(0)),
-        order=torch.arange(len(points)).unsqueeze(0),
-        dataset=torch.zeros(rows, dtype=torch.int64),
+        scorer.encode(points.expand(sets, -1, -1), hyper),
+        order=torch.arange(len(points)).expand(sets, -1),
+        dataset=torch.arange(rows) % sets,
     )
     padded = torch.cat([labels, labels.new_zeros(rows, num_free)], -1)
     return cast(tuple[Tensor, Tensor], filtered.given(padded, num_free=num_free).sample_and_log_prob(Size()))
