@@ -9,11 +9,12 @@ same ones. About a minute a guide on one core.
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pyroclust import list_guides, load_guide
-from pyroclust.calibration import certify
+from pyroclust.calibration import CertificateSettings, certify
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.guides import PredictiveFilter
 
@@ -25,14 +26,15 @@ def measure(name: str, content: dict[str, Any]) -> dict[str, Any] | None:
     if not isinstance(getattr(guide.model, "component", None), ConjugateComponent):
         return None
     rows = content["sampled"]
-    found = certify(
-        guide.model,
-        PredictiveFilter(guide.model, conditions=getattr(guide, "conditions", ())),
-        seed=content["seed"],
+    settings = replace(
+        CertificateSettings.nothing(seed=content["seed"]),
+        num_exact=content["exact"][0]["num_datasets"],
         num_sampled=rows[0]["num_datasets"],
         sampled_points=tuple(row["num_points"] for row in rows),
         num_draws=rows[0]["num_draws"],
     )
+    exact_filter = PredictiveFilter(guide.model, conditions=getattr(guide, "conditions", ()))
+    found = certify(exact_filter, settings=settings)
     return {
         "guide": name,
         "mean KL": found.exact[0].mean_kl,
@@ -47,14 +49,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS)
     args = parser.parse_args()
     cards = {card.name: card.certificate for card in list_guides() if card.certificate}
-    found = []
+    found = {row["guide"]: row for row in json.loads(args.out.read_text())} if args.out.exists() else {}
     for name in args.guides or [
         name for name in cards if name.startswith("ncp-") and "published" not in name
     ]:
         if (row := measure(name, dict(cards[name] or {}))) is not None:
-            found.append(row)
+            found[name] = row
             print(row, flush=True)
-    args.out.write_text(json.dumps(found, indent=1) + "\n")
+    args.out.write_text(json.dumps([found[name] for name in sorted(found)], indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ AHEAD = [name for name in TRAINED if name not in {*REFERENCES, "ncp-published-ga
 
 
 def test_the_promised_guides_are_there() -> None:
-    assert {"ncp-gaussian2d", "ncp-overlap2d", "ncp-nig1d", "ncp-niw2d"} <= set(TRAINED)
+    assert {"ncp-gaussian2d", "ncp-overlap2d", "ncp-nig1d", "ncp-niw2d", "ncp-normal2d"} <= set(TRAINED)
 
 
 def assert_same_verdict(stored: dict[str, Any], judged: dict[str, Any]) -> None:

@@ -47,7 +47,7 @@ OF_DATA = {"deep-digits", "few-labels-digits"}
 )
 def test_shipped_recipes_build_the_guides_on_the_shelf(path: Path) -> None:
     recipe, shipped = read_recipe(path), load_guide(path.stem)
-    built = recipe.build()
+    built = recipe.finished(recipe.build())
     assert recipe.about
     assert describe_guide(built) == describe_guide(shipped)
     assert {n: v.shape for n, v in built.state_dict().items()} == {
