@@ -8,7 +8,7 @@ from torch import Tensor
 from pyroclust.counts import check_count
 from pyroclust.distributions.sequential.anchored import AnchoredPartition
 from pyroclust.guides.base import AmortizedGuide, refuse_a_view
-from pyroclust.guides.predictive_filter import PredictiveFilter, filter_scorer
+from pyroclust.guides.predictive_filter import PredictiveFilter
 from pyroclust.nn import StratifiedAnchors
 from pyroclust.nn.anchors import Anchors
 from pyroclust.points import Points
@@ -54,7 +54,7 @@ class AnchoredGuide(AmortizedGuide):
                 f"guide has the conditions {', '.join(guide.conditions)}, expected one without: call "
                 "guide.condition(...) first"
             )
-        filter_scorer(guide.model)
+        PredictiveFilter(guide.model)
         self.guide = guide
         self.num_anchors = check_count("num_anchors", num_anchors)
         self.anchors: Any = StratifiedAnchors() if anchors is None else anchors
@@ -97,7 +97,7 @@ class AnchoredGuide(AmortizedGuide):
         order = _anchors_first(chosen, points)
         few = flat.gather(1, chosen.unsqueeze(-1).expand(-1, -1, dim))
         few = few.view(*batch, self.num_anchors, dim)
-        filtered = PredictiveFilter(self.model)
+        filtered = PredictiveFilter(self.model).with_hyperparameters_of(few)
         rest = filtered.posterior(data, order=order.view(*batch, points))
         own = filtered.posterior(few, order=torch.arange(self.num_anchors, device=data.device))
         return AnchoredPartition(self.guide.posterior(few), cast(Any, rest), cast(Any, own))

@@ -91,11 +91,16 @@ class PredictiveFilter(SequentialGuide):
         """Return the distribution over partitions of data sets, as :meth:`SequentialGuide.posterior`."""
         if not self._to_find:
             return super().posterior(data, order=order)
+        return self.with_hyperparameters_of(data).posterior(data, order=order)
+
+    def with_hyperparameters_of(self, data: Points) -> "PredictiveFilter":
+        """Return a view that knows the hyperparameters that draws of the filter find in data sets."""
+        if not self._to_find:
+            return self
         data = self.points(data)
         flat = data.reshape(-1, *data.shape[-2:])
         found = likely_hyperparameters(self.model, flat, 1, draw=partial(self._draws, flat))
-        values = {name: one.view(data.shape[:-2]) for name, one in found.items()}
-        return self._with_values(values).posterior(data, order=order)
+        return self._with_values({name: one.view(data.shape[:-2]) for name, one in found.items()})
 
     def _draws(self, flat: Tensor, values: Mapping[str, Tensor], number: int) -> tuple[Tensor, Tensor]:
         (shape,) = {one.shape for one in values.values()}

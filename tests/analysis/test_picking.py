@@ -10,7 +10,7 @@ from pyroclust.analysis import picking
 from pyroclust.data.columns_of_table import ColumnsOfTable
 from pyroclust.data.shapes import Images, Waveforms
 from pyroclust.guides import AnchoredGuide, NeuralClusteringProcess, PredictiveFilter
-from pyroclust.models import niw_mixture, table_mixture
+from pyroclust.models import normal_mixture, table_mixture
 from pyroclust.saving.cards import GuideCard, list_guides
 
 
@@ -102,8 +102,8 @@ def test_a_report_says_where_a_guide_is_used_beyond_its_training():
 def test_more_columns_than_any_guide_has_get_the_exact_filter_of_the_same_model():
     picked = picking.pick_guide(None, dim=13, conditions={})
     assert isinstance(picked.guide, PredictiveFilter)
-    assert picked.guide.model == niw_mixture(13)
-    assert picked.notes[0].startswith("There is no trained guide of the model niw_mixture for 13 column(s). ")
+    assert picked.guide.model == normal_mixture(13)
+    assert picked.notes[0].startswith("There is no trained guide of the model normal_mixture for 13 column(s). ")
     with pytest.raises(ValueError, match="conditions are scale, guide 'exact filter' takes none"):
         picking.pick_guide(None, dim=13, conditions={"scale": 1.0})
 
@@ -111,10 +111,11 @@ def test_more_columns_than_any_guide_has_get_the_exact_filter_of_the_same_model(
 @pytest.mark.parametrize(
     ("dim", "asked", "name"),
     [
-        (2, {}, "ncp-niw2d"),
+        (2, {}, "ncp-normal2d"),
         (2, {"family": "niw", "prior": "gamma-crp"}, "ncp-niw2d"),
-        (2, {"prior": "py"}, "ncp-py2d"),
-        (2, {"prior": "mfm"}, "exact filter"),
+        (2, {"family": "niw", "prior": "py"}, "ncp-py2d"),
+        (2, {"prior": "mfm"}, "ncp-normal2d"),
+        (2, {"family": "niw"}, "exact filter"),
         (1, {"family": "nig", "prior": "gamma-crp"}, "ncp-nig1d"),
         (2, {"family": "nig"}, "ncp-tables"),
         (3, {"concentration": 1.0}, "exact filter"),
@@ -128,19 +129,19 @@ def test_a_model_by_name_gets_a_guide_that_serves_it_or_its_filter(dim, asked, n
 
 
 def test_on_large_tables_the_guide_labels_anchors_and_the_filter_the_others():
-    card = next(one for one in list_guides() if one.name == "ncp-niw2d")
+    card = next(one for one in list_guides() if one.name == "ncp-normal2d")
     assert picking.pick_guide(None, dim=2, num_points=card.max_points, conditions={}).name == card.name
     picked = picking.pick_guide(None, dim=2, num_points=card.max_points + 1, conditions={})
     assert isinstance(picked.guide, AnchoredGuide)
-    assert (picked.name, picked.guide.num_anchors) == ("ncp-niw2d on 200 anchors", 200)
-    assert picked.notes[0].startswith("Guide ncp-niw2d learnt from at most 1,000 points, and here are 1,001.")
+    assert (picked.name, picked.guide.num_anchors) == ("ncp-normal2d on 200 anchors", 200)
+    assert picked.notes[0].startswith("Guide ncp-normal2d learnt from at most 1,000 points, and here are 1,001.")
     # A guide that was never certified on anchors has no certificate there.
     assert (picked.certificate, picked.max_points) == ({}, None)
     assert picking.pick_guide("ncp-niw2d", dim=2, num_points=5000, conditions={}).name == "ncp-niw2d"
 
 
 def test_guides_of_named_models_are_found_and_their_certificates_decide(monkeypatch):
-    asked, listed, name = {"prior": "py"}, list_guides(), "ncp-py2d"
+    asked, listed, name = {"family": "niw", "prior": "py"}, list_guides(), "ncp-py2d"
     for passed in (False, True):
         verdict = {"passed": passed, "findings": [{"what": "x", "passed": passed}]}
         cards = tuple(replace(card, certificate={"verdict": verdict}) for card in listed)
@@ -156,7 +157,7 @@ def test_without_conjugacy_or_by_the_name_none_there_is_no_guide():
     assert picked.guide is None
     assert picked.notes[0].endswith("This is MCMC alone.")
     none = picking.pick_guide("none", dim=2, conditions={})
-    assert (none.model, none.notes) == (niw_mixture(2), ())
+    assert (none.model, none.notes) == (normal_mixture(2), ())
     with pytest.raises(ValueError, match="conditions are scale, guide 'none' takes none"):
         picking.pick_guide("none", dim=2, conditions={"scale": 1.0})
 
@@ -167,7 +168,7 @@ def test_columns_as_they_are_are_beside_the_scale_of_a_model_by_name(guide, dim)
     plain = picking.pick_guide(guide, dim=dim, conditions={})
     raw = picking.pick_guide(guide, dim=dim, conditions={}, is_raw=True)
     assert raw.notes[:-1] == plain.notes
-    assert "the model niw_mixture expects columns of mean 0 and variance 1" in raw.notes[-1]
+    assert "the model normal_mixture expects columns of mean 0 and variance 1" in raw.notes[-1]
 
 
 def test_a_guide_by_name_has_a_scale_of_its_own():
