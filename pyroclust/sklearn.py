@@ -27,9 +27,9 @@ class PartitionPosterior(TransformerMixin, ClusterMixin, BaseEstimator):
     for single rows. As a transformer it gives the probabilities of the clusters.
 
     Args:
-        family: of the clusters: ``"niw"``, ``"nig"`` or ``"student-t"``; see
+        family: of the clusters: ``"normal"``, ``"diagonal"``, ``"niw"``, ``"nig"`` or ``"student-t"``; see
             :func:`pyroclust.models.standardised_mixture`.
-        prior: of the partitions: ``"gamma-crp"``, ``"crp"``, ``"py"`` or ``"mfm"``.
+        prior: of the partitions: ``"mfm"``, ``"gamma-crp"``, ``"crp"`` or ``"py"``.
         concentration: of the prior, where it has one to set.
         expected_clusters: prior mean of the number of clusters, in place of the concentration.
         kinds: kinds of columns of a data frame by name, ``"number"``, ``"count"``, ``"yes/no"`` or

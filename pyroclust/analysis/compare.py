@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["cluster", "compare", "options_given", "scaled"]
 
-# Columns are independent in this family, and cells may be missing.
-_INDEPENDENT = ("nig", "diagonal")
+# Columns are independent in these families, of the last where cells are missing.
+_INDEPENDENT = ("nig", "diagonal", "normal")
 # Labels as drawn, canonical, and as chains of draws.
 _BYTES_A_LABEL = 3 * 8
 _OF_COMPARE_ALONE = ("conditions", "within", "between", "kernel", "refine", "tolerance")
@@ -156,7 +156,8 @@ def compare(
     (:func:`~pyroclust.infer.tempered_populations`).
 
     **Model and guide.** The model is chosen by the names of its family and its prior, and the guide for it:
-    one on the shelf of this very model, else the model's exact filter, for any number of columns. Where the
+    one on the shelf of this very model, else, where neither is named, one of the model that was the default
+    in 0.1, else the model's exact filter, for any number of columns. Where the
     family is not conjugate there is no filter either, and with ``guide="none"`` no guide is used.
 
     **Columns.** Columns of files and data frames may be numbers, counts, answers or categories, and cells

@@ -131,13 +131,14 @@ _PANELS: Mapping[str | None, Mapping[str, Option]] = {
     "The model, for standardised columns": {
         "family": Option(
             "NAME",
-            "Clusters: niw (normal, full covariance), nig (normal, independent columns), normal (niw of "
-            "random scale), diagonal (nig of random scale) or student-t; by default niw, for one column nig.",
+            "Clusters: normal (full covariance) or diagonal (independent columns), both of a random scale; "
+            "niw and nig, the same of a fixed scale; or student-t. By default normal, beside columns of other "
+            "kinds and with missing cells diagonal.",
         ),
         "prior": Option(
             "NAME",
-            "Partition: gamma-crp (Dirichlet process, random concentration), crp, py (Pitman-Yor) or mfm "
-            "(mixture of finite mixtures); by default gamma-crp.",
+            "Partition: mfm (mixture of finite mixtures), gamma-crp (Dirichlet process, random "
+            "concentration), crp or py (Pitman-Yor); by default mfm, of graphs crp.",
         ),
         "concentration": Option("X", "Concentration of crp (then the default), py or mfm.", float),
         "expected_clusters": Option("K", "Clusters expected before seeing the rows; sets the prior.", float),
