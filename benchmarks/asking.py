@@ -37,7 +37,7 @@ from pyroclust import read_table
 from pyroclust.data.standardise import principal_components, standardise
 from pyroclust.diagnostics import most_informative_pairs, point_estimate
 from pyroclust.infer.mcmc import CollapsedGibbs, Compose, MergeSplit
-from pyroclust.models import Mixture, standardised_mixture
+from pyroclust.models import Mixture, table_mixture
 
 RUNS = Path(__file__).parents[1] / "runs" / "asking"
 RESULTS = Path(__file__).parent / "results" / "asking.json"
@@ -133,7 +133,7 @@ def one(table: LabelledPoints, way: Callable[[Draws], np.ndarray], step: int, se
     """Ask twenty times; return the adjusted Rand index after every five answers."""
     points, classes = table
     rng = np.random.default_rng(seed)
-    model = standardised_mixture(points.shape[1], num_points=len(points))
+    model = table_mixture(numbers=points.shape[1])
     answers: list[tuple[int, int, bool]] = []
     scores: dict[int, float] = {}
     asking, empty, began = 0.0, 0, time.perf_counter()

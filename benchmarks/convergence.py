@@ -37,7 +37,7 @@ from pyroclust.diagnostics import (
 from pyroclust.diagnostics.chains.partition_convergence import convergence_with_log_joint
 from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.long_chains import LongChains
-from pyroclust.models import standardised_mixture
+from pyroclust.models import table_mixture
 
 RUNS = Path(__file__).parents[1] / "runs" / "convergence"
 RESULT = Path(__file__).parent / "results" / "convergence.json"
@@ -74,7 +74,7 @@ def grade_of(draws: np.ndarray, log_joint: np.ndarray) -> tuple[str, float, floa
 def looks(points: np.ndarray, *, seeds: int) -> dict[str, Any]:
     """Look at chains of every seed, and hold them against one reference."""
     data = torch.from_numpy(points)
-    model = standardised_mixture(data.shape[1], num_points=len(data))
+    model = table_mixture(numbers=data.shape[1])
     reference = reference_chains(model, data, seconds=REFERENCE_SECONDS)
     found = {"N": len(data), "D": data.shape[1], "halves": reference.halves, "looks": []}
     for seed in range(seeds if reference.halves <= SETTLED else 0):

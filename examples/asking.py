@@ -22,7 +22,7 @@ from sklearn.preprocessing import scale
 
 from pyroclust.diagnostics import most_informative_pairs, point_estimate
 from pyroclust.infer.mcmc import CollapsedGibbs, Compose, MergeSplit
-from pyroclust.models import standardised_mixture
+from pyroclust.models import table_mixture
 from pyroclust.plots import CYCLE, GREY, INK, new_figure, plot_clustering, style
 
 Choose = Callable[[np.ndarray], np.ndarray]
@@ -32,7 +32,7 @@ def asked(
     points: np.ndarray, classes: np.ndarray, choose: Choose, *, answers: int, draws: int, seed: int
 ) -> tuple[list[float], np.ndarray]:
     """Ask one pair after the other; return the score after each answer, and the pairs, ``(answers, 2)``."""
-    model = standardised_mixture(points.shape[1], num_points=len(points))
+    model = table_mixture(numbers=points.shape[1])
     pairs, scores = np.empty((0, 2), dtype=np.int64), []
     while True:
         same = classes[pairs[:, 0]] == classes[pairs[:, 1]]

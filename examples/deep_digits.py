@@ -25,7 +25,7 @@ from pyroclust.distributions import BernoulliObservation
 from pyroclust.guides import DeepMixtureGuide
 from pyroclust.infer import FitSettings, fit
 from pyroclust.infer.mcmc import CollapsedGibbs
-from pyroclust.models import DeepMixture, PartiallyLabelled, standardised_mixture
+from pyroclust.models import DeepMixture, PartiallyLabelled, niw_mixture
 from pyroclust.nn import DenseDecoder, DenseEncoder, GumbelSoftmax, ImageDeformation, Views
 from pyroclust.plots import new_figure, plot_generated, plot_uncertain_images, style
 
@@ -89,7 +89,7 @@ def main() -> None:
     chosen = torch.randperm(len(images))[: options.images]
     parts = PCA(4, whiten=True).fit_transform(features[chosen])
     points = torch.as_tensor(parts, dtype=torch.float64)
-    kernel = CollapsedGibbs(standardised_mixture(4), thin=5)
+    kernel = CollapsedGibbs(niw_mixture(4), thin=5)
     chains = kernel.run(points, num_draws=options.draws // 4, warmup=100, num_chains=4, seed=options.seed)
     by_network = guide.posterior(images[chosen]).sample((options.draws,)).numpy()
     estimate = point_estimate(by_network, seed=0)

@@ -131,9 +131,9 @@ _PANELS: Mapping[str | None, Mapping[str, Option]] = {
     "The model, for standardised columns": {
         "family": Option(
             "NAME",
-            "Clusters: normal (full covariance) or diagonal (independent columns), both of a random scale; "
-            "niw and nig, the same of a fixed scale; or student-t. By default normal, beside columns of other "
-            "kinds and with missing cells diagonal.",
+            "Clusters: normal (full covariance, random scale), diagonal (independent columns, random scale), "
+            "niw (normal of a fixed scale), nig (diagonal of a fixed scale) or student-t; by default normal, "
+            "which is diagonal beside columns of other kinds and where cells are missing.",
         ),
         "prior": Option(
             "NAME",

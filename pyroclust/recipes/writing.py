@@ -68,7 +68,7 @@ def recipe_for(
 
     Example:
         >>> print(recipe_for("galaxies", prior="py"))
-        about = "nig-py in 1-D for data sets of up to 82 points, as galaxies"
+        about = "normal-py in 1-D for data sets of up to 82 points, as galaxies"
         ...
         [model.prior]
         class = "PitmanYorPrior"

@@ -46,7 +46,7 @@ def test_thousands_of_rows_are_compared_without_a_matrix_of_pairs(table, tmp_pat
     with peak_memory() as taken:
         result = compare(table, num_draws=10, mcmc_draws=10, num_chains=2, warmup=20, out=tmp_path / "out")
     assert taken[0] < 8 * ROWS**2
-    assert result.guide.name == "ncp-niw2d on 200 anchors"
+    assert result.guide.name == "ncp-normal2d on 200 anchors"
     assert result.summary("guide").co_assignment.shape == (2000, 2000)
     assert len(result.reference.summary.estimate.uncertainty) == ROWS
     assert result.failures == []

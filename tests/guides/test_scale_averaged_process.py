@@ -4,10 +4,11 @@ import pytest
 import torch
 
 from pyroclust.distributions import ChineseRestaurantProcess
-from pyroclust.guides import PredictiveFilter, ScaleAveragedProcess
+from pyroclust.guides import PredictiveFilter, ScaleAveragedProcess, column_scorer_for
 from pyroclust.guides.continued_draws import ContinuedDraws
+from pyroclust.guides.scale_averaged_process import columns_of_scale
 from pyroclust.infer import exact_posterior, simulate
-from pyroclust.models import gaussian2d, normal_mixture, table_mixture
+from pyroclust.models import default_mixture, gaussian2d, normal_mixture, table_mixture
 
 
 def guides():
@@ -57,6 +58,22 @@ def test_the_same_data_have_the_same_law(guide):
     torch.manual_seed(4)
     again = guide.posterior(data, order=order).log_prob(labels)
     assert again.item() == pytest.approx(first.item())
+
+
+def test_one_guide_of_tables_serves_other_columns_exactly():
+    torch.manual_seed(6)
+    few = default_mixture(numbers=2, missing=True)
+    known = ScaleAveragedProcess.model_of_network(few, {})
+    guide = ScaleAveragedProcess(few, scorer=column_scorer_for(known)).eval()
+    other = default_mixture(numbers=1, yes_no=1, levels=[3], missing=True)
+    data = torch.tensor([[-0.9, 0, 0], [-0.7, 0, torch.nan], [1.0, 1, 2], [0.8, torch.nan, 2], [0.1, 1, 1]])
+    every, log_probs = exact_posterior(other, data)
+    with torch.no_grad():
+        draws, log_q = guide.of(other).posterior(data).sample_and_log_prob((20_000,))
+    weights = (other.log_joint(data, draws) - log_q).softmax(0)
+    found = weights @ (draws.unsqueeze(1) == every).all(-1).double()
+    assert float(0.5 * (found - log_probs.exp()).abs().sum()) < 0.03
+    assert columns_of_scale(other).tolist() == [True, False, False]
 
 
 def test_averages_are_under_constraints():

@@ -2,12 +2,13 @@ import numpy as np
 import pytest
 import torch
 
+from pyroclust.constraints import Constraints
 from pyroclust.data.datasets import read_table
 from pyroclust.data.standardise import standardise
 from pyroclust.distributions import GammaConcentration
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import annealed_log_evidence, log_evidence, refine
-from pyroclust.models import Mixture, gaussian2d, nig_mixture, warped_clusters
+from pyroclust.models import Mixture, gaussian2d, nig_mixture, normal_mixture, warped_clusters
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +31,14 @@ def test_a_random_concentration_is_integrated_out(eight):
     exact = log_evidence(model, eight).item()
     found = annealed_log_evidence(model, eight, num_particles=300, seed=0)
     assert abs(found.estimate - exact) < max(6 * found.error, 0.02)
+
+
+@pytest.mark.parametrize("known", [None, Constraints.of(8, must_link=[(0, 2)], cannot_link=[(0, 1)])])
+def test_a_random_scale_is_integrated_out(eight, known):
+    model = normal_mixture(2) if known is None else normal_mixture(2).under(known)
+    exact = log_evidence(model, eight / 3).item()
+    found = annealed_log_evidence(model, eight / 3, num_particles=1000, seed=0)
+    assert abs(found.estimate - exact) < max(6 * found.error, 0.02) < 0.15
 
 
 def test_galaxies_as_by_the_bridge():
