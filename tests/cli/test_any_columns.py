@@ -30,9 +30,7 @@ def test_many_columns_end_in_a_posterior_and_a_verdict(load, dim, rows, tmp_path
     assert found.data.values.shape[1] == dim
     assert (found.guide.name, found.model.name) == ("exact filter", "normal_mixture")
     assert found.model.in_words == in_words(normal_mixture(dim))
-    assert any(
-        note.startswith("There is no trained guide of the model normal") for note in found.notes
-    )
+    assert any(note.startswith("There is no trained guide of the model normal") for note in found.notes)
     assert found.verdict.sentence
     assert found.model.in_words.split(";")[0] in (tmp_path / "out" / "report.html").read_text("utf-8")
     assert len(pd.read_csv(tmp_path / "out" / "assignments.csv")) == len(table)
