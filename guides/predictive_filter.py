@@ -10,10 +10,12 @@ from torch import Tensor
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
+from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.guides.base import AmortizedGuide, checked_names, refuse_a_view
 from pyroclust.guides.hyper_law import integrated_names, likely_hyperparameters
 from pyroclust.guides.sequential_guide import SequentialGuide
 from pyroclust.nn import Order, RandomOrder
+from pyroclust.nn.compiled_filter import CompiledFilterScorer
 from pyroclust.points import Points
 from pyroclust.programs import as_model
 from pyroclust.protocols import CollapsedModel, Model
@@ -84,6 +86,7 @@ class PredictiveFilter(SequentialGuide):
         order = RandomOrder() if order is None else order
         super().__init__(model, scorer=scorer, order=order, conditions=conditions, num_orders=num_orders)
         self._to_find = to_find
+        self._compiled = CompiledFilterScorer(scorer.prior, scorer.component, conditions=scorer.conditions)
 
     def posterior(
         self, data: Points, *, order: Tensor | None = None
@@ -101,6 +104,9 @@ class PredictiveFilter(SequentialGuide):
         flat = data.reshape(-1, *data.shape[-2:])
         found = likely_hyperparameters(self.model, flat, 1, draw=partial(self._draws, flat))
         return self._with_values({name: one.view(data.shape[:-2]) for name, one in found.items()})
+
+    def _masked_scorer(self) -> Scorer[Any]:
+        return self._compiled if self.constraints is None else super()._masked_scorer()
 
     def _draws(self, flat: Tensor, values: Mapping[str, Tensor], number: int) -> tuple[Tensor, Tensor]:
         (shape,) = {one.shape for one in values.values()}

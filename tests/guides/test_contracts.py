@@ -72,6 +72,7 @@ from pyroclust.nn import (
     RandomOrder,
     SummedScorer,
 )
+from pyroclust.nn.compiled_filter import CompiledFilterScorer
 from pyroclust.nn.foreseeing_scorer import ForeseeingScorer
 from pyroclust.partitions import canonical, enumerate_partitions
 from pyroclust.protocols import Guide, JointModel, Model, data_shape
@@ -203,6 +204,7 @@ MAKERS = {
     SummedScorer: lambda: SummedScorer(2, width=8, sizes=(6, 10)),
     NeighbourScorer: lambda: NeighbourScorer(width=8),
     FilterScorer: lambda: FilterScorer(ChineseRestaurantPrior(0.7), NormalKnownVariance(2)),
+    CompiledFilterScorer: lambda: CompiledFilterScorer(ChineseRestaurantPrior(0.7), NormalKnownVariance(2)),
     GraphScorer: lambda: GraphScorer(ChineseRestaurantPrior(0.7), BlockRates((2, 1), (1, 2)), width=8),
     ConstrainedScorer: lambda: ConstrainedScorer(MAKERS[FilterScorer](), Constraints.of(6)),
 }

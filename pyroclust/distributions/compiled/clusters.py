@@ -1,5 +1,6 @@
 """What compiled loops over points do with the clusters of a family."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,10 @@ import numpy as np
 from pyroclust.compiling import inner
 from pyroclust.distributions.compiled.protocol import refresh
 
-__all__ = ["add_point"]
+__all__ = ["NEGLIGIBLE", "add_point", "draw_index"]
+
+NEGLIGIBLE = -40.0
+"""Log weights so far below the largest are 0: exp(-40) is below half a unit in the last place of the sum."""
 
 
 @inner
@@ -31,3 +35,19 @@ def add_point(
     for f in range(moments.shape[1]):
         sums[cluster, f] += moments[point, f]
     refresh(family, sums, cluster, sizes[cluster])
+
+
+@inner
+def draw_index(weights: np.ndarray, count: int, best: float, uniform: float) -> int:
+    """Draw an index from log weights whose largest is ``best``; the weights are overwritten."""
+    total = 0.0
+    for j in range(count):
+        difference = weights[j] - best
+        if difference > NEGLIGIBLE:
+            total += math.exp(difference)
+        weights[j] = total
+    target = uniform * total
+    chosen = 0
+    while chosen < count - 1 and weights[chosen] <= target:
+        chosen += 1
+    return chosen

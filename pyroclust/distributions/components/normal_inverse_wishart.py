@@ -132,11 +132,12 @@ class NormalInverseWishart(ConjugateComponent):
             return super().log_marginal_of(name, counts, moments)
         counts, moments = counts.double(), moments.double()
         kappa, _, scatter = self._scatter(counts, moments)
-        roots = _eigenvalues(scatter).clamp_min(0.0)
+        # Sums over the first dimension are many times as fast as over a short last one.
+        roots = _eigenvalues(scatter).clamp_min(0.0).movedim(-1, 0).contiguous()
         constant, dof = self._constant(counts, kappa), self.hyper("dof")
 
         def blocks(value: Tensor) -> Tensor:
-            log_det = (roots + value[..., None, None]).log().sum(-1)
+            log_det = (roots + value.unsqueeze(-1)).log().sum(0)
             prior = 0.5 * dof * self.dim * value.log().unsqueeze(-1)
             return constant + prior - 0.5 * (dof + counts) * log_det
 

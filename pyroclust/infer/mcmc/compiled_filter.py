@@ -9,16 +9,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pyroclust.distributions.compiled.filtering import (
+    FilterState,
+    filter_points,
+    in_own_order,
+)
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.compiled.protocol import compile_family, family_of, tabulate
 from pyroclust.distributions.sequential.anchored import AnchoredPartition
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
-from pyroclust.infer.mcmc.compiled.filtering import (
-    FilterState,
-    filter_points,
-    in_own_order,
-)
 from pyroclust.partitions import canonical
 from pyroclust.threads import num_threads
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from pyroclust.compiling import inner, lean
 from pyroclust.distributions import BlockRates
+from pyroclust.distributions.compiled.clusters import draw_index
 from pyroclust.distributions.compiled.protocol import compile_family
 from pyroclust.distributions.rate_tables import RateTable, log_edges, log_no_edges, rate_table
 from pyroclust.infer.mcmc.compiled.chain import LINKED, Linked
@@ -37,7 +38,7 @@ from pyroclust.infer.mcmc.compiled.proposals import (
 from pyroclust.infer.mcmc.compiled.steps import (
     step_of,
 )
-from pyroclust.infer.mcmc.compiled.sweep import GibbsSweep, draw_index
+from pyroclust.infer.mcmc.compiled.sweep import GibbsSweep
 
 __all__ = ["Blocks"]
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyroclust.compiling import inner
+from pyroclust.distributions.compiled.clusters import draw_index
 from pyroclust.distributions.compiled.protocol import (
     log_marginal,
     log_predictive,
@@ -43,7 +44,6 @@ from pyroclust.infer.mcmc.compiled.proposals import (
 from pyroclust.infer.mcmc.compiled.steps import (
     step_of,
 )
-from pyroclust.infer.mcmc.compiled.sweep import draw_index
 from pyroclust.protocols import CollapsedModel
 
 __all__ = ["GroupProposals", "GroupSweep", "Groups"]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pyroclust.compiling import compiled
-from pyroclust.infer.mcmc.compiled.sweep import draw_index
+from pyroclust.distributions.compiled.clusters import draw_index
 
 __all__ = ["Seating", "Tables", "collect", "more_slots", "seat", "visit_points"]
 

@@ -5,12 +5,10 @@ their composition, and a fixed order costs no random numbers. A point that stays
 nothing; its predictive under the cluster without it comes from the cached posterior in closed form.
 """
 
-import math
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from pyroclust.compiling import inner
+from pyroclust.distributions.compiled.clusters import NEGLIGIBLE, draw_index
 from pyroclust.distributions.compiled.protocol import (
     add_log_predictives,
     log_predictive_without,
@@ -21,10 +19,7 @@ from pyroclust.infer.mcmc.compiled.steps import (
     step_of,
 )
 
-__all__ = ["NEGLIGIBLE", "GibbsSweep", "draw_index"]
-
-NEGLIGIBLE = -40.0
-"""Log weights so far below the largest are 0: exp(-40) is below half a unit in the last place of the sum."""
+__all__ = ["GibbsSweep"]
 
 
 class GibbsSweep(NamedTuple):
@@ -56,22 +51,6 @@ def _fill_weights(family: Any, state: Any, prior: Any, point: int) -> tuple[int,
         return num_active, best
     state.weights[num_active] = log_new
     return num_active + 1, best
-
-
-@inner
-def draw_index(weights: np.ndarray, count: int, best: float, uniform: float) -> int:
-    """Draw an index from log weights whose largest is ``best``; the weights are overwritten."""
-    total = 0.0
-    for j in range(count):
-        difference = weights[j] - best
-        if difference > NEGLIGIBLE:
-            total += math.exp(difference)
-        weights[j] = total
-    target = uniform * total
-    chosen = 0
-    while chosen < count - 1 and weights[chosen] <= target:
-        chosen += 1
-    return chosen
 
 
 @step_of(GibbsSweep)

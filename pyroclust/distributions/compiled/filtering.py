@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyroclust.compiling import lean
-from pyroclust.distributions.compiled.clusters import add_point
+from pyroclust.distributions.compiled.clusters import NEGLIGIBLE, add_point, draw_index
 from pyroclust.distributions.compiled.protocol import log_predictive_above
-from pyroclust.infer.mcmc.compiled.sweep import NEGLIGIBLE, draw_index
 
-__all__ = ["FilterState", "filter_points", "in_own_order"]
+__all__ = ["FilterState", "filter_points", "filter_rows", "in_own_order"]
 
 
 class FilterState(NamedTuple):
@@ -87,6 +86,15 @@ def filter_points(family: Any, state: Any, uniforms: np.ndarray, labels: np.ndar
                 return math.inf
         add_point(family, state.sizes, state.sums, state.moments, point, chosen)
     return total
+
+
+@lean
+def filter_rows(
+    family: Any, state: Any, uniforms: np.ndarray, labels: np.ndarray, rows: np.ndarray, log_prob: np.ndarray
+) -> None:
+    """Do so from the second point on for some rows of labels ``(S, N)``, and of uniforms or none."""
+    for row in rows:
+        log_prob[row] = filter_points(family, state, uniforms[row], labels[row], 1)
 
 
 @lean
