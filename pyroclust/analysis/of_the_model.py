@@ -38,6 +38,8 @@ __all__ = ["MODEL_STEPS"]
 # Labels of MCMC that the guide scores, for estimates of the evidence: as many as 400 draws of 500 points.
 _CROSS_DRAWS, _CROSS_LABELS = 400, 200_000
 
+# Numbers of clusters up to which the prior is computed in any case.
+_PRIOR_TO = 20
 
 MODEL_STEPS: list[Step] = []
 
@@ -75,6 +77,23 @@ def _world(work: Work) -> TrainingWorld:
         work.analysis.failures += work.kept["world"].failures
     world: TrainingWorld = work.kept["world"]
     return world
+
+
+def _has_prior_of_number(work: Work) -> bool:
+    """Whether the prior of the number of clusters is known: constraints and weights of rows change it."""
+    model, found = work.model, work.analysis
+    prior = getattr(model, "partition_prior", None)
+    is_free = found.knowledge is None and getattr(model, "row_weights", None) is None
+    return is_free and prior is not None and prior.hyperpriors.keys() <= prior.integrated_names
+
+
+@as_step(MODEL_STEPS, applies=_has_prior_of_number, what="The prior of the number of clusters")
+def prior_num_clusters(work: Work) -> dict[str, np.ndarray]:
+    """Compute the prior of the number of clusters in so many rows."""
+    found = work.analysis
+    most = max(_PRIOR_TO, *(int(draws.num_clusters.max()) for draws in found.draws.values()))
+    log_prior = work.model.partition_prior.log_prob_num_clusters(len(found.row_names), most=most)
+    return {"values": np.arange(1, len(log_prior) + 1), "probabilities": log_prior.exp().numpy()}
 
 
 @as_step(

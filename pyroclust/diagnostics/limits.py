@@ -56,6 +56,8 @@ CLOSE_TO_LABELS, PARTLY_LABELS = 0.9, 0.5
 LIKELY = 0.5
 # Share of the draws from which on a row, or a pair of rows, is called certain.
 CERTAIN = 0.9
+# Rows, and share of all rows, from which on a cluster is a large one: single rows are none to the eye.
+LARGE_ROWS, LARGE_SHARE = 2, 0.01
 # Difference of means, in units of the spread within clusters, from which on it is said of a cluster.
 TELLING_EFFECT = 0.5
 
