@@ -19,16 +19,23 @@ from pyroclust.calibration.result import LocalCalibration
 from pyroclust.calibration.training_world import TrainingWorld, simulated_world
 from pyroclust.data.standardise import indicators
 from pyroclust.diagnostics import Familiarity, LogEvidence, log_evidences
+from pyroclust.diagnostics.estimates.split_clusters import SplitClusters
+from pyroclust.diagnostics.estimates.split_clusters import split_clusters as find_split
 from pyroclust.diagnostics.simulations.witnesses import Witnesses
 from pyroclust.diagnostics.verdicts.findings import (
     Question,
     certificate_finding,
     familiarity_findings,
+    split_finding,
     witnesses_finding,
 )
 from pyroclust.diagnostics.weights.evidence import importance_evidence
+from pyroclust.distributions import NormalInverseGamma, NormalInverseWishart
 from pyroclust.infer.mcmc.defaults import has_kernel
 from pyroclust.infer.refining.proposals import shared_log_prob
+from pyroclust.models import Mixture
+from pyroclust.partitions import canonical
+from pyroclust.results.answer import with_doubts
 from pyroclust.results.constraints import Knowledge, summarise_constraints
 from pyroclust.results.missing_cells import MissingCells
 from pyroclust.results.weights import Evidence
@@ -239,6 +246,37 @@ def constraints(work: Work) -> Knowledge:
     estimates = None if work.model is None else () if gathered is None else tuple(gathered.estimates)
     result = summarise_constraints(found.knowledge, found.reference.summary.marginals, estimates)
     found.failures += result.failures
+    return result
+
+
+def _has_normal_clusters(work: Work) -> bool:
+    is_one = isinstance(work.model, Mixture) and work.model.row_weights is None and work.model.has_likelihood
+    return is_one and isinstance(work.model.component, NormalInverseGamma | NormalInverseWishart)
+
+
+@as_step(
+    MODEL_STEPS,
+    checks=lambda found: (split_finding(found),),
+    applies=_has_normal_clusters,
+    what="The check for clusters that are split",
+    opens=(Question.SPLIT,),
+    of_the_answer=True,
+)
+def split_clusters(work: Work) -> SplitClusters | None:
+    """Ask whether clusters are split because they are skewed or heavy-tailed."""
+    found, model = work.analysis, work.model
+
+    def log_joint(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        return np.asarray(model.log_joint(torch.from_numpy(rows), canonical(torch.from_numpy(labels))))
+
+    result = find_split(
+        found.reference.summary.assignments,
+        data=work.data.numpy(),
+        log_joint=log_joint,
+        is_independent=isinstance(model.component, NormalInverseGamma),
+    )
+    if result is not None and not (finding := split_finding(result)).passed:
+        found.about["rely"] = with_doubts(found.about["rely"], [f"{finding.sentence}."])
     return result
 
 

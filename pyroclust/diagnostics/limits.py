@@ -43,6 +43,8 @@ MAX_ERRORS_BEHIND = 2.6
 DOUBTFUL = 0.5
 # A cluster whose mean Jaccard index with its counterparts is smaller does not come back in most draws.
 STABLE = 0.75
+# Nats that a skewed or heavy-tailed cluster may gain on normal ones: above it odds of 150 to 1 speak for it.
+MAX_SPLIT = 5.0
 # Mean change of a point's co-assignment probabilities from which on constraints moved it.
 MIN_CHANGE = 0.05
 # Draws that keep constraints, from which on their share says how probable these are.

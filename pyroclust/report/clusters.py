@@ -14,6 +14,9 @@ from pyroclust.diagnostics import (
     dendrogram_order,
     likely_outliers,
 )
+from pyroclust.diagnostics.estimates.split_clusters import SplitClusters
+from pyroclust.diagnostics.limits import MAX_SPLIT
+from pyroclust.diagnostics.verdicts.findings import split_finding
 from pyroclust.plots.names import counted, plain_text
 from pyroclust.report.parts import FigureTable, Paragraph, Part, Picture, Section
 from pyroclust.report.words import axis_names, interval, number, numbers
@@ -27,11 +30,13 @@ __all__ = [
     "matrices_picture",
     "pairs_section",
     "profile_section",
+    "split_section",
 ]
 
 _MOST_COLUMNS, _MOST_LABELS = 4, 30
 _MOST_NAMED, _MOST_SENTENCES, _MOST_SHARES, _MOST_ALONE = 3, 12, 30, 8
 _MOST_COUNTS, _LEAST_SHOWN = 12, 0.0005
+_MOST_SPLIT = 8
 _BARS = {"guide": "guide", "weighted": "weighted draws", "refined": "refined draws", "mcmc": "MCMC"}
 
 
@@ -87,6 +92,29 @@ def counts_picture(
         alternative=f"Bars of the posterior of the number of clusters. The likeliest number is {likeliest}.",
         caption=caption,
     )
+
+
+def split_section(found: Analysis, split: SplitClusters) -> Section:
+    """Show what another shape gains on each cluster, and on neighbours as one."""
+    finding = split_finding(split)
+    table = FigureTable(
+        "Normal clusters are neither skewed nor heavy-tailed: a cluster of such a shape is made of several "
+        "of them, and counted several times. For each cluster, and each with a neighbour as one, this is what "
+        "one cluster of another shape gains on normal ones, after what its parameters cost: above "
+        f"{MAX_SPLIT:g} nats, odds of 150 to 1, the check fails.",
+        ("clusters", "rows", "best other shape", "gain, nats"),
+        tuple(
+            (
+                " and ".join(str(k + 1) for k in one.clusters),
+                f"{one.rows:,}",
+                "heavy-tailed (Student-t)" if one.is_heavy else "skewed (Johnson's S_U)",
+                number(one.gain, 1),
+            )
+            for one in split.groups[:_MOST_SPLIT]
+        ),
+    )
+    said = f"{finding.sentence[0].upper()}{finding.sentence[1:]}"
+    return Section("Are clusters split because of their shape", (Paragraph(f"{said}."), table), gist=said)
 
 
 def pairs_section(found: Analysis) -> Section:

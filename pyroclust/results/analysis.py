@@ -385,6 +385,7 @@ _STEPS = (
     "witnesses",
     "calibration",
     "constraints",
+    "split_clusters",
     "baselines",
     "missing",
 )

@@ -11,7 +11,7 @@ from pyroclust.diagnostics.verdicts.findings import share_together
 from pyroclust.results.summaries import DrawsSummary
 from pyroclust.text import listed, visible
 
-__all__ = ["AnswerInWords", "reliance"]
+__all__ = ["AnswerInWords", "reliance", "with_doubts"]
 
 _MOST_SIZES = 12
 # Of intervals for people.
@@ -139,7 +139,11 @@ _ABOUT_GUIDE = {
 
 def reliance(verdict: Verdict, chains: Verdict | None, *, has_guide: bool, doubts: Sequence[str] = ()) -> str:
     """Say in one line whether an answer can be relied on; what is doubtful of the columns stays so."""
-    said = _reliance(verdict, chains, has_guide=has_guide)
+    return with_doubts(_reliance(verdict, chains, has_guide=has_guide), doubts)
+
+
+def with_doubts(said: str, doubts: Sequence[str]) -> str:
+    """Add what is doubtful to whether to rely on an answer."""
     if not doubts:
         return said
     more = f" {len(doubts) - 1} more doubt(s) stand in the notes." if len(doubts) > 1 else ""

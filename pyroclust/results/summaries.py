@@ -151,7 +151,7 @@ class DrawsSummary:
 
     @cached_property
     def large_counts(self) -> np.ndarray:
-        """Posterior of the number of clusters of at least ``least_rows``: probabilities of 0, 1, ..., ``(V,)``."""
+        """Posterior of the number of clusters of at least ``least_rows``, from 0 on, ``(V,)``."""
         counts = np.bincount(num_large_clusters(self.labels).ravel())
         return counts / counts.sum()
 
