@@ -265,12 +265,15 @@ def _has_normal_clusters(work: Work) -> bool:
 def split_clusters(work: Work) -> SplitClusters | None:
     """Ask whether clusters are split because they are skewed or heavy-tailed."""
     found, model = work.analysis, work.model
+    estimate = found.reference.summary.estimate
+    if estimate is None:
+        return None
 
     def log_joint(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
         return np.asarray(model.log_joint(torch.from_numpy(rows), canonical(torch.from_numpy(labels))))
 
     result = find_split(
-        found.reference.summary.assignments,
+        estimate.assignments,
         data=work.data.numpy(),
         log_joint=log_joint,
         is_independent=isinstance(model.component, NormalInverseGamma),

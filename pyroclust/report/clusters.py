@@ -52,8 +52,8 @@ def counts_section(found: Analysis) -> Section:
         prior = np.asarray(law["probabilities"])
         around = values[0] - 1, len(prior) - values[-1]
         values, bars = np.arange(1, len(prior) + 1), {name: np.pad(p, around) for name, p in bars.items()}
-        rows = f"{len(found.row_names):,} rows"
-        caption += f" Wide pale bars are the prior: what the model says of {rows} before it sees them."
+        points = f"{len(found.row_names):,} points"
+        caption += f" Wide pale bars are the prior: what the model says of {points} before it sees them."
     if "weights" in found.results:
         caption += (
             " Bars of equal height at each number mean that the sources agree. Weighted are the same "
