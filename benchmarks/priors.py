@@ -160,10 +160,18 @@ def measure(world: World, candidate: str) -> dict[str, Any]:
     """Return the figures of a candidate on a data set."""
     points, truth = simulate(world)
     if candidate == CEILING:
-        model = own_law(world)
-    else:
-        model = CANDIDATES[candidate](world.dim)
-        points = (points - points.mean(0)) / points.std(0)
+        return {**asdict(world), "candidate": candidate, **figures(world, own_law(world), points, truth)}
+    model = CANDIDATES[candidate](world.dim)
+    return {**asdict(world), "candidate": candidate, **figures(world, model, standardised(points), truth)}
+
+
+def standardised(points: np.ndarray) -> np.ndarray:
+    """Return points of mean 0 and variance 1 in each column."""
+    return (points - points.mean(0)) / points.std(0)
+
+
+def figures(world: World, model: Mixture, points: np.ndarray, truth: np.ndarray) -> dict[str, Any]:
+    """Return how well the posterior of a model answers on the points of a data set."""
     began = time.process_time()
     settings = Settings(mcmc_draws=250)
     draws = draw_mcmc(model, torch.tensor(points), settings, seed=world.seed % 2**31).draws
@@ -181,9 +189,9 @@ def measure(world: World, candidate: str) -> dict[str, Any]:
     least = max(2, world.num_points // 100)
     large = np.array([(np.bincount(one) >= least).sum() for one in flat])
     estimate = point_estimate(flat, seed=0)
+    # Student-t clusters have none.
+    log_joint = np.full(draws.num_clusters.shape, np.nan) if draws.log_joint is None else draws.log_joint
     return {
-        **asdict(world),
-        "candidate": candidate,
         "true": true,
         "probability": float(chances[true]),
         "error": abs(int(chances.argmax()) - true),
@@ -195,7 +203,7 @@ def measure(world: World, candidate: str) -> dict[str, Any]:
         "ari": float(adjusted_rand_score(truth, estimate)),
         "brier": float(((together - same) ** 2).mean()),
         "excess": float((together - same).mean()),
-        "converged": have_converged_well(convergence_with_log_joint(draws.assignments, draws.log_joint)),
+        "converged": have_converged_well(convergence_with_log_joint(draws.assignments, log_joint)),
         "seconds": seconds,
     }
 

@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping
 from itertools import accumulate
+from re import sub
 from typing import Any
+
+from torch.distributions import Distribution, Geometric, LogNormal
 
 from pyroclust.distributions import Component, PartlyObserved, Product
 from pyroclust.distributions.hyperparameters import in_short
@@ -27,7 +30,7 @@ _PRIORS: Mapping[str, tuple[str, str]] = {
         "c ~ PY({discount}, {concentration})",
     ),
     "FiniteMixturesPrior": (
-        "a finite mixture with a random number M of components",
+        "a finite mixture with a random number M of components{law}",
         "M - 1 ~ {extra_components}, w ~ Dirichlet({weight_concentration}, ..., {weight_concentration}), "
         "c ~ Categorical(w)",
     ),
@@ -70,6 +73,9 @@ _FAMILIES: Mapping[str, tuple[str, str]] = {
         "μ_kd ~ N({mean}, {prior_scale}²), τ_kd ~ Gamma({shape}, {rate}), x_id ~ t({dof}, μ_kd, τ_kd^(-1/2))",
     ),
 }
+
+# What random hyperparameters of families are.
+_RANDOM = {"scale": "their typical variance", "rate": "their typical variance"}
 
 
 def in_words(model: Any) -> str:
@@ -130,8 +136,32 @@ def _written(part: Any, known: Mapping[str, tuple[str, str]]) -> tuple[str, str]
     found = known.get(name_of(part) or "")
     if found is None:
         return type(part).__name__, repr(part)
-    random = getattr(part, "hyperpriors", {}).keys() & arguments.keys()
-    numbers = {name: name if name in random else in_short(one) for name, one in arguments.items()}
-    laws = "".join(f"{name} ~ {in_short(arguments[name])}, " for name in sorted(random))
-    words = found[0].format(**numbers) + "".join(f", of a common random {name}" for name in sorted(random))
+    random = sorted(getattr(part, "hyperpriors", {}).keys() & arguments.keys())
+    numbers = {name: name if name in random else _law(one) for name, one in arguments.items()}
+    law = _in_plain_words(arguments.get("extra_components"))
+    words = found[0].format(law=law, **numbers)
+    for name in random:
+        words += f"; {_RANDOM.get(name, f'their {name}')} is one random number for all of them"
+        words += _in_plain_words(arguments[name])
+    laws = "".join(f"{name} ~ {_law(arguments[name])}, " for name in random)
     return words, laws + found[1].format(**numbers)
+
+
+def _law(argument: Any) -> str:
+    """Write an argument, of a distribution the numbers alone."""
+    if isinstance(argument, LogNormal) and not argument.batch_shape:
+        return f"LogNormal(log {argument.loc.exp():g}, {argument.scale:g})"
+    written = in_short(argument)
+    return sub(r"\b\w+=", "", written) if isinstance(argument, Distribution) else written
+
+
+def _in_plain_words(law: Any) -> str:
+    """Say what a law means, where there are words for it."""
+    if isinstance(law, Geometric) and not law.batch_shape:
+        again = f"{1 - law.probs:g} times as probable as the one before"
+        return f": 1 with probability {law.probs:g}, and each further number {again}"
+    if isinstance(law, LogNormal) and not law.batch_shape:
+        low, high = ((law.loc + side * 1.645 * law.scale).exp() for side in (-1, 1))
+        between = f"{low:.2g} to {high:.2g} with probability 0.9"
+        return f", before the data around {law.loc.exp():g} ({between})"
+    return ""

@@ -42,6 +42,8 @@ INSIDE = {
         "pyroclust.data.standardise",
         "pyroclust.diagnostics.chains.convergence",
         "pyroclust.diagnostics.chains.partition_convergence",
+        "pyroclust.diagnostics.estimates.split_clusters",
+        "pyroclust.diagnostics.limits",
         "pyroclust.files",
         "pyroclust.guides.retarget",
         "pyroclust.infer.choices",

@@ -184,6 +184,7 @@ LAW: dict[str, set[str]] = {
         "counts",
         "diagnostics.chains",
         "diagnostics.differences",
+        "diagnostics.estimates",
         "diagnostics.limits",
         "diagnostics.simulations",
         "diagnostics.weights",

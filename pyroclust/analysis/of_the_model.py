@@ -19,16 +19,23 @@ from pyroclust.calibration.result import LocalCalibration
 from pyroclust.calibration.training_world import TrainingWorld, simulated_world
 from pyroclust.data.standardise import indicators
 from pyroclust.diagnostics import Familiarity, LogEvidence, log_evidences
+from pyroclust.diagnostics.estimates.split_clusters import SplitClusters
+from pyroclust.diagnostics.estimates.split_clusters import split_clusters as find_split
 from pyroclust.diagnostics.simulations.witnesses import Witnesses
 from pyroclust.diagnostics.verdicts.findings import (
     Question,
     certificate_finding,
     familiarity_findings,
+    split_finding,
     witnesses_finding,
 )
 from pyroclust.diagnostics.weights.evidence import importance_evidence
+from pyroclust.distributions import NormalInverseGamma, NormalInverseWishart
 from pyroclust.infer.mcmc.defaults import has_kernel
 from pyroclust.infer.refining.proposals import shared_log_prob
+from pyroclust.models import Mixture
+from pyroclust.partitions import canonical
+from pyroclust.results.answer import with_doubts
 from pyroclust.results.constraints import Knowledge, summarise_constraints
 from pyroclust.results.missing_cells import MissingCells
 from pyroclust.results.weights import Evidence
@@ -38,6 +45,8 @@ __all__ = ["MODEL_STEPS"]
 # Labels of MCMC that the guide scores, for estimates of the evidence: as many as 400 draws of 500 points.
 _CROSS_DRAWS, _CROSS_LABELS = 400, 200_000
 
+# Numbers of clusters up to which the prior is computed in any case.
+_PRIOR_TO = 20
 
 MODEL_STEPS: list[Step] = []
 
@@ -75,6 +84,23 @@ def _world(work: Work) -> TrainingWorld:
         work.analysis.failures += work.kept["world"].failures
     world: TrainingWorld = work.kept["world"]
     return world
+
+
+def _has_prior_of_number(work: Work) -> bool:
+    """Whether the prior of the number of clusters is known: constraints and weights of rows change it."""
+    model, found = work.model, work.analysis
+    prior = getattr(model, "partition_prior", None)
+    is_free = found.knowledge is None and getattr(model, "row_weights", None) is None
+    return is_free and prior is not None and prior.hyperpriors.keys() <= prior.integrated_names
+
+
+@as_step(MODEL_STEPS, applies=_has_prior_of_number, what="The prior of the number of clusters")
+def prior_num_clusters(work: Work) -> dict[str, np.ndarray]:
+    """Compute the prior of the number of clusters in so many rows."""
+    found = work.analysis
+    most = max(_PRIOR_TO, *(int(draws.num_clusters.max()) for draws in found.draws.values()))
+    log_prior = work.model.partition_prior.log_prob_num_clusters(len(found.row_names), most=most)
+    return {"values": np.arange(1, len(log_prior) + 1), "probabilities": log_prior.exp().numpy()}
 
 
 @as_step(
@@ -220,6 +246,40 @@ def constraints(work: Work) -> Knowledge:
     estimates = None if work.model is None else () if gathered is None else tuple(gathered.estimates)
     result = summarise_constraints(found.knowledge, found.reference.summary.marginals, estimates)
     found.failures += result.failures
+    return result
+
+
+def _has_normal_clusters(work: Work) -> bool:
+    is_one = isinstance(work.model, Mixture) and work.model.row_weights is None and work.model.has_likelihood
+    return is_one and isinstance(work.model.component, NormalInverseGamma | NormalInverseWishart)
+
+
+@as_step(
+    MODEL_STEPS,
+    checks=lambda found: (split_finding(found),),
+    applies=_has_normal_clusters,
+    what="The check for clusters that are split",
+    opens=(Question.SPLIT,),
+    of_the_answer=True,
+)
+def split_clusters(work: Work) -> SplitClusters | None:
+    """Ask whether clusters are split because they are skewed or heavy-tailed."""
+    found, model = work.analysis, work.model
+    estimate = found.reference.summary.estimate
+    if estimate is None:
+        return None
+
+    def log_joint(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        return np.asarray(model.log_joint(torch.from_numpy(rows), canonical(torch.from_numpy(labels))))
+
+    result = find_split(
+        estimate.assignments,
+        data=work.data.numpy(),
+        log_joint=log_joint,
+        is_independent=isinstance(model.component, NormalInverseGamma),
+    )
+    if result is not None and not (finding := split_finding(result)).passed:
+        found.about["rely"] = with_doubts(found.about["rely"], [f"{finding.sentence}."])
     return result
 
 

@@ -43,6 +43,8 @@ MAX_ERRORS_BEHIND = 2.6
 DOUBTFUL = 0.5
 # A cluster whose mean Jaccard index with its counterparts is smaller does not come back in most draws.
 STABLE = 0.75
+# Nats that a skewed or heavy-tailed cluster may gain on normal ones: above it odds of 150 to 1 speak for it.
+MAX_SPLIT = 5.0
 # Mean change of a point's co-assignment probabilities from which on constraints moved it.
 MIN_CHANGE = 0.05
 # Draws that keep constraints, from which on their share says how probable these are.
@@ -56,6 +58,8 @@ CLOSE_TO_LABELS, PARTLY_LABELS = 0.9, 0.5
 LIKELY = 0.5
 # Share of the draws from which on a row, or a pair of rows, is called certain.
 CERTAIN = 0.9
+# Rows, and share of all rows, from which on a cluster is a large one: single rows are none to the eye.
+LARGE_ROWS, LARGE_SHARE = 2, 0.01
 # Difference of means, in units of the spread within clusters, from which on it is said of a cluster.
 TELLING_EFFECT = 0.5
 

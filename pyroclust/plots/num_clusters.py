@@ -15,6 +15,8 @@ __all__ = ["plot_num_clusters"]
 
 # Neighbours that readers of any colour vision tell apart.
 _COLOURS = tuple(CYCLE[place] for place in (0, 5, 1, 2, 3, 4, 6, 7))
+# Wide bars behind the others, and from which height on they are shown.
+_OF_PRIOR, _LEAST_OF_PRIOR = "#d9d9d9", 0.02
 # Far larger numbers leave no room for bars between them: they are told apart no more.
 _LARGEST = 10**9
 
@@ -24,19 +26,22 @@ def plot_num_clusters(
     probabilities: Mapping[str, np.ndarray],
     *,
     ax: Axes,
+    prior: np.ndarray | None = None,
     colours: Sequence[str] = _COLOURS,
 ) -> Axes:
-    """Draw one group of bars a number of clusters, one bar a source.
+    """Draw one group of bars a number of clusters, one bar a source, before the prior as wide pale bars.
 
-    Numbers to which every source gives less than 0.002 are left out at both ends.
+    Numbers to which every source gives less than 0.002, and the prior less than 0.02, are left out at both
+    ends.
 
     Shape:
-        values: ``(V,)``; probabilities: name -> ``(V,)``.
+        values: ``(V,)``; probabilities: name -> ``(V,)``; prior: ``(V,)``.
 
     Args:
         values: numbers of clusters, rising without gaps.
         probabilities: of each source, in the order of the bars.
         ax: where to draw.
+        prior: probabilities before the data.
         colours: one a source, in turn.
 
     Raises:
@@ -51,6 +56,7 @@ def plot_num_clusters(
     check_mapping("probabilities", probabilities)
     values = whole_numbers("values", values)
     rows = [drawable(plain_text(name), row) for name, row in probabilities.items()]
+    rows += [] if prior is None else [drawable("prior", prior)]
     if values.ndim != 1 or not values.size or any(row.shape != values.shape for row in rows):
         shapes = [row.shape for row in rows]
         raise ValueError(f"values has shape {values.shape} and probabilities {shapes}, expected (K,) each")
@@ -62,12 +68,16 @@ def plot_num_clusters(
     table = np.stack(rows)
     if (table < 0).any():
         raise ValueError("probabilities has negative numbers, expected none below 0")
-    seen = np.flatnonzero((table >= 0.002).any(0))
+    least = np.full((len(table), 1), 0.002)
+    least[len(probabilities) :] = _LEAST_OF_PRIOR
+    seen = np.flatnonzero((table >= least).any(0))
     seen = seen if seen.size else np.arange(len(values))
     kept = slice(seen[0], seen[-1] + 1)
-    width = 0.8 / len(table)
-    for index, (name, row) in enumerate(zip(probabilities, table, strict=True)):
-        offset = (index - (len(table) - 1) / 2) * width
+    width = 0.8 / len(probabilities)
+    if prior is not None:
+        ax.bar(values[kept], table[-1, kept], 0.96, color=_OF_PRIOR, label="prior")
+    for index, (name, row) in enumerate(zip(probabilities, table, strict=False)):
+        offset = (index - (len(probabilities) - 1) / 2) * width
         ax.bar(
             values[kept] + offset,
             row[kept],

@@ -14,6 +14,9 @@ from pyroclust.diagnostics import (
     dendrogram_order,
     likely_outliers,
 )
+from pyroclust.diagnostics.estimates.split_clusters import SplitClusters
+from pyroclust.diagnostics.limits import MAX_SPLIT
+from pyroclust.diagnostics.verdicts.findings import split_finding
 from pyroclust.plots.names import counted, plain_text
 from pyroclust.report.parts import FigureTable, Paragraph, Part, Picture, Section
 from pyroclust.report.words import axis_names, interval, number, numbers
@@ -27,48 +30,91 @@ __all__ = [
     "matrices_picture",
     "pairs_section",
     "profile_section",
+    "split_section",
 ]
 
 _MOST_COLUMNS, _MOST_LABELS = 4, 30
 _MOST_NAMED, _MOST_SENTENCES, _MOST_SHARES, _MOST_ALONE = 3, 12, 30, 8
-_MOST_COUNTS = 12
+_MOST_COUNTS, _LEAST_SHOWN = 12, 0.0005
+_MOST_SPLIT = 8
 _BARS = {"guide": "guide", "weighted": "weighted draws", "refined": "refined draws", "mcmc": "MCMC"}
 
 
 def counts_section(found: Analysis) -> Section:
-    """Show the posterior of the number of clusters, sources side by side."""
+    """Show the posterior of the number of clusters, sources side by side, and the prior behind them."""
     values, by_key = found.num_clusters()
     bars = {_BARS[key] if key in _BARS else found.source(key).name: p for key, p in by_key.items()}
     likeliest = ", ".join(f"{values[p.argmax()]} by {name}" for name, p in bars.items())
     caption = "The height of a bar is the share of the draws with so many clusters."
+    law, prior = found.results.get("prior_num_clusters"), None
+    if law is not None:
+        # It begins at one cluster, and goes on at least as far as the draws.
+        prior = np.asarray(law["probabilities"])
+        around = values[0] - 1, len(prior) - values[-1]
+        values, bars = np.arange(1, len(prior) + 1), {name: np.pad(p, around) for name, p in bars.items()}
+        points = f"{len(found.row_names):,} points"
+        caption += f" Wide pale bars are the prior: what the model says of {points} before it sees them."
     if "weights" in found.results:
         caption += (
             " Bars of equal height at each number mean that the sources agree. Weighted are the same "
             "draws of the guide, each counted by its importance weight."
         )
-    picture = counts_picture(values, bars, likeliest=likeliest, caption=caption)
-    columns = np.stack(list(bars.values()))
-    shown = np.sort(np.argsort(-columns.sum(0), kind="stable")[:_MOST_COUNTS])
-    rows = [(str(values[k]), *numbers(columns[:, k])) for k in shown]
+    picture = counts_picture(values, bars, prior=prior, likeliest=likeliest, caption=caption)
+    columns = np.stack([*bars.values(), *([] if prior is None else [prior])])
+    drawn = columns[: len(bars)].sum(0)
+    shown = np.sort(np.argsort(-drawn, kind="stable")[:_MOST_COUNTS])
     table = FigureTable(
         "Probabilities of the likeliest numbers of clusters.",
-        ("clusters", *bars),
-        tuple(row for row in rows if set(row[1:]) != {number(0.0)}),
+        ("clusters", *bars, *([] if prior is None else ["prior"])),
+        tuple((str(values[k]), *numbers(columns[:, k])) for k in shown if drawn[k] >= _LEAST_SHOWN),
         "Posterior of the number of clusters",
     )
-    return Section("How many clusters", (picture, table), is_open=True, gist=f"Likeliest: {likeliest}")
+    large = Paragraph(
+        f"{found.in_words.large_clusters.how_many}, by {found.reference.name}: smaller ones, such as single "
+        "rows in clusters of their own, are not counted there."
+    )
+    parts = (picture, large, table)
+    return Section("How many clusters", parts, is_open=True, gist=f"Likeliest: {likeliest}")
 
 
 def counts_picture(
-    values: np.ndarray, bars: Mapping[str, np.ndarray], *, likeliest: str, caption: str
+    values: np.ndarray,
+    bars: Mapping[str, np.ndarray],
+    *,
+    likeliest: str,
+    caption: str,
+    prior: np.ndarray | None = None,
 ) -> Picture:
     """Draw posteriors of the number of clusters side by side."""
     return Picture(
-        lambda figure: plots.plot_num_clusters(values, bars, ax=figure.subplots()),
+        lambda figure: plots.plot_num_clusters(values, bars, prior=prior, ax=figure.subplots()),
         size=(9, 3.2),
         alternative=f"Bars of the posterior of the number of clusters. The likeliest number is {likeliest}.",
         caption=caption,
     )
+
+
+def split_section(found: Analysis, split: SplitClusters) -> Section:
+    """Show what another shape gains on each cluster, and on neighbours as one."""
+    finding = split_finding(split)
+    table = FigureTable(
+        "Normal clusters are neither skewed nor heavy-tailed: a cluster of such a shape is made of several "
+        "of them, and counted several times. For each cluster, alone and with a neighbour as one, this is "
+        "what one cluster of another shape gains on normal ones, after what its parameters cost: above "
+        f"{MAX_SPLIT:g} nats, odds of 150 to 1, the check fails.",
+        ("clusters", "rows", "best other shape", "gain, nats"),
+        tuple(
+            (
+                " and ".join(str(k + 1) for k in one.clusters),
+                f"{one.rows:,}",
+                "heavy-tailed (Student-t)" if one.is_heavy else "skewed (Johnson's S_U)",
+                number(one.gain, 1),
+            )
+            for one in split.groups[:_MOST_SPLIT]
+        ),
+    )
+    said = f"{finding.sentence[0].upper()}{finding.sentence[1:]}"
+    return Section("Are clusters split because of their shape", (Paragraph(f"{said}."), table), gist=said)
 
 
 def pairs_section(found: Analysis) -> Section:

@@ -13,7 +13,13 @@ from pyroclust.report.agreement import agreement_section, beside_mcmc_section, c
 from pyroclust.report.certainty import certainty_section
 from pyroclust.report.chains import convergence_section
 from pyroclust.report.classical import baseline_section
-from pyroclust.report.clusters import apart_section, counts_section, pairs_section, profile_section
+from pyroclust.report.clusters import (
+    apart_section,
+    counts_section,
+    pairs_section,
+    profile_section,
+    split_section,
+)
 from pyroclust.report.constraints import constraints_section
 from pyroclust.report.guide import evidence_section, orders_section, refining_section, weights_section
 from pyroclust.report.parts import ChecksTable, FigureTable, Page, Paragraph, Part, Picture, Section
@@ -91,6 +97,7 @@ _SECTIONS: dict[str, Callable[[Analysis], Section | None]] = {
     "profiles": profile_section,
     "which rows belong together": pairs_section,
     "what sets clusters apart": apart_section,
+    "split_clusters": _of("split_clusters", split_section),
     "constraints": _of("constraints", constraints_section),
     "missing": _of("missing", missing_section),
     "rows": rows_section,

@@ -374,6 +374,7 @@ class Analysis:
 
 # Results that every file has a place for, whether or not they were asked for.
 _STEPS = (
+    "prior_num_clusters",
     "agreement",
     "two_samples",
     "refining",
@@ -384,6 +385,7 @@ _STEPS = (
     "witnesses",
     "calibration",
     "constraints",
+    "split_clusters",
     "baselines",
     "missing",
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from pyroclust.diagnostics.verdicts.findings import share_together
 from pyroclust.results.summaries import DrawsSummary
 from pyroclust.text import listed, visible
 
-__all__ = ["AnswerInWords", "reliance"]
+__all__ = ["AnswerInWords", "reliance", "with_doubts"]
 
 _MOST_SIZES = 12
 # Of intervals for people.
@@ -27,12 +28,32 @@ _MARKS = {
 
 
 @dataclass(frozen=True)
+class LargeClusters:
+    """How many clusters hold at least so many rows: single rows in clusters of their own are not counted."""
+
+    least_rows: int
+    num_clusters: int
+    probability: float  # of that number
+    interval: tuple[int, int]  # central 90 % interval of the number
+
+    def __repr__(self) -> str:
+        return f"LargeClusters({self.how_many})"
+
+    @property
+    def how_many(self) -> str:
+        """The most probable number with its probability and interval."""
+        clusters, sure = _clusters(self.num_clusters), _sure(self.probability, self.interval)
+        return f"{clusters} of at least {self.least_rows:,} rows ({sure})"
+
+
+@dataclass(frozen=True)
 class AnswerInWords:
     """What the first screen says."""
 
     num_clusters: int
     probability: float  # of that number
     interval: tuple[int, int]  # central 90 % interval of the number
+    large_clusters: LargeClusters
     sizes: tuple[int, ...]  # rows of each cluster of the point estimate, in its order
     certain_rows: float  # share of the rows that are with their companions in at least 90 % of the draws
     # Share of the pairs of rows that are together, or apart, in at least 90 % of the draws.
@@ -43,14 +64,11 @@ class AnswerInWords:
     @classmethod
     def of(cls, summary: DrawsSummary, *, rely: str, following: str) -> "AnswerInWords":
         """Take it from the draws that are the answer."""
-        counts, estimate = summary.marginals.counts, summary.estimate
-        tail = (1 - _LEVEL) / 2
-        low, high = (int(np.searchsorted(counts.cumsum(), at)) for at in (tail + 1e-9, 1 - tail - 1e-9))
+        estimate = summary.estimate
         pairs = summary.co_assignment[np.triu_indices(len(summary.co_assignment), 1)]
         return cls(
-            num_clusters=summary.likeliest,
-            probability=float(counts.max()),
-            interval=(low, high),
+            **_of_counts(summary.marginals.counts),
+            large_clusters=LargeClusters(summary.least_rows, **_of_counts(summary.large_counts)),
             sizes=() if estimate is None else tuple(np.bincount(estimate.assignments).tolist()),
             certain_rows=float("nan") if estimate is None else share_together(1 - estimate.uncertainty),
             certain_pairs=share_together(pairs) + share_together(1 - pairs) if pairs.size else 1.0,
@@ -64,10 +82,7 @@ class AnswerInWords:
     @property
     def how_many(self) -> str:
         """The most probable number with its probability and interval."""
-        low, high = self.interval
-        between = f"{low}" if low == high else f"{low} to {high}"
-        plural = "cluster" if self.num_clusters == 1 else "clusters"
-        return f"{self.num_clusters} {plural} (probability {self.probability:.2f}; 90 % interval {between})"
+        return f"{_clusters(self.num_clusters)} ({_sure(self.probability, self.interval)})"
 
     @property
     def mark(self) -> Mark:
@@ -78,6 +93,8 @@ class AnswerInWords:
     def lines(self) -> tuple[tuple[str, str], ...]:
         """Question and answer."""
         found, shown = {"How many clusters": self.how_many}, len(self.sizes)
+        if self.large_clusters.num_clusters != self.num_clusters:
+            found["Large ones"] = self.large_clusters.how_many
         if shown and shown != self.num_clusters:
             why = "it keeps apart what they join in different ways"
             if shown < self.num_clusters:
@@ -94,6 +111,24 @@ class AnswerInWords:
         return tuple((found | ({"Next": self.next} if self.next else {})).items())
 
 
+def _of_counts(counts: np.ndarray) -> dict[str, Any]:
+    """Return the most probable number, its probability and interval, of probabilities of 0, 1, ..."""
+    tail = (1 - _LEVEL) / 2
+    low, high = (int(np.searchsorted(counts.cumsum(), at)) for at in (tail + 1e-9, 1 - tail - 1e-9))
+    likeliest = int(counts.argmax())
+    return {"num_clusters": likeliest, "probability": float(counts.max()), "interval": (low, high)}
+
+
+def _clusters(number: int) -> str:
+    return f"{number} cluster{'s' * (number != 1)}"
+
+
+def _sure(probability: float, interval: tuple[int, int]) -> str:
+    low, high = interval
+    between = f"{low}" if low == high else f"{low} to {high}"
+    return f"probability {probability:.2f}; 90 % interval {between}"
+
+
 _ABOUT_GUIDE = {
     Trust.TRUST: "the guide agrees",
     Trust.CORRECT: "the guide agrees after weighting",
@@ -104,7 +139,11 @@ _ABOUT_GUIDE = {
 
 def reliance(verdict: Verdict, chains: Verdict | None, *, has_guide: bool, doubts: Sequence[str] = ()) -> str:
     """Say in one line whether an answer can be relied on; what is doubtful of the columns stays so."""
-    said = _reliance(verdict, chains, has_guide=has_guide)
+    return with_doubts(_reliance(verdict, chains, has_guide=has_guide), doubts)
+
+
+def with_doubts(said: str, doubts: Sequence[str]) -> str:
+    """Add what is doubtful to whether to rely on an answer."""
     if not doubts:
         return said
     more = f" {len(doubts) - 1} more doubt(s) stand in the notes." if len(doubts) > 1 else ""

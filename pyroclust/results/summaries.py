@@ -12,6 +12,7 @@ from pyroclust import diagnostics
 from pyroclust.attempts import Attempts
 from pyroclust.baselines.scores import PartitionScores, scores_where_known
 from pyroclust.diagnostics import Finding, Verdict
+from pyroclust.diagnostics.chains.functionals import least_rows, num_large_clusters
 from pyroclust.diagnostics.differences.agreement import Marginals, Noise, marginals_and_noise
 from pyroclust.diagnostics.draws.labels import as_chains
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
@@ -148,6 +149,17 @@ class DrawsSummary:
         """The most probable number of clusters."""
         return int(self.marginals.counts.argmax())
 
+    @cached_property
+    def large_counts(self) -> np.ndarray:
+        """Posterior of the number of clusters of at least ``least_rows``, from 0 on, ``(V,)``."""
+        counts = np.bincount(num_large_clusters(self.labels).ravel())
+        return counts / counts.sum()
+
+    @property
+    def least_rows(self) -> int:
+        """Rows of the clusters that are counted there."""
+        return least_rows(self.shape[2])
+
     @property
     def co_assignment(self) -> np.ndarray:
         """Posterior similarity matrix of the paired points, ``(M, M)``."""
@@ -276,6 +288,11 @@ class DrawsSummary:
             "name": self.name,
             **dict(zip(("chains", "draws", "points"), self.shape, strict=True)),
             "num_clusters": {"values": self.values, "probabilities": self.probabilities},
+            "num_large_clusters": {
+                "least_rows": self.least_rows,
+                "values": np.arange(len(self.large_counts)),
+                "probabilities": self.large_counts,
+            },
             "point_estimate": _of(
                 self.estimate, lambda one: one.figures() | {"assignments": one.assignments}
             ),

@@ -227,6 +227,15 @@ def test_arguments_are_checked(prior: PartitionPrior) -> None:
             prior.given({name: float("nan")})
 
 
+@pytest.mark.parametrize("name", PRIORS)
+def test_the_law_of_few_clusters_is_the_beginning_of_that_of_all(name: str) -> None:
+    every = PRIORS[name].log_prob_num_clusters(30)
+    for most in (1, 4, 30, 50):
+        torch.testing.assert_close(PRIORS[name].log_prob_num_clusters(30, most=most), every[..., :most])
+    with pytest.raises(ValueError, match="most is 0"):
+        PRIORS[name].log_prob_num_clusters(30, most=0)
+
+
 @every_random
 def test_random_hyperparameters_are_sampled_in_plates(prior: PartitionPrior) -> None:
     """Given their own hyperparameters the draws have, on average, their exact probabilities."""

@@ -88,9 +88,13 @@ def test_words_and_formula_have_the_numbers_of_the_model(family, prior):
     said = in_words(standardised_mixture(3, family=family, prior=prior))
     symbols = {"niw": "IW(5, 0.2 I)", "nig": "IG(2, 0.2)", "student-t": "t(4, μ_kd, τ_kd^(-1/2))"}
     symbols |= {"normal": "IW(5, scale I)", "diagonal": "IG(2, rate)"}
-    laws = {"gamma-crp": "CRP(α)", "crp": "CRP(0.5)", "py": "PY(0.25, 0.3)", "mfm": "Geometric(probs=0.4)"}
+    laws = {"gamma-crp": "CRP(α)", "crp": "CRP(0.5)", "py": "PY(0.25, 0.3)", "mfm": "M - 1 ~ Geometric(0.4)"}
     assert symbols[family] in said
     assert laws[prior] in said
+    is_random = family in ("normal", "diagonal")
+    assert ("one random number for all of them, before the data around 0.2 (" in said) == is_random
+    assert ("scale ~ LogNormal(log 0.2, 1)" in said) == (family == "normal")
+    assert ("1 with probability 0.4, and each further number 0.6 times" in said) == (prior == "mfm")
     assert "{" not in said
 
 

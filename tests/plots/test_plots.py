@@ -67,6 +67,18 @@ def test_every_source_of_num_clusters_has_its_own_colour(ax):
     assert len({bar.get_facecolor() for bar in ax.patches}) == 4
 
 
+def test_the_prior_of_num_clusters_stands_behind_the_posterior(ax):
+    prior, row = np.array([0.4, 0.3, 0.2, 0.09, 0.01]), np.array([0.0, 0.0, 0.9, 0.1, 0.0])
+    plots.plot_num_clusters(np.arange(1, 6), {"MCMC": row}, prior=prior, ax=ax)
+    assert [round(bar.get_height(), 2) for bar in ax.patches] == [0.4, 0.3, 0.2, 0.09, 0, 0, 0.9, 0.1]
+    behind, before = ax.patches[2], ax.patches[6]
+    assert behind.get_width() > before.get_width()
+    assert behind.get_x() + behind.get_width() / 2 == pytest.approx(before.get_x() + before.get_width() / 2)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["prior", "MCMC"]
+    with pytest.raises(ValueError, match="expected \\(K,\\) each"):
+        plots.plot_num_clusters(np.arange(1, 6), {"MCMC": row}, prior=prior[:3], ax=ax)
+
+
 def test_co_assignment_is_ordered_and_the_difference_symmetric(ax):
     matrix, order = np.array([[1, 0.2, 0.9], [0.2, 1, 0.1], [0.9, 0.1, 1]]), np.array([0, 2, 1])
     plots.plot_co_assignment(matrix, order, ax=ax)

@@ -1,14 +1,25 @@
 """Numbers of a partition that renaming its clusters leaves alone."""
 
+import math
+
 import numpy as np
 
 from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics.draws.labels import as_chains
 from pyroclust.diagnostics.draws.losses import variation_of_information
 from pyroclust.diagnostics.estimates.point_estimates import point_estimate
+from pyroclust.diagnostics.limits import LARGE_ROWS, LARGE_SHARE
 from pyroclust.partitions.raw_labels import DrawsLike
 
-__all__ = ["cluster_share_entropy", "functional_name", "functionals", "pairs_together", "shares"]
+__all__ = [
+    "cluster_share_entropy",
+    "functional_name",
+    "functionals",
+    "least_rows",
+    "num_large_clusters",
+    "pairs_together",
+    "shares",
+]
 
 _MAX_PAIRS = 100_000
 
@@ -42,6 +53,31 @@ def shares(assignments: np.ndarray) -> np.ndarray:
     cells = flat + width * np.arange(len(flat))[:, None]
     sizes = np.bincount(cells.ravel(), minlength=len(flat) * width)
     return sizes.reshape(*assignments.shape[:-1], width) / assignments.shape[-1]
+
+
+def least_rows(num_points: int) -> int:
+    """Return the rows from which on a cluster is a large one.
+
+    Example:
+        >>> least_rows(82), least_rows(1000)
+        (2, 10)
+    """
+    return max(LARGE_ROWS, math.ceil(LARGE_SHARE * num_points))
+
+
+def num_large_clusters(assignments: np.ndarray) -> np.ndarray:
+    """Return the number of clusters that are no single rows, nor hold fewer than one in a hundred.
+
+    Shape:
+        assignments: ``(..., N)``, labels 0 to K - 1; output: ``(...)`` int64.
+
+    Example:
+        >>> num_large_clusters(np.array([[0, 0, 1, 1, 2], [0, 0, 0, 0, 1]])).tolist()
+        [2, 1]
+    """
+    num_points = assignments.shape[-1]
+    # Shares are rounded.
+    return (shares(assignments) * num_points > least_rows(num_points) - 0.5).sum(-1)
 
 
 def cluster_share_entropy(share: np.ndarray) -> np.ndarray:

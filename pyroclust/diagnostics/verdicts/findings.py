@@ -1,7 +1,7 @@
 """Single questions with their answers: every comparison of a figure with a limit is made here."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from pyroclust.diagnostics.chains.functionals import functional_name
 from pyroclust.diagnostics.chains.short_chains import Round
 from pyroclust.diagnostics.differences.agreement import Agreement
+from pyroclust.diagnostics.estimates.split_clusters import SplitClusters
 from pyroclust.diagnostics.limits import (
     CERTAIN,
     CLEAR,
@@ -20,6 +21,7 @@ from pyroclust.diagnostics.limits import (
     MAX_DIFFERENCE,
     MAX_PARETO_K,
     MAX_RHAT,
+    MAX_SPLIT,
     MIN_CALIBRATION,
     MIN_ESS,
     MIN_FAMILIARITY,
@@ -50,11 +52,15 @@ __all__ = [
     "said",
     "settled_finding",
     "share_together",
+    "split_finding",
     "untold",
     "weighted_finding",
     "weights_findings",
     "witnesses_finding",
 ]
+
+# Groups of clusters that a sentence names.
+_MOST_SPLIT = 3
 
 
 class Question(StrEnum):
@@ -79,6 +85,7 @@ class Question(StrEnum):
     KNOWN = "Do the data speak for the constraints?"
     FREE = "Can the draws without constraints be relied on?"
     BESIDE = "Does the guide agree with MCMC here?"
+    SPLIT = "Is no cluster split because it is skewed or heavy-tailed?"
 
 
 def untold(question: Question, reason: str | None = None) -> Finding:
@@ -267,6 +274,42 @@ def num_doubtful(uncertainty: np.ndarray) -> int:
 def share_together(probabilities: np.ndarray) -> float:
     """Return the share of probabilities of being together that are as good as certain."""
     return float((probabilities >= CERTAIN).mean())
+
+
+def split_finding(found: SplitClusters) -> Finding:
+    """Ask whether one cluster of another shape explains rows better than normal clusters do."""
+    # Groups that share a cluster are one, of the shape that gains most.
+    joined: list[tuple[set[int], bool]] = []
+    for group in found.groups:
+        if group.gain > MAX_SPLIT:
+            clusters, is_heavy = set(group.clusters), group.is_heavy
+            for other in [one for one in joined if one[0] & clusters]:
+                joined.remove(other)
+                clusters, is_heavy = clusters | other[0], other[1]
+            joined.append((clusters, is_heavy))
+    best, passed = found.groups[0].gain, not joined
+    said = "; ".join(
+        _unlike_normal(clusters, is_heavy=is_heavy) for clusters, is_heavy in joined[:_MOST_SPLIT]
+    )
+    return Finding(
+        Question.SPLIT,
+        best,
+        MAX_SPLIT,
+        passed,
+        f"another shape gains {'at most' if passed else 'up to'} {written(best, '.1f', MAX_SPLIT)} nats"
+        if passed
+        else f"{said}: compare with --family student-t",
+        f"a gain of at most {MAX_SPLIT:g} nats",
+        mark=Mark.GOOD if passed else Mark.CAUTION,
+    )
+
+
+def _unlike_normal(clusters: Iterable[int], *, is_heavy: bool) -> str:
+    *some, last = (str(k + 1) for k in sorted(clusters))
+    shape = "heavy-tailed" if is_heavy else "skewed"
+    if not some:
+        return f"cluster {last} is {shape}, and draws may split it"
+    return f"clusters {', '.join(some)} and {last} may be one {shape} cluster that is split"
 
 
 def labels_finding(adjusted_rand: float) -> Finding:

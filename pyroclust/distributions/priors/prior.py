@@ -148,16 +148,20 @@ class PartitionPrior(Hyperparameterised, ABC):
         of_blocks = self.log_block_weight(block_sizes(labels, weights)).sum(-1)
         return self.log_v(num_points, label_range(labels)) + of_blocks
 
-    def log_prob_num_clusters(self, num_points: int) -> Tensor:
+    def log_prob_num_clusters(self, num_points: int, *, most: int | None = None) -> Tensor:
         r"""Return the exact prior of the number of clusters in nats.
 
         .. math:: p(K) = V_N(K) \, S_d(N, K)
 
         with the generalised Stirling numbers of :func:`log_stirling_numbers`. Cost O(N K) once per discount
-        and N, K the largest possible number of clusters (about a second at N = 10,000), then O(N).
+        and N, K the largest number of clusters (about a second at N = 10,000), then O(K).
+
+        Args:
+            num_points: N.
+            most: the largest number of clusters that is wanted; N by default.
 
         Shape:
-            output: ``(*batch_shape, N)`` float64 for K = 1, ..., N.
+            output: ``(*batch_shape, K)`` float64 for 1, ..., K, K the smaller of N and ``most``.
 
         Raises:
             ValueError: if a hyperparameter is random.
@@ -168,14 +172,15 @@ class PartitionPrior(Hyperparameterised, ABC):
             array([0.2, 0.4, 0.4])
         """
         num_points = check_count("num_points", num_points)
+        most = num_points if most is None else min(num_points, check_count("most", most))
         batch = self.batch_shape
-        clusters = torch.arange(1, num_points + 1).view(-1, *(1,) * len(batch))
+        clusters = torch.arange(1, most + 1).view(-1, *(1,) * len(batch))
         log_v = self.log_v(num_points, clusters).movedim(0, -1)
-        width = int(log_v.isfinite().reshape(-1, num_points).any(0).nonzero().max()) + 1
+        width = int(log_v.isfinite().reshape(-1, most).any(0).nonzero().max()) + 1
         discounts = self.block_discount.expand(batch).reshape(-1).tolist()
         stirling = torch.stack([log_stirling_numbers(d, num_points, width) for d in discounts])
         found = log_v[..., :width] + stirling.view(*batch, width).to(log_v.device)
-        return torch.nn.functional.pad(found, (0, num_points - width), value=-torch.inf)
+        return torch.nn.functional.pad(found, (0, most - width), value=-torch.inf)
 
     def expected_num_clusters(self, num_points: int) -> Tensor:
         """Return the prior mean of the number of clusters, ``batch_shape`` float64.

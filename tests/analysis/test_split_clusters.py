@@ -1,0 +1,85 @@
+"""What an analysis says of clusters that are split, of the prior of their number, and of large ones."""
+
+import json
+
+import numpy as np
+import pytest
+
+from pyroclust import Analysis, cluster
+from pyroclust.models import normal_mixture
+from pyroclust.report import page as pages
+
+FEW = {"mcmc_draws": 50, "num_chains": 2, "warmup": 100}
+NORMAL = {"family": "normal", "prior": "mfm"}
+
+
+def heavy_tailed():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(300, 2)) / np.sqrt(rng.chisquare(3, size=(300, 1)) / 3)
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    return cluster(heavy_tailed(), out=tmp_path_factory.mktemp("of") / "heavy", **NORMAL, **FEW)
+
+
+def test_a_heavy_tailed_cluster_is_a_doubt_in_words_and_no_worse(found):
+    (finding,) = found.checks["split_clusters"]
+    assert finding.passed is False
+    assert finding.mark.value == "with care"
+    assert "heavy-tailed" in finding.sentence
+    assert found.in_words.rely.endswith("compare with --family student-t.")
+    assert not found.verdict.level.is_refused
+    assert finding in found.findings
+    assert found.results["split_clusters"].groups[0].gain > finding.limit
+
+
+def test_the_page_has_it_and_the_prior(found):
+    page = pages.page_of(found)
+    titles = [section.title for section in page.sections]
+    assert "Are clusters split because of their shape" in titles
+    assert not page.missing
+    table = next(one for one in page.sections if one.title == "How many clusters").parts[-1]
+    assert table.header == ("clusters", "MCMC", "prior")
+    prior = normal_mixture(2).prior.log_prob_num_clusters(300).exp()
+    for number, _, before in table.rows:
+        assert float(before) == pytest.approx(prior[int(number) - 1].item(), abs=6e-4)
+
+
+def test_the_file_has_it_and_is_read_back(found):
+    written = json.loads((found.folder / "summary.json").read_text(encoding="utf-8"))
+    assert written["split_clusters"]["groups"][0]["gain"] > 5
+    prior = normal_mixture(2).prior.log_prob_num_clusters(300, most=20).exp()
+    assert written["prior_num_clusters"]["values"][:3] == [1, 2, 3]
+    np.testing.assert_allclose(written["prior_num_clusters"]["probabilities"][:20], prior)
+    large = written["answer_in_words"]["large_clusters"]
+    assert large["least_rows"] == 3
+    assert set(large) == {"least_rows", "num_clusters", "probability", "interval"}
+    again = Analysis.read(found.folder)
+    assert again.in_words == found.in_words
+    table = next(one for one in pages.page_of(again).sections if one.title == "How many clusters").parts[-1]
+    assert "prior" in table.header
+
+
+def test_normal_clusters_pass():
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(200, 2)) + 8 * (np.arange(200) % 2)[:, None]
+    found = cluster(rows, **NORMAL, **FEW)
+    (finding,) = found.checks["split_clusters"]
+    assert finding.passed
+    assert "student-t" not in found.in_words.rely
+
+
+@pytest.mark.parametrize("other", [{"family": "student-t"}, {"weight": np.arange(1, 61)}])
+def test_other_models_are_not_asked(other):
+    found = cluster(heavy_tailed()[:60], mcmc_draws=10, num_chains=1, warmup=10, **other)
+    assert "split_clusters" not in found.results
+    assert not found.failures
+    assert ("prior_num_clusters" in found.results) == ("weight" not in other)
+
+
+def test_under_constraints_the_prior_of_the_number_is_not_shown():
+    found = cluster(heavy_tailed()[:60], must_link=[(0, 1)], mcmc_draws=10, num_chains=1, warmup=10)
+    assert "prior_num_clusters" not in found.results
+    assert "split_clusters" in found.results
+    assert not found.failures
