@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any
 
+from pyroclust.counts import range_in_words
 from pyroclust.distributions import Component, PartlyObserved, Product
 from pyroclust.distributions.hyperparameters import in_short
 from pyroclust.models.mixture import Mixture
@@ -98,6 +99,8 @@ def in_words(model: Any) -> str:
         return f"The model {model.name} is known by its simulations alone."
     family, formula = _family(model.component)
     prior, first = _written(model.prior, _PRIORS)
+    if model.constraints is not None and model.constraints.clusters is not None:
+        prior += f", given {range_in_words(model.constraints.clusters)}"
     return (
         f"The model {model.name}: {family}; their partition is that of {prior}. In symbols: {first}; "
         f"{formula}."

@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from pyroclust.counts import check_count
+from pyroclust.counts import check_count, range_in_words
 from pyroclust.data.datasets import Source, read_new_rows
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import Likeness, likeness
@@ -158,6 +158,10 @@ def predict(
         density = law.log_prob(points).numpy()
         alike = _likeness(law, points, density, old)
     notes = [*table.notes, f"Clusters are those of {found.reference.draws.name}."]
+    if limits := found.about.get("clusters"):
+        notes.append(
+            f"The old rows have {range_in_words(tuple(limits))}, as was given; a new row may be in one more."
+        )
     rely = str(found.about.get("rely") or "")
     # Probabilities are no surer than the answer that they are taken from.
     if found.verdict.answer is None or rely.startswith("With care"):

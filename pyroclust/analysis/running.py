@@ -16,6 +16,7 @@ from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.picking import ModelAndGuide
 from pyroclust.analysis.steps import Work, check_names
 from pyroclust.constraints import Constraints
+from pyroclust.counts import range_in_words
 from pyroclust.diagnostics import Answer, Trust, Verdict
 from pyroclust.diagnostics.draws.pairs import about_pairs
 from pyroclust.diagnostics.verdicts.judging import judge
@@ -85,6 +86,8 @@ def begin(work: Work, picked: ModelAndGuide, constraints: Constraints | None, *,
         "model_in_words": words,
         "guide": None if found.guide is None else found.guide.name,
     }
+    if found.knowledge is not None and found.knowledge.clusters is not None:
+        found.about["clusters"] = list(found.knowledge.clusters)
     found.notes += [*table.notes, *points.notes]
     if not table.are_numbers or table.has_missing:
         found.notes.append(_ABOUT_VECTORS)
@@ -177,7 +180,11 @@ def _introduction(work: Work) -> str:
     found, model = work.analysis, work.analysis.model
     assert found.data is not None
     assert model is not None
-    known = "" if found.knowledge is None else f", {len(found.knowledge.bound):,} of them constrained"
+    known = ""
+    if found.knowledge is not None and (number := len(found.knowledge.bound)):
+        known = f", {number:,} of them constrained"
+    if found.knowledge is not None and found.knowledge.clusters is not None:
+        known += f", given {range_in_words(found.knowledge.clusters)}"
     weights = found.data.table.weights
     stand_for = "" if weights is None else f", which stand for {weights.sum():,}"
     said = [f"{found.data.size_in_words}{stand_for}{known}."]

@@ -39,9 +39,10 @@ class AnswerInWords:
     certain_pairs: float
     rely: str  # whether to rely on it, in one line
     next: str
+    given: str = ""  # between which numbers of clusters, in words; nothing where any is possible
 
     @classmethod
-    def of(cls, summary: DrawsSummary, *, rely: str, following: str) -> "AnswerInWords":
+    def of(cls, summary: DrawsSummary, *, rely: str, following: str, given: str) -> "AnswerInWords":
         """Take it from the draws that are the answer."""
         counts, estimate = summary.marginals.counts, summary.estimate
         tail = (1 - _LEVEL) / 2
@@ -56,6 +57,7 @@ class AnswerInWords:
             certain_pairs=share_together(pairs) + share_together(1 - pairs) if pairs.size else 1.0,
             rely=rely,
             next=visible(following),
+            given=given,
         )
 
     def __repr__(self) -> str:
@@ -67,6 +69,7 @@ class AnswerInWords:
         low, high = self.interval
         between = f"{low}" if low == high else f"{low} to {high}"
         plural = "cluster" if self.num_clusters == 1 else "clusters"
+        plural += f", given {self.given}" * bool(self.given)
         return f"{self.num_clusters} {plural} (probability {self.probability:.2f}; 90 % interval {between})"
 
     @property
