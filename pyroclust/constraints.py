@@ -203,7 +203,7 @@ class Constraints:
             ValueError: if they contradict one another, or name points of other data sets.
         """
         num_points = max(self.num_points, other.num_points)
-        both = self.over(num_points), other.over(num_points)
+        both = [replace(one, clusters=None).over(num_points) for one in (self, other)]
         place = torch.arange(num_points)
         found = Constraints.of(
             num_points,

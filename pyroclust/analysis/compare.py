@@ -172,9 +172,9 @@ def compare(
     **Constraints.** What is known of rows, by ``must_link``, ``cannot_link`` and ``partial_labels``, and how
     many clusters they have, by ``clusters``, holds in every draw. The result then says what the data say of
     the constraints, which rows they moved, and how far the uncertainty fell; this costs the posterior without
-    them once more. Simulations of the model know of no constraints. Families that are not conjugate, graphs,
-    images and guides that cannot be held to constraints take none; of a guide's draws those with another
-    number of clusters are left out.
+    them once more. Simulations of the model know of no constraints. Families that are not conjugate and
+    guides that cannot be held to constraints take none on rows, graphs and images none at all; of a guide's
+    draws those with another number of clusters are left out.
 
     **Weights of rows.** With ``weight`` each row stands for so many equal ones that stay together: this is
     the posterior of the repeated table under must-links, at the cost of the distinct rows. Columns are

@@ -135,7 +135,7 @@ def constrained(
             f"the model '{model.name}' can only be simulated, and nothing can hold its posterior to "
             "constraints: leave them out, or choose another guide"
         )
-    if not model.is_conjugate:
+    if not model.is_conjugate and constraints.of_points is not None:
         raise ValueError(
             f"the parameters of the clusters of the model '{model.name}' do not integrate out, and its "
             "kernel cannot keep to constraints: take --family niw or nig, or leave the constraints out"

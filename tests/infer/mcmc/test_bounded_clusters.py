@@ -11,6 +11,7 @@ from pyroclust.distributions import NormalKnownVariance, PitmanYorPrior
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior
 from pyroclust.infer.mcmc import (
+    AuxiliaryGibbs,
     CollapsedGibbs,
     Compose,
     GuideProposal,
@@ -108,6 +109,15 @@ def test_random_hyperparameters_and_weights_of_rows() -> None:
     weighted = overlap2d().weighted([2, 1, 3, 1, 1, 2, 1]).constrained(clusters=(2, 3), cannot_link=[(0, 1)])
     draws = run(Compose([MergeSplit(weighted), CollapsedGibbs(weighted)]), points("niw"), number=10_000)
     check_law(weighted, points("niw"), draws.assignments)
+
+
+@pytest.mark.parametrize("limits", [(2, 2), (2, 4), (5, 7)])
+def test_gibbs_sampling_with_auxiliary_parameters_stays_inside_where_points_are_free(limits) -> None:
+    model, data = overlap2d().constrained(clusters=limits), points("niw")
+    draws = run(AuxiliaryGibbs(model), data, number=10_000)
+    check_law(model, data, draws.assignments)
+    with pytest.raises(ValueError, match="model has constraints, and AuxiliaryGibbs cannot keep to them"):
+        AuxiliaryGibbs(model.constrained(must_link=[(0, 1)]))
 
 
 def test_chains_start_inside_from_few_and_from_many() -> None:
