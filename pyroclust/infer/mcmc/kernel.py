@@ -50,8 +50,8 @@ class PartitionKernel(MCMCKernel, ABC):
         moves_points: whether the kernel changes partitions; False for those that draw hyperparameters alone.
         keeps_constraints: whether it moves within the partitions that a constrained model allows, and counts
             rows by their weights.
-        keeps_number: whether it moves within the partitions of as many clusters as there may be, if not within
-            others that a model allows.
+        keeps_number: whether it keeps to a number of clusters that is known or bounded, if not
+            to what is known of points.
     """
 
     moves_points: bool = True
