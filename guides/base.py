@@ -224,12 +224,12 @@ class AmortizedGuide(PyroModule):
         return view
 
     @property
-    def known(self) -> Constraints | None:
+    def links(self) -> Constraints | None:
         """What is known of points, which decisions keep to; of the number of clusters they know nothing."""
         return None if self.constraints is None else self.constraints.of_points
 
     def _check_constraints(self) -> None:
-        if self.known is not None and self.why_no_constraints:
+        if self.links is not None and self.why_no_constraints:
             raise ValueError(
                 f"guide is a {type(self).__name__}, which cannot be held to constraints: "
                 f"{self.why_no_constraints}; take a guide that labels vectors one after the other"

@@ -176,7 +176,7 @@ class SequentialGuide(AmortizedGuide):
 
         What is ruled out is then known before the free points are labelled.
         """
-        if (known := self.known) is None or not isinstance(self.order, RandomOrder):
+        if (known := self.links) is None or not isinstance(self.order, RandomOrder):
             return order
         free = torch.ones(order.shape[-1], dtype=torch.uint8, device=order.device)
         free[known.over(order.shape[-1]).bound_points] = 0
@@ -185,7 +185,7 @@ class SequentialGuide(AmortizedGuide):
     def _masked_scorer(self) -> Scorer[Any]:
         # Each access makes Pyro register all parameters again: one is enough.
         scorer: Scorer[Any] = self.scorer
-        return scorer if self.known is None else ConstrainedScorer(scorer, self.known)
+        return scorer if self.links is None else ConstrainedScorer(scorer, self.links)
 
     def _sequential(
         self, flat: Tensor, visit: Tensor, dataset: Tensor, values: Mapping[str, Tensor]

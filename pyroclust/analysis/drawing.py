@@ -114,13 +114,13 @@ def draw_guide(work: Work) -> str:
             )
             draws = replace(draws, assignments=draws.flat[None], log_joint=log_joint, log_prob=log_prob)
             posteriors = tuple(one for _, (one,) in parts)
-    limits, made = getattr(work.model, "constraints", None), draws.num_draws
-    draws, posteriors, share = inside(draws, posteriors, limits)
-    if share < 1:
+    known, made = getattr(work.model, "constraints", None), draws.num_draws
+    draws, posteriors, share = inside(draws, posteriors, known)
+    if known is not None and share < 1:
         found.about["share_of_guide_draws_inside"] = share
         words = (
             f"Of {made:,} draws of the guide {found.guide.name} {draws.num_draws:,} ({100 * share:.3g} %) "
-            f"have {range_in_words(limits.clusters)}"
+            f"have {range_in_words(known.clusters)}"
         )
         if draws.num_draws < MIN_ESS:
             return f"{words}, fewer than {MIN_ESS:.0f}: the guide is of no use here, and MCMC stands alone."

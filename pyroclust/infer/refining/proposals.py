@@ -190,11 +190,12 @@ def inside(
     kept = constraints.has_enough(torch.from_numpy(draws.assignments[0])).numpy()
     share = float(kept.mean())
     log_share = math.log(share) if share else -math.inf
-    values = {"log_joint": draws.log_joint, "log_prob": draws.log_prob}
-    left = {name: None if one is None else one[:, kept] for name, one in values.items()}
-    if left["log_prob"] is not None:
-        left["log_prob"] = left["log_prob"] - log_share
-    found = replace(draws, assignments=draws.assignments[:, kept], **left)
+    found = replace(
+        draws,
+        assignments=draws.assignments[:, kept],
+        log_joint=None if draws.log_joint is None else draws.log_joint[:, kept],
+        log_prob=None if draws.log_prob is None else draws.log_prob[:, kept] - log_share,
+    )
     return found, tuple(_Inside(one, constraints, log_share) for one in posteriors), share
 
 

@@ -299,7 +299,7 @@ def start_chain(
     if power != 1.0:
         family.power[0] = power
     limits = None if model.constraints is None else model.constraints.clusters
-    prior = prior_tables(known.prior, num_points, most_clusters=num_rows, clusters=limits, gamma=gamma)
+    prior = prior_tables(known.prior, num_points, most_clusters=num_rows, limits=limits, gamma=gamma)
     return Chain(family, state, prior, generator)
 
 

@@ -54,7 +54,7 @@ def prior_tables(
     num_points: int,
     *,
     most_clusters: int,
-    clusters: tuple[int, int] | None,
+    limits: tuple[int, int] | None,
     gamma: PartitionPrior | None,
 ) -> PriorTables:
     """Tabulate a prior whose hyperparameters are numbers.
@@ -66,12 +66,12 @@ def prior_tables(
         prior: the prior, given its hyperparameters.
         num_points: number of points N.
         most_clusters: how many clusters there can be, at most N.
-        clusters: the fewest and the most that there may be; None for any number.
+        limits: the fewest and the most that there may be; None for any number.
         gamma: the prior with hyperparameters ``shape`` and ``rate`` that integrates the concentration out, if
             it has a Gamma prior.
     """
     sizes = torch.arange(1, num_points + 1)
-    fewest, most = clusters or (1, most_clusters)
+    fewest, most = limits or (1, most_clusters)
     most = min(most, most_clusters)
     tables = PriorTables(
         hyper=np.zeros(2),
