@@ -11,8 +11,9 @@ import scipy
 import torch
 from torch import Tensor
 
-from pyroclust.counts import check_count, check_range, range_in_words
+from pyroclust.counts import check_count, check_range
 from pyroclust.partitions import canonical
+from pyroclust.text import range_in_words
 
 __all__ = ["Constraints", "Pairs"]
 

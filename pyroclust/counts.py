@@ -11,7 +11,6 @@ __all__ = [
     "check_number",
     "check_range",
     "check_seed",
-    "range_in_words",
     "short_seed",
     "shown",
 ]
@@ -75,19 +74,6 @@ def check_range(name: str, value: Any) -> tuple[int, int]:
         f"{name} is {shown(value)}, expected a number of at least 1, as 3, or the fewest and the most, "
         "as (2, 6)"
     )
-
-
-def range_in_words(limits: tuple[int, int]) -> str:
-    """Write how many clusters there may be.
-
-    Example:
-        >>> range_in_words((3, 3)), range_in_words((2, 6))
-        ('3 clusters', 'between 2 and 6 clusters')
-    """
-    fewest, most = limits
-    if fewest == most:
-        return f"{most} cluster{'s' * (most != 1)}"
-    return f"between {fewest} and {most} clusters"
 
 
 def check_number(

@@ -27,7 +27,7 @@ class PartitionPosterior(TransformerMixin, ClusterMixin, BaseEstimator):
     for single rows. As a transformer it gives the probabilities of the clusters.
 
     Args:
-        family: of the clusters: ``"niw"``, ``"nig"`` or ``"student-t"``; see
+        family: law of the clusters, ``"niw"``, ``"nig"`` or ``"student-t"``; see
             :func:`pyroclust.models.standardised_mixture`.
         prior: of the partitions: ``"gamma-crp"``, ``"crp"``, ``"py"`` or ``"mfm"``.
         concentration: of the prior, where it has one to set.

@@ -8,7 +8,6 @@ import torch
 
 from pyroclust.analysis.chains import draw_mcmc
 from pyroclust.analysis.steps import Step, Work, as_step
-from pyroclust.counts import range_in_words
 from pyroclust.diagnostics import Agreement, Finding
 from pyroclust.diagnostics.differences.agreement import distances, marginals
 from pyroclust.diagnostics.limits import MIN_ESS
@@ -37,7 +36,7 @@ from pyroclust.large_tables import draws_of
 from pyroclust.partitions import Draws
 from pyroclust.random_state import seeded
 from pyroclust.results.weights import Weighting
-from pyroclust.text import duration
+from pyroclust.text import duration, range_in_words
 
 __all__ = ["DRAWING_STEPS", "agree_refined", "draw_guide", "guide_alone"]
 

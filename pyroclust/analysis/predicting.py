@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from pyroclust.counts import check_count, range_in_words
+from pyroclust.counts import check_count
 from pyroclust.data.datasets import Source, read_new_rows
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import Likeness, likeness
@@ -23,6 +23,7 @@ from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.missing_cells import ColumnOfMissing, MissingCells
 from pyroclust.saving.models import build_model
+from pyroclust.text import range_in_words
 from pyroclust.threads import single_precision
 
 __all__ = [

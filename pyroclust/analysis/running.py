@@ -16,7 +16,6 @@ from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.picking import ModelAndGuide
 from pyroclust.analysis.steps import Work, check_names
 from pyroclust.constraints import Constraints
-from pyroclust.counts import range_in_words
 from pyroclust.diagnostics import Answer, Trust, Verdict
 from pyroclust.diagnostics.draws.pairs import about_pairs
 from pyroclust.diagnostics.verdicts.judging import judge
@@ -27,7 +26,7 @@ from pyroclust.results.files import name_of_run, table_content
 from pyroclust.results.records import GuideRecord, ModelRecord, Repeat
 from pyroclust.saving.cards import NO_GUIDE
 from pyroclust.saving.models import describe_model
-from pyroclust.text import duration
+from pyroclust.text import duration, range_in_words
 
 __all__ = ["STEPS", "begin", "checksums", "judged"]
 

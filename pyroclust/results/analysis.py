@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from pyroclust.arrays import plain
-from pyroclust.counts import range_in_words
 from pyroclust.diagnostics import Finding, Trust, Verdict
 from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.diagnostics.verdicts.judging import with_untold
@@ -24,6 +23,7 @@ from pyroclust.results.files import figures_of
 from pyroclust.results.frames import clusters_frame, points_frame
 from pyroclust.results.records import GuideRecord, ModelRecord, Repeat
 from pyroclust.results.summaries import DrawsSummary, Estimate
+from pyroclust.text import range_in_words
 
 if TYPE_CHECKING:
     from os import PathLike

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from pyroclust.attempts import Attempts
-from pyroclust.counts import range_in_words
 from pyroclust.diagnostics import Finding, LogEvidence
 from pyroclust.diagnostics.differences.agreement import Marginals
 from pyroclust.diagnostics.differences.conditioning import Conditioning, conditioning
 from pyroclust.diagnostics.verdicts.constraints import ConstraintOdds, constraint_odds, moved_points
 from pyroclust.partitions import Draws
-from pyroclust.text import listed
+from pyroclust.text import listed, range_in_words
 
 __all__ = ["FreePosterior", "Knowledge", "summarise_constraints"]
 
