@@ -78,7 +78,7 @@ def test_proposals_of_a_guide_stay_inside(limits) -> None:
     check_law(model, data, draws.assignments)
 
 
-@pytest.mark.parametrize("limits", [(2, 2), (3, 3), (2, 3)])
+@pytest.mark.parametrize("limits", [(2, 2), (3, 3), (2, 3), (1, 2)])
 @pytest.mark.parametrize(
     "build",
     [CollapsedGibbs, lambda model: MergeSplit(model, proposals=3), lambda one: SplitMerge(one, scans=1)],
