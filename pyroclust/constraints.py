@@ -241,10 +241,10 @@ class Constraints:
             return self.over(assignments.shape[-1]).allows(assignments)
         of_group = assignments[..., self.first]
         together = (assignments == of_group[..., self.groups]).all(-1)
-        together &= self.has_enough(assignments)
+        together &= self.is_inside(assignments)
         return together & (of_group[..., self.apart[:, 0]] != of_group[..., self.apart[:, 1]]).all(-1)
 
-    def has_enough(self, assignments: Tensor) -> Tensor:
+    def is_inside(self, assignments: Tensor) -> Tensor:
         """Say which partitions have as many clusters as they may, ``(..., N) -> (...)``."""
         if self.clusters is None:
             return torch.ones(assignments.shape[:-1], dtype=torch.bool, device=assignments.device)

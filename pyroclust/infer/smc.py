@@ -203,7 +203,7 @@ def particles_of(
     assignments = canonical(torch.empty_like(labels).scatter_(-1, order, labels))
     log_weights = log_weights.view(num_islands, -1, size).transpose(1, 2).reshape(num_particles, *batch)
     if model.constraints is not None:
-        enough = model.constraints.has_enough(assignments).view(num_particles, *batch)
+        enough = model.constraints.is_inside(assignments).view(num_particles, *batch)
         log_weights = log_weights.masked_fill(~enough, -torch.inf)
     return ParticleBatch(
         assignments=assignments.view(num_particles, *batch, points),

@@ -166,7 +166,7 @@ class _Inside:
 
     def merged_log_prob(self, assignments: Tensor) -> Tensor:
         found = self.posterior.merged_log_prob(assignments).double() - self.log_share
-        return torch.where(self.constraints.has_enough(assignments), found, -torch.inf)
+        return torch.where(self.constraints.is_inside(assignments), found, -torch.inf)
 
 
 def inside(
@@ -187,7 +187,7 @@ def inside(
     """
     if constraints is None or constraints.clusters is None:
         return draws, posteriors, 1.0
-    kept = constraints.has_enough(torch.from_numpy(draws.assignments[0])).numpy()
+    kept = constraints.is_inside(torch.from_numpy(draws.assignments[0])).numpy()
     share = float(kept.mean())
     log_share = math.log(share) if share else -math.inf
     found = replace(
