@@ -209,6 +209,9 @@ class AmortizedGuide(PyroModule):
     def under(self, constraints: Constraints | None) -> Self:
         """Return the guide under other constraints, or under none: a view with the same weights.
 
+        Posteriors do not keep to a number of clusters: draws of others have no weight under the model, and
+        are left out by what draws from guides.
+
         Raises:
             ValueError: as :meth:`constrained`.
         """
@@ -220,8 +223,13 @@ class AmortizedGuide(PyroModule):
             view.model = under(constraints)
         return view
 
+    @property
+    def links(self) -> Constraints | None:
+        """What is known of points, which decisions keep to; of the number of clusters they know nothing."""
+        return None if self.constraints is None else self.constraints.of_points
+
     def _check_constraints(self) -> None:
-        if self.constraints is not None and self.why_no_constraints:
+        if self.links is not None and self.why_no_constraints:
             raise ValueError(
                 f"guide is a {type(self).__name__}, which cannot be held to constraints: "
                 f"{self.why_no_constraints}; take a guide that labels vectors one after the other"

@@ -146,7 +146,7 @@ class ClusterwiseClusteringProcess(AmortizedGuide):
             num_points=flat.shape[1],
             num_particles=self.num_particles,
             num_orders=1 if torch.is_grad_enabled() and self.training else self.num_orders,
-            constraints=self.constraints,
+            constraints=self.links,
         )
 
     def forward(self, data: Points) -> Tensor:

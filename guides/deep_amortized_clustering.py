@@ -123,7 +123,7 @@ class DeepAmortizedClustering(AmortizedGuide):
             num_points=flat.shape[1],
             num_particles=1,
             num_orders=1,
-            constraints=self.constraints,
+            constraints=self.links,
         )
 
     def filtering(

@@ -176,16 +176,16 @@ class SequentialGuide(AmortizedGuide):
 
         What is ruled out is then known before the free points are labelled.
         """
-        if self.constraints is None or not isinstance(self.order, RandomOrder):
+        if (known := self.links) is None or not isinstance(self.order, RandomOrder):
             return order
         free = torch.ones(order.shape[-1], dtype=torch.uint8, device=order.device)
-        free[self.constraints.over(order.shape[-1]).bound_points] = 0
+        free[known.over(order.shape[-1]).bound_points] = 0
         return order.gather(-1, free[order].argsort(dim=-1, stable=True))
 
     def _masked_scorer(self) -> Scorer[Any]:
         # Each access makes Pyro register all parameters again: one is enough.
         scorer: Scorer[Any] = self.scorer
-        return scorer if self.constraints is None else ConstrainedScorer(scorer, self.constraints)
+        return scorer if self.links is None else ConstrainedScorer(scorer, self.links)
 
     def _sequential(
         self, flat: Tensor, visit: Tensor, dataset: Tensor, values: Mapping[str, Tensor]

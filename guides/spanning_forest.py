@@ -156,7 +156,7 @@ class SpanningForestGuide(AmortizedGuide):
             ValueError: if the data do not fit, or the constraints are of another number of points.
         """
         similarity = self.similarity(data)
-        number, constraints = self.num_clusters, self.constraints
+        number, constraints = self.num_clusters, self.links
         if not isinstance(number, PartitionPrior):
             number = min(number, similarity.shape[-1])
             if constraints is not None:

@@ -12,6 +12,7 @@ from pyroclust.distributions.hyperparameters import in_short
 from pyroclust.models.mixture import Mixture
 from pyroclust.models.stochastic_block_model import StochasticBlockModel
 from pyroclust.registry import arguments_of, name_of
+from pyroclust.text import range_in_words
 
 __all__ = ["in_words"]
 
@@ -104,6 +105,8 @@ def in_words(model: Any) -> str:
         return f"The model {model.name} is known by its simulations alone."
     family, formula = _family(model.component)
     prior, first = _written(model.prior, _PRIORS)
+    if model.constraints is not None and model.constraints.clusters is not None:
+        prior += f", given {range_in_words(model.constraints.clusters)}"
     return (
         f"The model {model.name}: {family}; their partition is that of {prior}. In symbols: {first}; "
         f"{formula}."

@@ -148,6 +148,7 @@ class Mixture:
         must_link: Pairs | None = None,
         cannot_link: Pairs | None = None,
         labels: Tensor | np.ndarray | Sequence[int] | None = None,
+        clusters: int | tuple[int, int] | None = None,
     ) -> Self:
         r"""Return the model of one data set, of whose partition something is known.
 
@@ -168,6 +169,7 @@ class Mixture:
             cannot_link: pairs of points that are in different clusters.
             labels: ``(N,)`` integers, negative where nothing is known: points of equal labels are together,
                 points of different labels apart.
+            clusters: how many clusters there are, a number or ``(fewest, most)``.
 
         Raises:
             ValueError: if the constraints contradict one another, or the prior may have too few clusters.
@@ -180,7 +182,7 @@ class Mixture:
             >>> (log_evidence(known, data) - log_evidence(model, data)).exp() < 0.02  # P(apart | data)
             tensor(True)
         """
-        found = Constraints.of(must_link=must_link, cannot_link=cannot_link, labels=labels)
+        found = Constraints.of(must_link=must_link, cannot_link=cannot_link, labels=labels, clusters=clusters)
         return self.under(found if self.constraints is None else self.constraints.joined(found))
 
     def under(self, constraints: Constraints | None) -> Self:

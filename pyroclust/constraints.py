@@ -1,7 +1,8 @@
-"""What a user knows of a partition: points that belong together, and points that do not."""
+"""What a user knows of a partition: points that belong together, points that do not, how many clusters."""
 
+import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -10,8 +11,9 @@ import scipy
 import torch
 from torch import Tensor
 
-from pyroclust.counts import check_count
+from pyroclust.counts import check_count, check_range
 from pyroclust.partitions import canonical
+from pyroclust.text import range_in_words
 
 __all__ = ["Constraints", "Pairs"]
 
@@ -24,11 +26,11 @@ _SPELLED = 3
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    r"""Pairs of points that are in one cluster, and pairs that are not.
+    r"""Pairs of points that are in one cluster, pairs that are not, and between which numbers of clusters.
 
     Pairs that must be together make groups: the components of the graph that they form. Groups are apart
-    where a pair of their points must be. A partition is allowed if no group is divided and no two groups that
-    are apart share a cluster.
+    where a pair of their points must be. A partition is allowed if no group is divided, no two groups that
+    are apart share a cluster, and it has as many clusters as it may.
 
     Make one by :meth:`of`. Memory O(N + P) for P pairs.
 
@@ -36,6 +38,7 @@ class Constraints:
         groups: the group of each point, canonical, ``(N,)`` int64; most points are a group of their own.
         apart: pairs of groups that are apart, the smaller first, each once and in order, ``(P, 2)`` int64.
         is_open: whether more points may follow, of which nothing is known.
+        clusters: the fewest and the most clusters that all points may have; None for any number.
 
     Example:
         >>> known = Constraints.of(5, must_link=[(0, 1), (1, 4)], cannot_link=[(0, 3)])
@@ -48,6 +51,7 @@ class Constraints:
     groups: Tensor
     apart: Tensor
     is_open: bool = False
+    clusters: tuple[int, int] | None = None
 
     @classmethod
     def of(
@@ -57,6 +61,7 @@ class Constraints:
         must_link: Pairs | None = None,
         cannot_link: Pairs | None = None,
         labels: Tensor | np.ndarray | Sequence[int] | None = None,
+        clusters: int | tuple[int, int] | None = None,
     ) -> "Constraints":
         """Close what is known under "together with", and check that it does not contradict itself.
 
@@ -66,10 +71,11 @@ class Constraints:
             cannot_link: pairs of points that are in different clusters.
             labels: ``(N,)`` integers, negative where nothing is known: points of equal labels are together,
                 points of different labels apart.
+            clusters: how many clusters there are, a number or ``(fewest, most)``.
 
         Raises:
-            ValueError: if there are no such points, a point is apart from itself, or points that must be
-                together must also be apart; the pairs are named.
+            ValueError: if there are no such points, a point is apart from itself, points that must be
+                together must also be apart, the pairs being named, or there cannot be so many clusters.
 
         Example:
             >>> Constraints.of(3, must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)])
@@ -99,23 +105,29 @@ class Constraints:
         if own is not None:
             pairs = torch.cat([pairs, _apart_by_label(groups, first_of, graph)])
         apart = pairs.sort(-1).values.unique(dim=0) if len(pairs) else pairs
-        return cls(groups, apart, is_open)
+        limits = None if clusters is None else check_range("clusters", clusters)
+        return cls(groups, apart, is_open, limits)._possible()
 
     def __repr__(self) -> str:
         """Return the sizes."""
         sizes = self.sizes
         larger, pairs = int((sizes > 1).sum()), len(self.apart)
         points = int(sizes[sizes > 1].sum())
+        limits = "" if self.clusters is None else f", {range_in_words(self.clusters)}"
         return (
             f"Constraints({self.num_points} points, {points} in {larger} group{'s' * (larger != 1)}, "
-            f"{pairs} pair{'s' * (pairs != 1)} apart)"
+            f"{pairs} pair{'s' * (pairs != 1)} apart{limits})"
         )
 
     def __eq__(self, other: object) -> bool:
         """Two are the same if they allow the same partitions of the points that they name."""
         if not isinstance(other, Constraints):
             return NotImplemented
-        return torch.equal(self.groups, other.groups) and torch.equal(self.apart, other.apart)
+        return (
+            torch.equal(self.groups, other.groups)
+            and torch.equal(self.apart, other.apart)
+            and self.clusters == other.clusters
+        )
 
     def __hash__(self) -> int:
         """Hash the groups."""
@@ -125,6 +137,16 @@ class Constraints:
     def num_points(self) -> int:
         """N."""
         return len(self.groups)
+
+    @property
+    def of_points(self) -> "Constraints | None":
+        """What is known of points, without the number of clusters; None for nothing."""
+        return replace(self, clusters=None) if len(self.bound) else None
+
+    @property
+    def has_one_number(self) -> bool:
+        """Whether the number of clusters is known."""
+        return self.clusters is not None and self.clusters[0] == self.clusters[1]
 
     @property
     def num_groups(self) -> int:
@@ -173,7 +195,7 @@ class Constraints:
         if not self.is_open:
             return self
         new = self.num_groups + torch.arange(more)
-        return Constraints(torch.cat([self.groups, new]), self.apart)
+        return Constraints(torch.cat([self.groups, new]), self.apart, clusters=self.clusters)._possible()
 
     def joined(self, other: "Constraints") -> "Constraints":
         """Return all that two say together.
@@ -182,14 +204,15 @@ class Constraints:
             ValueError: if they contradict one another, or name points of other data sets.
         """
         num_points = max(self.num_points, other.num_points)
-        both = self.over(num_points), other.over(num_points)
+        both = [replace(one, clusters=None).over(num_points) for one in (self, other)]
         place = torch.arange(num_points)
         found = Constraints.of(
             num_points,
             must_link=torch.cat([torch.stack([one.first[one.groups], place], -1) for one in both]),
             cannot_link=torch.cat([one.first[one.apart] for one in both]),
         )
-        return Constraints(found.groups, found.apart, self.is_open and other.is_open)
+        is_open = self.is_open and other.is_open
+        return Constraints(found.groups, found.apart, is_open, self._common(other))._possible()
 
     def of_bound(self) -> tuple[Tensor, Tensor]:
         """Return the place of each point's group among those that are bound, and which of these are apart.
@@ -218,7 +241,15 @@ class Constraints:
             return self.over(assignments.shape[-1]).allows(assignments)
         of_group = assignments[..., self.first]
         together = (assignments == of_group[..., self.groups]).all(-1)
+        together &= self.is_inside(assignments)
         return together & (of_group[..., self.apart[:, 0]] != of_group[..., self.apart[:, 1]]).all(-1)
+
+    def is_inside(self, assignments: Tensor) -> Tensor:
+        """Say which partitions have as many clusters as they may, ``(..., N) -> (...)``."""
+        if self.clusters is None:
+            return torch.ones(assignments.shape[:-1], dtype=torch.bool, device=assignments.device)
+        number = canonical(assignments).amax(-1) + 1
+        return (number >= self.clusters[0]) & (number <= self.clusters[1])
 
     def repaired(self, assignments: Tensor) -> Tensor:
         """Return allowed partitions that are near given ones.
@@ -226,6 +257,9 @@ class Constraints:
         Every group takes the label of its first point. One that is apart from a group before it in the same
         cluster moves to the first label that is free of such groups: at most D + 1 labels are needed, with D
         the largest number of groups that one is apart from. Cost O(N + B D) a partition.
+
+        Where clusters are more than there may be, the smallest join the others; where they are fewer, the
+        largest are halved.
 
         Shape:
             assignments: ``(..., N)`` labels; output: ``(..., N)`` int64, canonical.
@@ -238,6 +272,10 @@ class Constraints:
         if assignments.shape[-1] != self.num_points:
             return self.over(assignments.shape[-1]).repaired(assignments)
         of_group = canonical(assignments)[..., self.first]
+        if self.clusters is not None:
+            rows = [self._brought_inside(row) for row in of_group.reshape(-1, self.num_groups).cpu().numpy()]
+            inside = torch.from_numpy(np.stack(rows)).reshape(of_group.shape)
+            return canonical(inside[..., self.groups])
         for group in (self.degrees > 0).nonzero().squeeze(-1).tolist():
             before = self.neighbours(group)
             before = before[before < group]
@@ -247,6 +285,92 @@ class Constraints:
             clash = (taken == own.unsqueeze(-1)).any(-1)
             of_group[..., group] = torch.where(clash, free.int().argmax(-1), own)
         return canonical(of_group[..., self.groups])
+
+    def _brought_inside(self, labels: np.ndarray) -> np.ndarray:
+        """Return labels of the groups that are apart where they must be, of as many clusters as may be."""
+        assert self.clusters is not None
+        fewest, most = self.clusters
+        _, place, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+        rank = np.empty(len(sizes), dtype=np.int64)
+        rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
+        labels = rank[place] % most
+        settled: set[int] = set()
+        for group in self._smallest_last[0]:
+            taken = {labels[one] for one in self.neighbours(group).tolist() if one in settled}
+            if labels[group] in taken:
+                labels[group] = next(one for one in range(most) if one not in taken)
+            settled.add(group)
+        _, labels = np.unique(labels, return_inverse=True)
+        for new in range(labels.max() + 1, fewest):
+            labels[np.flatnonzero(labels == np.bincount(labels).argmax())[1::2]] = new
+        return labels
+
+    def _possible(self) -> "Constraints":
+        """Return the same, unless there cannot be as many clusters as there may be."""
+        if self.clusters is None:
+            return self
+        fewest, most = self.clusters
+        if not self.is_open and fewest > self.num_groups:
+            rows = f"there are {self.num_points} points"
+            if self.num_groups < self.num_points:
+                rows = f"what must be together makes {self.num_groups} groups of the {self.num_points} points"
+            raise ValueError(
+                f"clusters asks for at least {fewest}, and {rows}: expected at most {self.num_groups}"
+            )
+        _, needed, number = self._smallest_last
+        if needed > most:
+            which = f"are all apart from one another, which takes {needed} clusters"
+            if number > needed:
+                which = (
+                    f"are each apart from at least {needed - 1} of these, which may take {needed} clusters"
+                )
+            raise ValueError(
+                f"clusters asks for at most {most}, and cannot_link or labels has {number} points or groups "
+                f"that {which}: expected at least {needed}"
+            )
+        return self
+
+    def _common(self, other: "Constraints") -> tuple[int, int] | None:
+        """Return the numbers of clusters that two allow."""
+        if self.clusters is None or other.clusters is None:
+            return self.clusters or other.clusters
+        (low, high), (least, most) = self.clusters, other.clusters
+        if low > most or least > high:
+            raise ValueError(
+                f"clusters asks for {range_in_words(other.clusters)}, and {range_in_words(self.clusters)} "
+                "are known: leave one of them out"
+            )
+        return max(low, least), min(high, most)
+
+    @cached_property
+    def _smallest_last(self) -> tuple[list[int], int, int]:
+        """Order groups so that each is apart from few before it; with how many clusters are enough for them.
+
+        The last number is that of groups each of which is apart from so many of these, less one.
+
+        References:
+            Matula and Beck (1983), Smallest-last ordering and clustering and graph coloring algorithms.
+            https://doi.org/10.1145/2402.322385
+        """
+        left = dict(enumerate(self.degrees.tolist()))
+        left = {group: degree for group, degree in left.items() if degree}
+        heap = [(degree, group) for group, degree in left.items()]
+        heapq.heapify(heap)
+        order: list[int] = []
+        most = core = 0
+        while heap:
+            degree, group = heapq.heappop(heap)
+            if left.get(group) != degree:
+                continue
+            if degree > most:
+                most, core = degree, len(left)
+            del left[group]
+            order.append(group)
+            for other in self.neighbours(group).tolist():
+                if other in left:
+                    left[other] -= 1
+                    heapq.heappush(heap, (left[other], other))
+        return order[::-1], most + 1, core
 
     def neighbours(self, group: int) -> Tensor:
         """Return the groups that one is apart from, ascending."""
@@ -261,7 +385,7 @@ class Constraints:
         return begin, key % self.num_groups
 
     def on(self, points: Tensor) -> "Constraints":
-        """Return what is known of some of the points, numbered as they come.
+        """Return what is known of some of the points, numbered as they come, whatever the others may do.
 
         Args:
             points: indices, ``(M,)``.
@@ -273,7 +397,11 @@ class Constraints:
         to_new = torch.empty(self.num_groups, dtype=torch.int64)
         to_new[groups] = new
         apart = to_new[self.apart[kept]].sort(-1).values
-        return Constraints(new, apart.unique(dim=0) if len(apart) else apart)
+        limits = None
+        if self.clusters is not None:
+            fewest, most = self.clusters
+            limits = max(1, fewest - (self.num_groups - len(names))), most
+        return Constraints(new, apart.unique(dim=0) if len(apart) else apart, clusters=limits)
 
 
 def _least_points(*pairs: Any) -> int:

@@ -5,7 +5,15 @@ import operator
 import reprlib
 from typing import Any
 
-__all__ = ["MAX_SEED", "check_count", "check_number", "check_seed", "short_seed", "shown"]
+__all__ = [
+    "MAX_SEED",
+    "check_count",
+    "check_number",
+    "check_range",
+    "check_seed",
+    "short_seed",
+    "shown",
+]
 
 MAX_SEED = 2**63 - 1
 _MAX_COUNT = 2**53
@@ -42,6 +50,30 @@ def check_count(
         kind = "a whole number of " if found is None else ""
         raise ValueError(f"{name} is {shown(value)}, expected {kind}{bounds}{': ' if hint else ''}{hint}")
     return found
+
+
+def check_range(name: str, value: Any) -> tuple[int, int]:
+    """Return the smallest and the largest of some counts, from a number or from both.
+
+    Raises:
+        ValueError: if it is something else, a number is below 1, or the first is above the second.
+
+    Example:
+        >>> check_range("clusters", 3), check_range("clusters", (2, 6))
+        ((3, 3), (2, 6))
+        >>> check_range("clusters", (6, 2))
+        Traceback (most recent call last):
+        ValueError: clusters is (6, 2), expected a number of at least 1, as 3, or the fewest and the most, ...
+    """
+    whole = _whole(value)
+    both = (whole, whole) if whole is not None else tuple(map(_whole, value)) if _is_pair(value) else ()
+    match both:
+        case (int(fewest), int(most)) if 1 <= fewest <= most <= _MAX_COUNT:
+            return fewest, most
+    raise ValueError(
+        f"{name} is {shown(value)}, expected a number of at least 1, as 3, or the fewest and the most, "
+        "as (2, 6)"
+    )
 
 
 def check_number(
@@ -144,6 +176,10 @@ def shown(value: Any) -> str:
     if whole.bit_length() <= _WRITTEN_OUT:
         return str(value)
     return f"a number of {whole.bit_length()} bits"
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple | list) and len(value) == 2
 
 
 def _whole(value: Any) -> int | None:

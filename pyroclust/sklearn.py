@@ -21,17 +21,18 @@ class PartitionPosterior(TransformerMixin, ClusterMixin, BaseEstimator):
     r"""Cluster rows by the posterior of their partition: ``labels_`` is a summary, ``draws_`` the answer.
 
     :meth:`fit` does what :func:`pyroclust.cluster` does: chains of MCMC, which go on until they have
-    converged, beside a guide where one is named. No number of clusters is asked for; the posterior of it is
+    converged, beside a guide where one is named. No number of clusters need be known; the posterior of it is
     ``num_clusters_``. Labels are the point estimate with the least expected variation of information, and say
     nothing of how sure they are: look at ``verdict_`` first, and at ``co_assignment_`` or ``probabilities_``
     for single rows. As a transformer it gives the probabilities of the clusters.
 
     Args:
-        family: of the clusters: ``"normal"``, ``"diagonal"``, ``"niw"``, ``"nig"`` or ``"student-t"``; see
+        family: law of the clusters, ``"normal"``, ``"diagonal"``, ``"niw"``, ``"nig"`` or ``"student-t"``; see
             :func:`pyroclust.models.standardised_mixture`.
         prior: of the partitions: ``"mfm"``, ``"gamma-crp"``, ``"crp"`` or ``"py"``.
         concentration: of the prior, where it has one to set.
         expected_clusters: prior mean of the number of clusters, in place of the concentration.
+        clusters: how many clusters there are, a number or the fewest and the most, where that is known.
         kinds: kinds of columns of a data frame by name, ``"number"``, ``"count"``, ``"yes/no"`` or
             ``"category"``; those of others are found out, while arrays hold numbers.
         guide: name or folder of a guide, or a guide; by default none.
@@ -72,6 +73,7 @@ class PartitionPosterior(TransformerMixin, ClusterMixin, BaseEstimator):
         prior: str | None = None,
         concentration: float | None = None,
         expected_clusters: float | None = None,
+        clusters: int | tuple[int, int] | None = None,
         kinds: Mapping[str, str] | None = None,
         guide: Any = None,
         standardise: bool = True,
@@ -83,7 +85,7 @@ class PartitionPosterior(TransformerMixin, ClusterMixin, BaseEstimator):
     ) -> None:
         self.family, self.prior = family, prior
         self.concentration, self.expected_clusters = concentration, expected_clusters
-        self.kinds = kinds
+        self.clusters, self.kinds = clusters, kinds
         self.guide, self.standardise = guide, standardise
         self.num_draws, self.num_chains = num_draws, num_chains
         self.mcmc_draws, self.warmup = mcmc_draws, warmup
@@ -113,6 +115,7 @@ class PartitionPosterior(TransformerMixin, ClusterMixin, BaseEstimator):
             prior=self.prior,
             concentration=self.concentration,
             expected_clusters=self.expected_clusters,
+            clusters=self.clusters,
             raw=not self.standardise,
             num_draws=self.num_draws,
             num_chains=self.num_chains,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from itertools import islice
 
-__all__ = ["duration", "listed", "short", "spreadsheet_cell", "visible"]
+__all__ = ["duration", "listed", "range_in_words", "short", "spreadsheet_cell", "visible"]
 
 _LONGEST = 60
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -83,3 +83,16 @@ def spreadsheet_cell(text: str) -> str:
     if any(one in cell for one in ',;"\t\r\n') or cell != cell.strip(" "):
         return '"' + cell.replace('"', '""') + '"'
     return cell
+
+
+def range_in_words(limits: tuple[int, int]) -> str:
+    """Write how many clusters there may be.
+
+    Example:
+        >>> range_in_words((3, 3)), range_in_words((2, 6))
+        ('3 clusters', 'between 2 and 6 clusters')
+    """
+    fewest, most = limits
+    if fewest == most:
+        return f"{most} cluster{'s' * (most != 1)}"
+    return f"between {fewest} and {most} clusters"

@@ -96,3 +96,69 @@ def test_contradictions_are_named() -> None:
     chain = [(place, place + 1) for place in range(20)]
     with pytest.raises(ValueError, match=r"by \(0, 1\), \(1, 2\), \(2, 3\), \.\.\., \(17, 18\)"):
         Constraints.of(21, must_link=chain, cannot_link=[(0, 20)])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_numbers_of_clusters_are_those_of_brute_force_and_repairs_are_inside(seed) -> None:
+    generator = np.random.default_rng(seed)
+    must, cannot = random_pairs(generator, seed % 2), random_pairs(generator, seed % 4)
+    fewest = int(generator.integers(1, 5))
+    most = fewest + int(generator.integers(0, 3))
+    expected = [holds(one, must, cannot) and fewest <= len(set(one)) <= most for one in EVERY.tolist()]
+    if not any(expected):
+        with pytest.raises(ValueError, match=r"expected at|must be together by"):
+            Constraints.of(6, must_link=must, cannot_link=cannot, clusters=(fewest, most))
+        return
+    known = Constraints.of(6, must_link=must, cannot_link=cannot, clusters=(fewest, most))
+    assert known.allows(EVERY).tolist() == expected
+    repaired, kept = known.repaired(EVERY), torch.tensor(expected)
+    assert known.allows(repaired).all()
+    assert is_canonical(repaired).all()
+    assert torch.equal(repaired[kept], EVERY[kept])
+    # What some points may do leaves room for what the others must.
+    chosen = torch.tensor(generator.permutation(6)[:4])
+    possible = {canonical_of(tuple(one)) for one in EVERY[kept][:, chosen].tolist()}
+    some, of_four = known.on(chosen), enumerate_partitions(4)
+    assert possible <= {tuple(one) for one in of_four[some.allows(of_four)].tolist()}
+
+
+def test_numbers_of_clusters_belong_to_all_points_and_are_joined() -> None:
+    known = Constraints.of(clusters=(2, 4))
+    assert (
+        repr(known.over(9)) == "Constraints(9 points, 0 in 0 groups, 0 pairs apart, between 2 and 4 clusters)"
+    )
+    assert known.over(3).clusters == (2, 4)
+    assert known.joined(Constraints.of(clusters=(3, 9))).clusters == (3, 4)
+    assert known.joined(Constraints.of(must_link=[(0, 1)])).clusters == (2, 4)
+    assert known != Constraints.of(clusters=(2, 5))
+    assert known.of_points is None
+    assert Constraints.of(5, must_link=[(0, 1)], clusters=2).of_points == Constraints.of(
+        5, must_link=[(0, 1)]
+    )
+    with pytest.raises(ValueError, match="asks for 5 clusters, and between 2 and 4 clusters are known"):
+        known.joined(Constraints.of(clusters=5))
+    with pytest.raises(ValueError, match="at least 2, and there are 1 points"):
+        known.over(1)
+
+
+def test_numbers_that_links_do_not_allow_are_named() -> None:
+    pentagon = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)]
+    for told, message in (
+        ({"clusters": 2, "labels": [0, 1, 2, -1, -1]}, "has 3 points or groups that are all apart"),
+        (
+            {"clusters": 2, "cannot_link": pentagon},
+            "has 5 points or groups that are each apart from at least 2",
+        ),
+        (
+            {"clusters": 4, "must_link": [(0, 1), (2, 3)]},
+            "makes 3 groups of the 5 points: expected at most 3",
+        ),
+        ({"clusters": 6}, "at least 6, and there are 5 points"),
+        ({"clusters": True}, "clusters is True, expected a number of at least 1"),
+        ({"clusters": (1, 2, 3)}, r"clusters is \(1, 2, 3\), expected"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Constraints.of(5, **told)
+    # A star takes two clusters, however many points are apart from its middle.
+    star = Constraints.of(6, cannot_link=[(0, other) for other in range(1, 6)], clusters=2)
+    assert star.repaired(EVERY).unique(dim=0).tolist() == [[0, 1, 1, 1, 1, 1]]

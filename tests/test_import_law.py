@@ -67,7 +67,7 @@ LAW: dict[str, set[str]] = {
     "graph_layout": {"graph_spectra"},
     "attempts": {"errors"},
     "class_labels": {"arrays"},
-    "constraints": {"counts", "partitions"},
+    "constraints": {"counts", "partitions", "text"},
     "delimited": {"memory", "text"},
     "errors": {"text"},
     "hdf5": {"files", "memory", "text"},

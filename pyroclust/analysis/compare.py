@@ -11,7 +11,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from pyroclust.arrays import checked_weights
-from pyroclust.counts import check_count, check_number, check_seed
+from pyroclust.counts import check_count, check_number, check_range, check_seed
 from pyroclust.data.datasets import Source, read_table
 from pyroclust.data.pairs import PairsLike
 from pyroclust.data.standardise import Standardised, principal_components, standardise, unscaled
@@ -62,15 +62,15 @@ def cluster(
         source: built-in name, file, folder of images, data frame, array, tensor or table; see
             :func:`~pyroclust.data.datasets.read_table`.
         guide: name on the shelf, folder, or a guide, whose draws are set beside the chains; none by default.
-        num_clusters: refused, as a mixture finds the number, and :func:`pyroclust.forest` takes it.
+        num_clusters: refused, as a mixture finds the number: ``clusters`` says between which it is.
         **options: those of :func:`compare`, which says more of each. The table is read by ``columns``,
             ``leave_out``, ``kinds``, ``missing``, ``aggregate``, ``transpose``, ``label``, ``pca``,
             ``raw``, ``image_size``, ``edges``, ``delimiter``, ``decimal`` and ``header``; constraints on
-            its rows are ``must_link``, ``cannot_link`` and ``partial_labels``, and ``weight`` says how
-            often each counts; the model is chosen by ``family``, ``prior``, ``concentration`` and
-            ``expected_clusters``. How much is drawn and asked say ``num_chains``, ``mcmc_draws``,
-            ``warmup``, ``num_draws`` (of a guide), ``also``, ``thorough`` and ``seed``; the files of the
-            result go to the folder ``out``, with ``overwrite`` also over those of another run;
+            its rows are ``must_link``, ``cannot_link``, ``partial_labels`` and ``clusters``, how many there
+            are, and ``weight`` says how often each counts; the model is chosen by ``family``, ``prior``,
+            ``concentration`` and ``expected_clusters``. How much is drawn and asked say ``num_chains``,
+            ``mcmc_draws``, ``warmup``, ``num_draws`` (of a guide), ``also``, ``thorough`` and ``seed``; the
+            files of the result go to the folder ``out``, with ``overwrite`` also over those of another run;
             ``progress`` is called with each stage.
 
     Raises:
@@ -83,9 +83,9 @@ def cluster(
     """
     if num_clusters is not None:
         raise ValueError(
-            f"num_clusters is {num_clusters}, but a mixture finds the number of clusters: take "
-            "expected_clusters (--expected-clusters) for what you expect, or forest (pyroclust forest) for "
-            "spanning forests of so many trees"
+            f"num_clusters is {num_clusters}, but a mixture finds the number of clusters: take clusters "
+            "(--clusters), as 3 or (2, 6), where you know it or its bounds, and expected_clusters "
+            "(--expected-clusters) for what you expect"
         )
     if others := [name for name in _OF_COMPARE_ALONE if name in options]:
         raise TypeError(f"cluster() takes no {' and no '.join(others)}: pyroclust.compare does")
@@ -115,6 +115,7 @@ def compare(
     must_link: PairsLike | None = None,
     cannot_link: PairsLike | None = None,
     partial_labels: str | None = None,
+    clusters: int | tuple[int, int] | None = None,
     weight: "str | ArrayLike | None" = None,
     within: tuple[float, float] | None = None,
     between: tuple[float, float] | None = None,
@@ -169,11 +170,12 @@ def compare(
     and classical methods, which need complete vectors, have those of
     :func:`~pyroclust.data.standardise.as_vectors`.
 
-    **Constraints.** What is known of rows, by ``must_link``, ``cannot_link`` and ``partial_labels``, holds
-    in every draw. The result then says what the data say of the constraints, which rows they moved, and how
-    far the uncertainty fell; this costs the posterior without them once more. Simulations of the model know
-    of no constraints. Families that are not conjugate, graphs, images and guides that cannot be held to
-    constraints take none.
+    **Constraints.** What is known of rows, by ``must_link``, ``cannot_link`` and ``partial_labels``, and how
+    many clusters they have, by ``clusters``, holds in every draw. The result then says what the data say of
+    the constraints, which rows they moved, and how far the uncertainty fell; this costs the posterior without
+    them once more. Simulations of the model know of no constraints. Families that are not conjugate and
+    guides that cannot be held to constraints take none on rows, graphs and images none at all; of a guide's
+    draws those with another number of clusters are left out.
 
     **Weights of rows.** With ``weight`` each row stands for so many equal ones that stay together: this is
     the posterior of the repeated table under must-links, at the cost of the distinct rows. Columns are
@@ -218,6 +220,8 @@ def compare(
         cannot_link: pairs of rows that are apart, likewise.
         partial_labels: column of labels that are known, with empty cells where nothing is; it is not
             clustered. Rows with equal labels belong together, rows with different ones are apart.
+        clusters: how many clusters the rows have, a number or the fewest and the most: the posterior given
+            that. New rows, as :func:`pyroclust.predict` takes them, may be in one more.
         weight: column of how many equal rows each row stands for, or such numbers: whole ones of at least 1.
         within: (a, b) of the rate of edges within a block of a graph, (6, 3) by default.
         between: (a, b) of that between blocks, (1, 5) by default.
@@ -263,6 +267,8 @@ def compare(
             check_count(name, given[name], at_least=least)
     if isinstance(also, str):
         raise ValueError(f"also is {also!r}, expected a list of names, such as [{also!r}]")
+    if clusters is not None:
+        check_range("clusters", clusters)
     if tolerance is not None:
         tolerance = check_number("tolerance", tolerance, above=0, at_most=1)
     seed = check_seed(seed)
@@ -304,7 +310,9 @@ def compare(
     from pyroclust.results.records import Repeat
     from pyroclust.threads import one_torch_thread, single_precision
 
-    constraints, knowledge = constraints_of(table, must_link=must_link, cannot_link=cannot_link)
+    constraints, knowledge = constraints_of(
+        table, must_link=must_link, cannot_link=cannot_link, clusters=clusters
+    )
     picked = pick_guide(
         guide,
         dim=points.data.shape[1],

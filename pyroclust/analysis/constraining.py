@@ -44,9 +44,17 @@ _POINTS = re.compile(r"different labels for (\d+) and (\d+)")
 
 
 def constraints_of(
-    table: Table, *, must_link: PairsLike | None, cannot_link: PairsLike | None
+    table: Table,
+    *,
+    must_link: PairsLike | None,
+    cannot_link: PairsLike | None,
+    clusters: int | tuple[int, int] | None = None,
 ) -> tuple[Constraints | None, Knowledge | None]:
     """Return the constraints on the rows of a table, and what a result keeps of them."""
+    if clusters is not None and table.shape is not None:
+        raise ValueError(
+            f"clusters is given, but {table.name} has {table.shape}, expected rows of columns: leave it out"
+        )
     linked = {"must_link": must_link, "cannot_link": cannot_link}
     for name, one in linked.items():
         if one is not None and table.shape is not None:
@@ -59,7 +67,7 @@ def constraints_of(
     }
     labels = table.partial_labels
     names = [name for name, one in {**linked, "partial_labels": labels}.items() if one is not None]
-    if not names:
+    if not names and clusters is None:
         return None, None
     codes = None
     if labels is not None:
@@ -67,12 +75,12 @@ def constraints_of(
         code = {label: place for place, label in enumerate(known)}
         codes = np.array([code.get(one, -1) for one in labels], dtype=np.int64)
     try:
-        found = Constraints.of(len(table.data), **pairs, labels=codes)
+        found = Constraints.of(len(table.data), **pairs, labels=codes, clusters=clusters)
     except ValueError as error:
         text = str(error).replace("labels has", "partial_labels has")
-        by_name = any(isinstance(one, str | PathLike) for one in linked.values())
+        by_name = any(isinstance(one, str | PathLike) for one in linked.values()) or "clusters" in text
         raise ValueError(_in_names(text, table.row_names) if by_name else text) from None
-    if not len(found.bound):
+    if names and not len(found.bound):
         raise ValueError(
             f"{' and '.join(names)} given, but nothing is said of any two rows, expected a pair of different "
             "rows, or two rows with labels: leave it out"
@@ -87,6 +95,7 @@ def constraints_of(
         labels=labels,
         apart=found.first[found.apart].numpy(),
         bound=found.bound_points.numpy(),
+        clusters=found.clusters,
     )
 
 
@@ -94,7 +103,8 @@ def content_of(constraints: Constraints | None) -> dict[str, Any]:
     """Return what tells constraints from others, for the name of a run."""
     if constraints is None:
         return {}
-    return {"known": (constraints.groups.numpy(), constraints.apart.numpy())}
+    limits = {} if constraints.clusters is None else {"clusters": constraints.clusters}
+    return {"known": (constraints.groups.numpy(), constraints.apart.numpy())} | limits
 
 
 def _in_names(text: str, names: tuple[str, ...]) -> str:
@@ -125,14 +135,14 @@ def constrained(
             f"the model '{model.name}' can only be simulated, and nothing can hold its posterior to "
             "constraints: leave them out, or choose another guide"
         )
-    if not model.is_conjugate:
+    if not model.is_conjugate and constraints.of_points is not None:
         raise ValueError(
             f"the parameters of the clusters of the model '{model.name}' do not integrate out, and its "
             "kernel cannot keep to constraints: take --family niw or nig, or leave the constraints out"
         )
     if guide is None:
         return picked, replace(picked, model=model.under(constraints))
-    why = guide.why_no_constraints
+    why = "" if constraints.of_points is None else guide.why_no_constraints
     if why and not is_default:
         raise ValueError(
             f"guide '{picked.name}' cannot be held to constraints ({why}): leave --guide out for one that "
@@ -148,7 +158,7 @@ def constrained(
 def unconstrained_posterior(work: Work) -> FreePosterior:
     """Draw from the posterior without constraints, by the same means as with them."""
     found, settings, data, constraints = work.analysis, work.settings, work.data, work.model.constraints
-    model, guide = work.unconstrained.model, work.unconstrained.guide
+    model, guide = work.unconstrained.model, None if work.guide is None else work.unconstrained.guide
     if guide is not None and work.has("refined"):
         draws, record = refine(model, guide, data, num_draws=settings.mcmc_draws, seed=found.seed)
         settled = settled_finding(record.rounds[-1] if record.rounds else None)

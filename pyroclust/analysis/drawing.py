@@ -10,6 +10,7 @@ from pyroclust.analysis.chains import draw_mcmc
 from pyroclust.analysis.steps import Step, Work, as_step
 from pyroclust.diagnostics import Agreement, Finding
 from pyroclust.diagnostics.differences.agreement import distances, marginals
+from pyroclust.diagnostics.limits import MIN_ESS
 from pyroclust.diagnostics.verdicts.findings import (
     Question,
     agreement_findings,
@@ -26,6 +27,7 @@ from pyroclust.infer.refining.proposals import (
     NUM_ORDERS,
     PROPOSALS,
     draw_proposals,
+    inside,
     most_at_once,
     posterior_of,
     warm_up,
@@ -34,7 +36,7 @@ from pyroclust.large_tables import draws_of
 from pyroclust.partitions import Draws
 from pyroclust.random_state import seeded
 from pyroclust.results.weights import Weighting
-from pyroclust.text import duration
+from pyroclust.text import duration, range_in_words
 
 __all__ = ["DRAWING_STEPS", "agree_refined", "draw_guide", "guide_alone"]
 
@@ -75,8 +77,12 @@ def mcmc(work: Work) -> None:
         raise KeyboardInterrupt
 
 
-def draw_guide(work: Work) -> None:
-    """Draw from several posteriors of the guide, each with a visiting order of its own where it has one."""
+def draw_guide(work: Work) -> str:
+    """Draw from several posteriors of the guide, each with a visiting order of its own where it has one.
+
+    Returns:
+        why the draws are of no use, a sentence; nothing where they are.
+    """
     guide, found, data, clock = work.guide, work.analysis, work.data, Clock()
     assert found.guide is not None
     number = work.settings.num_draws
@@ -107,9 +113,25 @@ def draw_guide(work: Work) -> None:
             )
             draws = replace(draws, assignments=draws.flat[None], log_joint=log_joint, log_prob=log_prob)
             posteriors = tuple(one for _, (one,) in parts)
+    known, made = getattr(work.model, "constraints", None), draws.num_draws
+    draws, posteriors, share = inside(draws, posteriors, known)
+    if known is not None and share < 1:
+        found.about["share_of_guide_draws_inside"] = share
+        words = (
+            f"Of {made:,} draws of the guide {found.guide.name} {draws.num_draws:,} ({100 * share:.3g} %) "
+            f"have {range_in_words(known.clusters)}"
+        )
+        if draws.num_draws < MIN_ESS:
+            return f"{words}, fewer than {MIN_ESS:.0f}: the guide is of no use here, and MCMC stands alone."
+        found.notes.append(
+            f"{words}; the others were left out. Its log q is that given this, by the share, which the log "
+            "evidence counts too."
+        )
     work.posteriors, is_exact = posteriors, all(one.is_exact for one in posteriors)
     draws = found.draws["guide"] = replace(draws, name=found.guide.name, seconds=clock.seconds["draw"])
-    found.guide = replace(found.guide, is_exact=is_exact, num_orders=num_orders_of(posteriors))
+    # Of draws that are left there are no equal parts.
+    orders = num_orders_of(posteriors) if share == 1 else 1
+    found.guide = replace(found.guide, is_exact=is_exact, num_orders=orders)
     found.about |= {
         "guide": found.guide.name,
         "guide_draws": draws.num_draws,
@@ -120,6 +142,7 @@ def draw_guide(work: Work) -> None:
             "The guide's log q is estimated by simulation: its importance weights stay right on average, "
             "and are more uneven for it."
         )
+    return ""
 
 
 @as_step(
@@ -133,7 +156,7 @@ def guide(work: Work) -> None:
     assert work.analysis.guide is not None
     work.tell(f"drawing partitions from {work.analysis.guide.name}")
     try:
-        draw_guide(work)
+        why = draw_guide(work)
     except Exception as error:
         if isinstance(error, ValueError | OSError) or lacks_memory(error):
             raise
@@ -141,6 +164,9 @@ def guide(work: Work) -> None:
             f"guide '{work.analysis.guide.name}' could not draw partitions of these points "
             f"({first_line(error)}); use another guide with --guide"
         ) from error
+    if why:
+        work.guide = work.analysis.guide = work.analysis.about["guide"] = None
+        work.analysis.notes.append(why)
 
 
 @as_step(

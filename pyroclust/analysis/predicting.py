@@ -23,6 +23,7 @@ from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.missing_cells import ColumnOfMissing, MissingCells
 from pyroclust.saving.models import build_model
+from pyroclust.text import range_in_words
 from pyroclust.threads import single_precision
 
 __all__ = [
@@ -158,6 +159,10 @@ def predict(
         density = law.log_prob(points).numpy()
         alike = _likeness(law, points, density, old)
     notes = [*table.notes, f"Clusters are those of {found.reference.draws.name}."]
+    if limits := found.about.get("clusters"):
+        notes.append(
+            f"The old rows have {range_in_words(tuple(limits))}, as was given; a new row may be in one more."
+        )
     rely = str(found.about.get("rely") or "")
     # Probabilities are no surer than the answer that they are taken from.
     if found.verdict.answer is None or rely.startswith("With care"):

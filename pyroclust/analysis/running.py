@@ -26,7 +26,7 @@ from pyroclust.results.files import name_of_run, table_content
 from pyroclust.results.records import GuideRecord, ModelRecord, Repeat
 from pyroclust.saving.cards import NO_GUIDE
 from pyroclust.saving.models import describe_model
-from pyroclust.text import duration
+from pyroclust.text import duration, range_in_words
 
 __all__ = ["STEPS", "begin", "checksums", "judged"]
 
@@ -85,6 +85,8 @@ def begin(work: Work, picked: ModelAndGuide, constraints: Constraints | None, *,
         "model_in_words": words,
         "guide": None if found.guide is None else found.guide.name,
     }
+    if found.knowledge is not None and found.knowledge.clusters is not None:
+        found.about["clusters"] = list(found.knowledge.clusters)
     found.notes += [*table.notes, *points.notes]
     if not table.are_numbers or table.has_missing:
         found.notes.append(_ABOUT_VECTORS)
@@ -177,7 +179,11 @@ def _introduction(work: Work) -> str:
     found, model = work.analysis, work.analysis.model
     assert found.data is not None
     assert model is not None
-    known = "" if found.knowledge is None else f", {len(found.knowledge.bound):,} of them constrained"
+    known = ""
+    if found.knowledge is not None and (number := len(found.knowledge.bound)):
+        known = f", {number:,} of them constrained"
+    if found.knowledge is not None and found.knowledge.clusters is not None:
+        known += f", given {range_in_words(found.knowledge.clusters)}"
     weights = found.data.table.weights
     stand_for = "" if weights is None else f", which stand for {weights.sum():,}"
     said = [f"{found.data.size_in_words}{stand_for}{known}."]

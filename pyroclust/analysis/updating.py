@@ -97,7 +97,7 @@ def update(
     found, old, model = analysis_of(source)
     if old.table.weights is not None:
         raise ValueError("source has rows with weights, expected none: compare all rows with their weights")
-    if found.knowledge is not None or found.about.get("constrained"):
+    if found.knowledge is not None or found.about.get("constrained") or found.about.get("clusters"):
         raise ValueError(
             "source has constraints on its rows, expected none: compare all rows, under their constraints"
         )

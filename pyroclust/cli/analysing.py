@@ -20,7 +20,7 @@ _READING = "delimiter decimal header "
 _KNOWN = "must_link cannot_link partial_labels "
 _MODEL = "family prior concentration expected_clusters "
 _COLUMNS = "columns leave_out kinds missing aggregate transpose "
-_TABLE = f"{_COLUMNS}label pca raw image_size edges {_READING}{_KNOWN}weight {_MODEL}"
+_TABLE = f"{_COLUMNS}label pca raw image_size edges {_READING}{_KNOWN}clusters weight {_MODEL}"
 _ENDS = " seed out overwrite strict as_json quiet verbose"
 _WRITES = """
     Writes report.html, draws.nc, summary.json, assignments.csv, clusters.csv.
@@ -71,10 +71,7 @@ cluster = _analysis(
     Chains of MCMC draw partitions from the posterior of a mixture model until
     they have converged; a guide draws beside them where one is named.""",
     {"source": _SOURCE}
-    | options(
-        f"{_TABLE}num_clusters guide num_draws num_chains mcmc_draws warmup also thorough{_ENDS}",
-        num_clusters="Refused: a mixture finds the number. See pyroclust forest --clusters.",
-    ),
+    | options(f"{_TABLE}guide num_draws num_chains mcmc_draws warmup also thorough{_ENDS}"),
 )
 compare = _analysis(
     "compare",

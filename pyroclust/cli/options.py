@@ -28,6 +28,8 @@ __all__ = [
     "takes",
 ]
 
+# Of a number of clusters.
+_DIGITS = 10
 _WORDS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "bar": "|", "pipe": "|"}
 
 
@@ -122,6 +124,11 @@ _PANELS: Mapping[str | None, Mapping[str, Option]] = {
         "cannot_link": Option("FILE", "Likewise: pairs of rows that are apart."),
         "partial_labels": Option(
             "COLUMN", "Column of known labels, empty where nothing is known; used and not clustered."
+        ),
+        "clusters": Option(
+            "K",
+            "How many clusters there are, where that is known: a number, as 3, or the fewest and the most, "
+            "as 2-6.",
         ),
         "weight": Option(
             "COLUMN",
@@ -308,10 +315,22 @@ def _conditions(texts: list[str]) -> dict[str, float]:
     return found
 
 
+def _clusters(text: str) -> int | tuple[int, int]:
+    fewest, dash, most = (one.strip() for one in text.partition("-"))
+    numbers = [fewest, most] if dash else [fewest]
+    if not all(one.isascii() and one.isdigit() and len(one) < _DIGITS for one in numbers):
+        raise ValueError(
+            f"--clusters is '{visible(text)}', expected a number of at least 1, as 3, or the fewest and the "
+            "most, as 2-6"
+        )
+    return (int(fewest), int(most)) if dash else int(fewest)
+
+
 _CONVERTED: Mapping[str, Callable[[Any], Any]] = {
     "columns": _names_of_columns,
     "leave_out": _names_of_columns,
     "kinds": _kinds_of_columns,
+    "clusters": _clusters,
     "conditions": _conditions,
     "also": lambda text: tuple(one.strip() for one in text.split(",")),
     "delimiter": lambda text: _WORDS.get(text.lower(), text),

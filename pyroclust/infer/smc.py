@@ -87,7 +87,7 @@ def sequential_monte_carlo(
     any threshold, and any proposal that is positive wherever the posterior is. Particles of a run that agree
     so far are one: a step costs O(P K) candidates of the guide and of the model's predictive, with P at most
     S the distinct prefixes, and memory is O(S N) for the labels and O(P K) for the clusters. All islands and
-    particles are one batch.
+    particles are one batch. Where the number of clusters is bounded, particles outside have weight 0.
 
     Where the effective number of particles falls below ``ess_threshold`` times S, those of this island are
     resampled: stratified, and over all children of the prefixes rather than over copies. Resampling follows
@@ -201,9 +201,13 @@ def particles_of(
     labels = labels.view(num_islands, len(dataset), size, points).transpose(1, 2).flatten(0, 1)
     order = posterior.order[dataset].expand_as(labels)
     assignments = canonical(torch.empty_like(labels).scatter_(-1, order, labels))
+    log_weights = log_weights.view(num_islands, -1, size).transpose(1, 2).reshape(num_particles, *batch)
+    if model.constraints is not None:
+        enough = model.constraints.is_inside(assignments).view(num_particles, *batch)
+        log_weights = log_weights.masked_fill(~enough, -torch.inf)
     return ParticleBatch(
         assignments=assignments.view(num_particles, *batch, points),
-        log_weights=log_weights.view(num_islands, -1, size).transpose(1, 2).reshape(num_particles, *batch),
+        log_weights=log_weights,
         ess=size * ess.view(points, num_islands, *batch).sum(1),
         num_resampled=resampled.view(points, num_islands, *batch).sum(1),
         exponents=exponents.view(points, *batch),

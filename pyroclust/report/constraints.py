@@ -23,10 +23,9 @@ _WITHOUT, _WITH = "without", "with the constraints"
 def constraints_section(found: Analysis, known: Knowledge) -> Section:
     """Show constraints, and the posterior beside the one without them."""
     said = "" if known.odds is None else known.odds.sentence
-    parts: list[Part] = [
-        Paragraph(f"Known: {known.sentence}. {said}".rstrip()),
-        Paragraph(" ".join(known.spelled)),
-    ]
+    parts: list[Part] = [Paragraph(f"Known: {known.sentence}. {said}".rstrip())]
+    if known.spelled:
+        parts.append(Paragraph(" ".join(known.spelled)))
     if known.odds is not None:
         parts.append(_odds(known, known.odds))
     effect = known.effect

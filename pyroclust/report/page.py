@@ -142,7 +142,7 @@ def page_of(found: Analysis) -> Page:
     made = {name: tries.make(f"The section '{name}'", make) for name, make in makes.items()}
     sections = {name: one for name, one in made.items() if one is not None}
     return Page(
-        title=f"{found.name}: {found.in_words.num_clusters} clusters",
+        title=f"{found.name}: {found.in_words.num_clusters} clusters{_given(found)}",
         kicker=f"pyroclust {found.command}",
         heading=found.name,
         introduction="Interrupted before it was finished: this is what there was."
@@ -156,6 +156,11 @@ def page_of(found: Analysis) -> Page:
         footer=_FOOTER,
         missing=tries.failures,
     )
+
+
+def _given(found: Analysis) -> str:
+    given = found.in_words.given
+    return f", given {given}" if given else ""
 
 
 def _picture(found: Analysis, sections: dict[str, Section]) -> Picture | None:

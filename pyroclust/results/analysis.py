@@ -23,6 +23,7 @@ from pyroclust.results.files import figures_of
 from pyroclust.results.frames import clusters_frame, points_frame
 from pyroclust.results.records import GuideRecord, ModelRecord, Repeat
 from pyroclust.results.summaries import DrawsSummary, Estimate
+from pyroclust.text import range_in_words
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -259,7 +260,13 @@ class Analysis:
     @property
     def in_words(self) -> AnswerInWords:
         """The answer in a person's words."""
-        return AnswerInWords.of(self.reference.summary, rely=self.about.get("rely", ""), following=self.next)
+        limits = self.about.get("clusters")
+        return AnswerInWords.of(
+            self.reference.summary,
+            rely=self.about.get("rely", ""),
+            following=self.next,
+            given="" if limits is None else range_in_words(tuple(limits)),
+        )
 
     @property
     def row_names(self) -> tuple[str, ...]:
@@ -307,7 +314,9 @@ class Analysis:
             "seed": self.seed,
             "run": None if self.repeat is None else self.repeat.run,
             "interrupted": self.interrupted,
-            "answer_in_words": asdict(self.in_words),
+            "answer_in_words": {
+                name: one for name, one in asdict(self.in_words).items() if one or name != "given"
+            },
             "verdict": {"level": self.verdict.level.value, "sentence": self.verdict.sentence},
             "answer": None if self.verdict.answer is None else self.verdict.answer.value,
             "tolerance": {"guide": self.tolerance_for("guide"), "refined": self.tolerance_for("refined")},

@@ -60,9 +60,10 @@ class AnswerInWords:
     certain_pairs: float
     rely: str  # whether to rely on it, in one line
     next: str
+    given: str = ""  # between which numbers of clusters, in words; nothing where any is possible
 
     @classmethod
-    def of(cls, summary: DrawsSummary, *, rely: str, following: str) -> "AnswerInWords":
+    def of(cls, summary: DrawsSummary, *, rely: str, following: str, given: str) -> "AnswerInWords":
         """Take it from the draws that are the answer."""
         estimate = summary.estimate
         pairs = summary.co_assignment[np.triu_indices(len(summary.co_assignment), 1)]
@@ -74,6 +75,7 @@ class AnswerInWords:
             certain_pairs=share_together(pairs) + share_together(1 - pairs) if pairs.size else 1.0,
             rely=rely,
             next=visible(following),
+            given=given,
         )
 
     def __repr__(self) -> str:
@@ -82,7 +84,8 @@ class AnswerInWords:
     @property
     def how_many(self) -> str:
         """The most probable number with its probability and interval."""
-        return f"{_clusters(self.num_clusters)} ({_sure(self.probability, self.interval)})"
+        given = f", given {self.given}" * bool(self.given)
+        return f"{_clusters(self.num_clusters)}{given} ({_sure(self.probability, self.interval)})"
 
     @property
     def mark(self) -> Mark:

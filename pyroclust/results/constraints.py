@@ -13,7 +13,7 @@ from pyroclust.diagnostics.differences.agreement import Marginals
 from pyroclust.diagnostics.differences.conditioning import Conditioning, conditioning
 from pyroclust.diagnostics.verdicts.constraints import ConstraintOdds, constraint_odds, moved_points
 from pyroclust.partitions import Draws
-from pyroclust.text import listed
+from pyroclust.text import listed, range_in_words
 
 __all__ = ["FreePosterior", "Knowledge", "summarise_constraints"]
 
@@ -48,6 +48,7 @@ class Knowledge:
     # Points of groups that are apart, one of each, (P, 2); rows that are in no group are one.
     apart: np.ndarray
     bound: np.ndarray  # points that something is known of, (M,)
+    clusters: tuple[int, int] | None = None  # the fewest and the most clusters; None for any number
     log_prior: float = (
         math.nan
     )  # log P(constraints) under the prior of partitions, in nats; nan where unknown
@@ -66,17 +67,22 @@ class Knowledge:
         """Return whether a partition keeps the constraints."""
         together = all(len(set(assignments[list(one)].tolist())) == 1 for one in self.groups)
         labels = assignments[self.apart]
-        return together and bool((labels[:, 0] != labels[:, 1]).all())
+        fewest, most = self.clusters or (1, len(assignments))
+        enough = fewest <= len(np.unique(assignments)) <= most
+        return together and enough and bool((labels[:, 0] != labels[:, 1]).all())
 
     @property
     def sentence(self) -> str:
         """How much is known."""
+        limits = "" if self.clusters is None else range_in_words(self.clusters)
+        if not len(self.bound):
+            return limits
         grouped, number = sum(map(len, self.groups)), len(self.groups)
         belong = "groups that belong" if number != 1 else "group that belongs"
         pairs = f"{len(self.apart):,} pair{'s' * (len(self.apart) != 1)} of groups or rows"
         return (
             f"{len(self.bound):,} of {len(self.row_names):,} rows: {grouped:,} in {number:,} {belong} "
-            f"together, {pairs} apart"
+            f"together, {pairs} apart{'; ' * bool(limits)}{limits}"
         )
 
     @property

@@ -28,7 +28,14 @@ _GROUPS = ("guide", "proposals", "refined", "weighted", "second")
 _ABOUT = (
     *("source", "columns", "points", "num_points", "model", "model_in_words", "guide"),
     *("mcmc_kernel", "mcmc_chains", "mcmc_draws", "mcmc_seconds", "mcmc_seconds_warmup"),
-    *("guide_draws", "guide_seconds", "refined_draws", "refined_seconds"),
+    *(
+        "clusters",
+        "share_of_guide_draws_inside",
+        "guide_draws",
+        "guide_seconds",
+        "refined_draws",
+        "refined_seconds",
+    ),
     *("asked", "noise_scale", "draws", "seconds", "more_clusters_than_asked"),
 )
 

@@ -133,6 +133,8 @@ def _option(name: str, value: Any) -> str:
         return f"--{flag}" if value else f"--no-{flag}"
     if name in ("must_link", "cannot_link") and isinstance(value, list):
         return f"--{flag} {_ELLIPSIS}"
+    if name == "clusters" and isinstance(value, list):
+        return f"--{flag} {'-'.join(map(str, value))}"
     if isinstance(value, Mapping):
         value = [f"{key}={one:g}" if isinstance(one, float) else f"{key}={one}" for key, one in value.items()]
     if not isinstance(value, list):

@@ -115,6 +115,22 @@ def test_bad_constraints_get_one_sentence(command, options, said, capsys, files)
             "leave --guide out",
         ),
         ("compare t.csv --columns a,b --must-link must.csv --kernel auxiliary", "cannot keep to them"),
+        (
+            "cluster t.csv --clusters x",
+            "--clusters is 'x', expected a number of at least 1, as 3, or the fewest",
+        ),
+        ("cluster t.csv --clusters 2:6", "--clusters is '2:6', expected a number"),
+        ("compare t.csv --clusters -3", "--clusters is '-3', expected a number"),
+        ("compare t.csv --clusters 0", "clusters is 0, expected a number of at least 1"),
+        ("cluster t.csv --clusters 6-2", "clusters is (6, 2), expected a number of at least 1"),
+        (
+            "cluster t.csv --columns a,b --clusters 17",
+            "at least 17, and there are 16 rows: expected at most 16",
+        ),
+        (
+            "compare t.csv --columns a,b --clusters 1 --cannot-link cannot.csv",
+            "at most 1, and cannot_link or partial_labels has 2 rows or groups that are all apart",
+        ),
         ("forest t.csv --columns a,b", "expected one of num_clusters (--clusters)"),
         ("forest t.csv --columns a,b --clusters 2 --prior crp", "are both given"),
         ("forest t.csv --columns a,b --clusters 99", "num_clusters is 99, expected"),

@@ -53,18 +53,22 @@ def test_options_are_the_parameters_of_the_function(name):
     options = set(inspect.signature(getattr(analysing, name)).parameters) - PRINTING
     parameters = inspect.signature(getattr(pyroclust, name)).parameters
     taken = {key for key, one in parameters.items() if one.kind is not one.VAR_KEYWORD} - {"progress"}
+    # In Python it is refused; what is typed is the number of clusters of the rows.
+    taken -= {"num_clusters"} if name == "cluster" else set()
     assert options == taken | READING
 
 
-def test_a_number_of_clusters_is_refused_and_forests_are_named(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("typed", "given"), [("3", "3 clusters"), ("2-6", "between 2 and 6 clusters"), ("1", "1 cluster")]
+)
+def test_a_number_of_clusters_or_its_bounds_are_the_first_words(typed, given, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert run("cluster", "galaxies", "--clusters", "3") == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("pyroclust: num_clusters is 3")
-    assert "pyroclust forest" in err
-    assert err.count("\n") == 1
-    assert not list(tmp_path.iterdir())
+    short = ["--mcmc-draws", "20", "--chains", "2", "--warmup", "20", "--quiet"]
+    assert run("cluster", "galaxies", "--clusters", typed, *short) == 0
+    out, _ = capsys.readouterr()
+    assert f", given {given} (" in " ".join(out.split())
+    with pytest.raises(ValueError, match=r"num_clusters is 3, but .*: take clusters \(--clusters\), as 3"):
+        cluster("galaxies", num_clusters=3)
 
 
 def test_the_next_command_can_be_typed_and_drops_what_keeps_chains_from_converging(tmp_path):

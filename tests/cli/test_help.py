@@ -67,6 +67,7 @@ VALUES = {
     "kinds": {"a": "count", "b": "category"},
     "conditions": {"scale": 2.0, "shape": 0.5},
     "also": ("evidence", "orders"),
+    "clusters": (2, 6),
 }
 ELSEWHERE = {
     **dict.fromkeys(("chains", "burn_in", "variable", "group", "other_group", "data"), "diagnose"),

@@ -16,7 +16,13 @@ from pyroclust.distributions import (
     NormalKnownVariance,
 )
 from pyroclust.guides import PredictiveFilter
-from pyroclust.infer import exact_posterior, log_evidence, simulate
+from pyroclust.infer import (
+    annealed_log_evidence,
+    exact_posterior,
+    log_evidence,
+    sequential_monte_carlo,
+    simulate,
+)
 from pyroclust.models import Mixture, companion, gaussian2d, overlap2d
 from pyroclust.partitions import enumerate_partitions
 
@@ -110,3 +116,52 @@ def test_what_cannot_be_held_to_constraints_says_so(tmp_path) -> None:
         save_guide(PredictiveFilter(known), tmp_path / "guide")
     with pytest.raises(ValueError, match="mixture has constraints"):
         companion(known, num_components=5)
+
+
+@pytest.mark.parametrize("links", [{}, {"must_link": [(1, 4)], "cannot_link": [(1, 3)]}])
+@pytest.mark.parametrize("limits", [(1, 1), (2, 2), (2, 4), (5, 6)])
+@pytest.mark.parametrize("name", FIXED)
+def test_the_prior_given_a_number_of_clusters_is_that_of_enumeration(name, limits, links) -> None:
+    fewest, most = limits
+    if links and most in (1, 6):
+        return
+    prior, known = FIXED[name], Constraints.of(6, clusters=limits, **links)
+    if prior.log_v(6, torch.tensor(fewest)) == -torch.inf:
+        return
+    law, every = ConstrainedPartition(prior, known), prior.log_prob(EVERY)
+    allowed = known.allows(EVERY)
+    torch.testing.assert_close(law.log_normaliser, every[allowed].logsumexp(0))
+    expected = torch.where(allowed, every - every[allowed].logsumexp(0), -torch.inf)
+    torch.testing.assert_close(law.log_prob(EVERY), expected)
+    torch.manual_seed(0)
+    draws = law.sample((8000,))
+    assert known.allows(draws).all()
+    if most > 1:
+        check_frequencies(partition_index(EVERY, draws).view(40, -1), expected)
+
+
+def test_a_bounded_prior_is_that_of_the_number_of_clusters_for_many_points_and_batches() -> None:
+    prior = ChineseRestaurantPrior(torch.tensor([0.5, 3.0]))
+    law = ConstrainedPartition(prior, Constraints.of(40, clusters=(2, 4)))
+    torch.testing.assert_close(law.log_normaliser, prior.log_prob_num_clusters(40)[:, 1:4].logsumexp(-1))
+    assert law.expand((3, 2)).sample().shape == (3, 2, 40)
+    with pytest.raises(ValueError, match="more points may follow"):
+        ConstrainedPartition(prior, Constraints.of(clusters=2))
+
+
+def test_programs_evidence_and_populations_keep_to_a_number_of_clusters() -> None:
+    torch.manual_seed(0)
+    model, data = overlap2d(), torch.randn(8, 2).double()
+    for known in ({"clusters": 2}, {"clusters": (3, 4), "must_link": [(0, 1)], "cannot_link": [(0, 2)]}):
+        held = model.constrained(**known)
+        _, assignments = simulate(held, torch.empty(50, 8, 2))
+        assert held.constraints.allows(assignments).all()
+        exact = float(log_evidence(held, data))
+        found = annealed_log_evidence(held, data, num_particles=200, repetitions=10, seed=0)
+        assert found.estimate == pytest.approx(exact, abs=4 * found.error)
+        draws, particles = sequential_monte_carlo(held, PredictiveFilter(model), data, num_particles=4000)
+        assert particles.evidence.estimate == pytest.approx(exact, abs=4 * particles.evidence.error)
+        lost = draws.log_weights == -torch.inf
+        assert (lost == ~held.constraints.allows(torch.from_numpy(draws.assignments)).numpy()).all()
+    with pytest.raises(ValueError, match="clusters asks for at least 3, and the prior allows fewer"):
+        Mixture(DirichletMultinomialPrior(2, 1.0), NormalKnownVariance(2)).constrained(clusters=3)

@@ -27,6 +27,11 @@ def check_enough_clusters(prior: PartitionPrior, constraints: Constraints) -> No
     needed = int(constraints.degrees.max()) + 1
     if prior.hyperpriors:
         return
+    fewest, _ = constraints.clusters or (1, 1)
+    if bool((prior.log_v(fewest, torch.tensor(fewest)) == -torch.inf).any()):
+        raise ValueError(
+            f"clusters asks for at least {fewest}, and the prior allows fewer: take a prior that allows more"
+        )
     if bool((prior.log_v(constraints.num_points, torch.tensor(needed)) == -torch.inf).any()):
         raise ValueError(
             f"cannot_link or labels has a point that is apart from {needed - 1} others, and the prior allows "
@@ -35,22 +40,24 @@ def check_enough_clusters(prior: PartitionPrior, constraints: Constraints) -> No
 
 
 class ConstrainedPartition(PartitionDistribution):
-    r"""A prior of partitions, given that some points are together and others apart.
+    r"""A prior of partitions, given that some points are together, others apart, and how many clusters.
 
     .. math:: p(c \mid C) = \frac{p(c)}{\sum_{c' \in C} p(c')}, \qquad c \in C
 
     The partition of the points that something is known of has the prior's own law, with weights
     :math:`V_n(K) \prod_k w(n_k)`: its allowed values are listed once, whole groups at a time. A draw takes
-    one of them and seats the other points after it, exactly.
+    one of them and seats the other points after it, exactly. Where the number of clusters is bounded, V is
+    that of the partitions of N points inside of the bounds, and by the addition rule of all fewer points.
 
-    Cost: O(L G) for L allowed partitions of G bound groups, then O(N K) a draw.
+    Cost: O(L G) for L allowed partitions of G bound groups, O(N K) for bounds, then O(N K) a draw.
 
     Args:
         prior: a prior with known hyperparameters, single numbers or batches.
         constraints: what is known.
 
     Raises:
-        ValueError: if there are more than 262,144 allowed partitions of the bound groups.
+        ValueError: if there are more than 262,144 allowed partitions of the bound groups, or the number of
+            clusters is bounded and that of points is not known.
 
     Example:
         >>> from pyroclust.distributions import ChineseRestaurantPrior
@@ -66,11 +73,17 @@ class ConstrainedPartition(PartitionDistribution):
         self, prior: PartitionPrior, constraints: Constraints, *, validate_args: bool | None = None
     ) -> None:
         self.prior, self.constraints = prior, constraints
+        if constraints.clusters is not None and constraints.is_open:
+            raise ValueError(
+                "constraints bound the clusters of all points, and more points may follow, expected how many "
+                "there are: call constraints.over(num_points)"
+            )
         self._labels = _allowed(constraints)
         sizes = torch.zeros(len(self._labels), int(self._labels.max()) + 1 if self._labels.numel() else 1)
         weight = constraints.sizes[constraints.bound].expand_as(self._labels)
         self._sizes = sizes.long().scatter_add(1, self._labels, weight)
         super().__init__(constraints.num_points, batch_shape=prior.batch_shape, validate_args=validate_args)
+        self._log_v = _log_v_inside(prior, constraints, begin=int(self._sizes[0].sum()))
         self._log_joint = self._log_weights()
         self.log_normaliser: Tensor = self._log_joint.logsumexp(0)
         """log p(C) in nats, ``batch_shape`` float64."""
@@ -79,7 +92,7 @@ class ConstrainedPartition(PartitionDistribution):
         """Return the same law with a larger batch shape."""
         new = ConstrainedPartition.__new__(ConstrainedPartition)
         new.prior, new.constraints = self.prior, self.constraints
-        new._labels, new._sizes = self._labels, self._sizes
+        new._labels, new._sizes, new._log_v = self._labels, self._sizes, self._log_v
         shape = Size(batch_shape)
         ones = (1,) * (len(shape) - len(self.batch_shape))
         own = self._log_joint.view(len(self._labels), *ones, *self.batch_shape)
@@ -95,9 +108,12 @@ class ConstrainedPartition(PartitionDistribution):
         ones = (1,) * len(self.prior.batch_shape)
         sizes = self._sizes.view(len(self._sizes), *ones, -1)
         total, clusters = int(self._sizes[0].sum()), (sizes > 0).sum(-1)
+        of_blocks = self.prior.log_block_weight(sizes).sum(-1)
+        if self._log_v is not None:
+            return self._log_v[0][clusters.flatten()] + of_blocks
         if not total:
             return torch.zeros(1, *self.prior.batch_shape, dtype=torch.float64)
-        return self.prior.log_v(total, clusters) + self.prior.log_block_weight(sizes).sum(-1)
+        return self.prior.log_v(total, clusters) + of_blocks
 
     def _log_prob(self, value: Tensor) -> Tensor:
         found = self.prior.log_prob(value) - self.log_normaliser
@@ -119,6 +135,16 @@ class ConstrainedPartition(PartitionDistribution):
         self._seat(labels, counts, shape)
         return canonical(labels).view(*shape, self.num_points)
 
+    def _inside(self, num_points: int, clusters: Tensor, shape: Size) -> tuple[Tensor, Tensor]:
+        """Return the weights of so many points in so many clusters, and in one more, ``(rows,)``."""
+        assert self._log_v is not None
+        batch = self.prior.batch_shape
+        table = self._log_v[num_points - len(self.constraints.bound_points)]
+        table = table.view(len(table), *(1,) * (len(shape) - len(batch)), *batch).expand(-1, *shape)
+        table = table.reshape(len(table), -1)
+        stays, opens = (table.gather(0, one.unsqueeze(0)).squeeze(0) for one in (clusters, clusters + 1))
+        return stays, opens
+
     def _seat(self, labels: Tensor, counts: Tensor, shape: Size) -> None:
         """Seat the points that are free one after the other."""
         prior, rows = self.prior, len(labels)
@@ -128,7 +154,11 @@ class ConstrainedPartition(PartitionDistribution):
         for point in (labels[0] < 0).nonzero().squeeze(-1).tolist():
             clusters = (counts > 0).sum(-1)
             weights = torch.where(counts > 0, counts - discount, 0.0)
-            if seated:
+            if self._log_v is not None:
+                stays, opens = self._inside(seated + 1, clusters, shape)
+                weights *= (stays - torch.maximum(stays, opens)).exp().unsqueeze(1)
+                weights[every, clusters] = (opens - torch.maximum(stays, opens)).exp()
+            elif seated:
                 opening = prior.log_opening_odds(seated, clusters.view(shape)).reshape(rows).exp()
                 weights[every, clusters] = opening
             else:
@@ -137,6 +167,29 @@ class ConstrainedPartition(PartitionDistribution):
             labels[:, point] = label
             counts[every, label] += 1
             seated += 1
+
+
+def _log_v_inside(prior: PartitionPrior, constraints: Constraints, *, begin: int) -> Tensor | None:
+    r"""Return the weights of n points in K clusters that go on to an allowed number, for n from one on.
+
+    .. math:: G_N(K) = V_N(K) \, 1[K \text{ is allowed}], \qquad
+        G_n(K) = (n - d K) \, G_{n+1}(K) + G_{n+1}(K + 1)
+
+    Shape:
+        output: ``(N + 1 - begin, M + 2, *batch)`` in nats for K = 0, ..., M + 1, M the most clusters; None
+        where any number is allowed.
+    """
+    if constraints.clusters is None:
+        return None
+    num_points, (fewest, most) = constraints.num_points, constraints.clusters
+    clusters = torch.arange(min(most, num_points) + 2).view(-1, *(1,) * len(prior.batch_shape))
+    inside = (clusters >= fewest) & (clusters <= most)
+    rows = [torch.where(inside, prior.log_v(num_points, clusters), -torch.inf)]
+    for n in range(num_points - 1, begin - 1, -1):
+        joins = (n - prior.block_discount * clusters).clamp(min=0).log()
+        more = torch.cat([rows[-1][1:], torch.full_like(rows[-1][:1], -torch.inf)])
+        rows.append(torch.logaddexp(joins + rows[-1], more))
+    return torch.stack(rows[::-1])
 
 
 def _allowed(constraints: Constraints) -> Tensor:
@@ -148,9 +201,10 @@ def _allowed(constraints: Constraints) -> Tensor:
     order = bound[constraints.degrees[bound].argsort(descending=True, stable=True)].tolist()
     labels = torch.full((1, len(bound)), -1)
     clusters = torch.zeros(1, dtype=torch.int64)
+    _, most = constraints.clusters or (1, constraints.num_groups)
     for group in order:
         rivals = place[constraints.neighbours(group)]
-        candidates = torch.arange(int(clusters.max()) + 1)
+        candidates = torch.arange(min(int(clusters.max()) + 1, most))
         allowed = candidates <= clusters.unsqueeze(-1)
         allowed &= (labels[:, rivals].unsqueeze(-1) != candidates).all(1)
         row, chosen = allowed.nonzero(as_tuple=True)

@@ -125,7 +125,11 @@ class AuxiliaryTransition(Transition):
         self._families = ChainFamilies(model, of_component)
         prior = model.given(of_prior).prior
         self._weights = seating_weights(
-            prior, num_points, num_chains=num_chains, num_auxiliary=self._num_auxiliary
+            prior,
+            num_points,
+            num_chains=num_chains,
+            num_auxiliary=self._num_auxiliary,
+            clusters=None if model.constraints is None else model.constraints.clusters,
         )
 
     def _resume(self, states: ChainStates) -> None:
@@ -207,6 +211,8 @@ class AuxiliaryGibbs(PartitionKernel):
         Favaro and Teh (2013), MCMC for normalized random measure mixture models, section 3, for other priors.
         https://doi.org/10.1214/13-STS422
     """
+
+    keeps_number = True
 
     def __init__(
         self,

@@ -82,12 +82,24 @@ _MAX_ENTRIES = 1 << 22
 _SPARE_SLOTS = 16
 
 
+# In nats, of a point that has to stay alone beside the fewest clusters: no likelihood weighs against it.
+_SURE = 1e9
+
+
 def seating_weights(
-    prior: PartitionPrior, num_points: int, *, num_chains: int, num_auxiliary: int
+    prior: PartitionPrior,
+    num_points: int,
+    *,
+    num_chains: int,
+    num_auxiliary: int,
+    clusters: tuple[int, int] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     r"""Return the log weights of joining a cluster of n points, and of every choice that opens one beside K.
 
     .. math:: \log(n - d), \qquad \log \frac{V_N(K + 1)}{V_N(K)} - \log m
+
+    Where the number of clusters is bounded, none is opened beside the most, and one is in any case beside
+    fewer than the fewest.
 
     Shape:
         output: ``(C, N + 1)`` each, for n and K = 0, ..., N; cost O(C N).
@@ -97,7 +109,12 @@ def seating_weights(
     log_v = prior.log_v(num_points, sizes.unsqueeze(-1)).mT.expand(num_chains, -1)
     log_open = torch.where(log_v[:, 1:].isfinite(), log_v.diff(dim=-1), -torch.inf) - math.log(num_auxiliary)
     pad = torch.nn.functional.pad
-    return pad(log_join, (1, 0), value=-torch.inf).numpy(), pad(log_open, (1, 1), value=-torch.inf).numpy()
+    log_join, log_open = pad(log_join, (1, 0), value=-torch.inf), pad(log_open, (1, 1), value=-torch.inf)
+    if clusters is not None:
+        fewest, most = clusters
+        log_open[:, most:] = -torch.inf
+        log_open[:, fewest - 1] = _SURE
+    return log_join.numpy(), log_open.numpy()
 
 
 class AuxiliaryPass:

@@ -2,9 +2,10 @@
 
 from typing import NamedTuple
 
+import numpy as np
 from torch import Tensor
 
-from pyroclust.infer.mcmc.compiled.groups import Groups, GroupSweep
+from pyroclust.infer.mcmc.compiled.groups import GroupProposals, Groups, GroupSweep
 from pyroclust.infer.mcmc.compiled.runner import END_OF_STEP
 from pyroclust.infer.mcmc.compiled.steps import (
     require_conjugate,
@@ -50,7 +51,9 @@ class CollapsedGibbs(CollapsedKernel):
     .. math:: p(c_G = k \mid c_{-G}, x) \propto \frac{w(n_k + |G|)}{w(n_k)} \,
         \frac{p(x_k, x_G)}{p(x_k)}
 
-    and clusters that hold points apart from them are closed.
+    and clusters that hold points apart from them are closed. Where the number of clusters is bounded, no
+    point opens one beyond the most or leaves one below the fewest; points that are apart from others may
+    change places with these.
 
     A sweep visits the points in the order of the data and, where the concentration has a Gamma prior, ends
     with Escobar and West's draw of it, so that :math:`V_N(K+1)/V_N(K) = \alpha`. Cost O(N K D) a sweep, and
@@ -88,6 +91,9 @@ class CollapsedGibbs(CollapsedKernel):
 
     def moves(self, num_points: int) -> tuple[NamedTuple, ...]:
         """Return ``thin`` sweeps."""
-        groups = Groups.of(self.model, num_points)
-        sweep: NamedTuple = GibbsSweep() if groups is None else GroupSweep(groups)
-        return (sweep, *END_OF_STEP) * self.thin
+        groups, known = Groups.of(self.model, num_points), self.model.constraints
+        sweep: tuple[NamedTuple, ...] = (GibbsSweep() if groups is None else GroupSweep(groups),)
+        if groups is not None and known is not None and known.has_one_number and len(groups.rival):
+            # Where clusters hold rows that are apart, single moves may not lead to all partitions.
+            sweep += (GroupProposals(groups, -1, 1, np.zeros((2, 2), dtype=np.int64)),)
+        return (*sweep, *END_OF_STEP) * self.thin

@@ -53,6 +53,7 @@ class Compose(PartitionKernel):
             )
         _check_kept_parameters(kernels)
         self.keeps_constraints = all(one.keeps_constraints for one in kernels)
+        self.keeps_number = all(one.keeps_constraints or one.keeps_number for one in kernels)
         super().__init__(kernels[0].model, init=kernels[0].init if init is None else init, thin=thin)
         self.kernels = tuple(kernels)
         self.moves_points = any(one.moves_points for one in kernels)

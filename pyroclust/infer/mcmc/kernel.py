@@ -50,14 +50,20 @@ class PartitionKernel(MCMCKernel, ABC):
         moves_points: whether the kernel changes partitions; False for those that draw hyperparameters alone.
         keeps_constraints: whether it moves within the partitions that a constrained model allows, and counts
             rows by their weights.
+        keeps_number: whether it keeps to a number of clusters that is known or bounded, if not
+            to what is known of points.
     """
 
     moves_points: bool = True
     keeps_constraints: bool = False
+    keeps_number: bool = False
 
     def __init__(self, model: CollapsedModel, *, init: Starts | Tensor | None = None, thin: int = 1) -> None:
         self.model, self.thin = model, check_count("thin", thin, at_most=_LONGEST_THIN)
-        has = {"constraints": model.constraints, "weights of rows": model.row_weights}
+        known = model.constraints
+        if known is not None and self.keeps_number:
+            known = known.of_points
+        has = {"constraints": known, "weights of rows": model.row_weights}
         kept = [name for name, one in has.items() if one is not None]
         if kept and not self.keeps_constraints:
             raise ValueError(

@@ -20,7 +20,8 @@ class ProposalKernel(CollapsedKernel):
     """A compiled kernel whose moves are accepted or rejected, and counted.
 
     Under constraints both anchors are groups of points that belong together, groups are allocated as a whole,
-    and clusters that hold points apart from one another are not merged.
+    and clusters that hold points apart from one another are not merged. Of a known number of clusters a
+    proposal merges the clusters of two points and splits one around two others.
 
     Args:
         model: a model of a conjugate family with compiled functions.
@@ -49,7 +50,10 @@ class ProposalKernel(CollapsedKernel):
 
     def moves(self, num_points: int) -> tuple[NamedTuple, ...]:
         """Return ``thin`` steps of ``proposals`` proposals each."""
-        groups = Groups.of(self.model, num_points)
+        groups, known = Groups.of(self.model, num_points), self.model.constraints
+        # Of one number of clusters a split is proposed with a merge, which is a move of groups.
+        if groups is None and known is not None and known.has_one_number:
+            groups = Groups.free(num_points)
         counts = self._counts = np.zeros((2, 2), dtype=np.int64)
         move: NamedTuple = Proposals(self.scans, self.proposals, counts)
         if groups is not None:

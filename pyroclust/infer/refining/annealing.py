@@ -54,7 +54,8 @@ def annealed_log_evidence(
     that is right on average whatever the number of particles and sweeps.
 
     Under constraints the estimate is that of log p(x, C); groups of points that are named come first, each
-    placed as a whole by its probability given all before it, in O(K) densities a particle.
+    placed as a whole by its probability given all before it, in O(K) densities a particle. Particles that
+    cannot become partitions of as many clusters as there may be lose their weight.
 
     It needs no guide, and no overlap of a guide with the posterior. The repetitions are independent and visit
     the points in orders of their own: the standard error comes from how far they lie apart.
@@ -106,6 +107,11 @@ def annealed_log_evidence(
             order, stages = _stages(model, len(points))
             found.append(_annealed(stages, scorer, points[order], num_particles, sweeps))
             tell(done + 1, "")
+    if -math.inf in found:
+        raise ValueError(
+            f"num_particles is {num_particles}, and none of a population has as many clusters as the model "
+            "may have, expected some: take more"
+        )
     estimate, error, spread = repeated_log_evidence(np.array(found))
     return LogEvidence(EvidenceMethod.ANNEALED, estimate, error, math.nan, spread)
 
@@ -166,7 +172,9 @@ def _annealed(
         else:
             labels, log_prob = _extended(scorer, seen, labels, hyper)
         joint = _log_joint(stage.model, seen, labels, hyper)
-        log_weights, log_joint = log_weights + joint - log_joint - log_prob, joint
+        # What has more clusters than there may be keeps none of its weight.
+        more = log_weights + joint - log_joint - log_prob
+        log_weights, log_joint = torch.where(joint == -torch.inf, -torch.inf, more), joint
         shares = log_weights.log_softmax(0)
         if stage.end < len(points) and -(2 * shares).logsumexp(0) < math.log(_ENOUGH * num_particles):
             total += float(log_weights.logsumexp(0)) - math.log(num_particles)
@@ -199,6 +207,8 @@ def _with_group(
     joint = _log_joint(model, points, torch.cat([labels[row], group], -1), at)
     log_q = joint.new_full((len(labels), len(candidates)), -torch.inf)
     log_q[row, chosen] = joint
+    # Where no cluster is open to the group, any will do: its weight is 0.
+    log_q[:, 0] = torch.where((log_q == -torch.inf).all(-1), 0.0, log_q[:, 0])
     log_q = log_q.log_softmax(-1)
     drawn = torch.multinomial(log_q.exp(), 1)
     return torch.cat([labels, drawn.expand(-1, group.shape[1])], -1), log_q.gather(-1, drawn).squeeze(-1)

@@ -1,12 +1,15 @@
 """Draws of a guide with their weights: where refining begins."""
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from pyroclust.constraints import Constraints
 from pyroclust.diagnostics import LogEvidence, importance_evidence, log_evidences
 from pyroclust.diagnostics.weights.importance import importance_weights, stratified_draws
 from pyroclust.infer.checks import log_joint_of
@@ -22,6 +25,7 @@ __all__ = [
     "PROPOSALS",
     "draw_proposals",
     "evidences_of",
+    "inside",
     "most_at_once",
     "posterior_of",
     "resampled_proposals",
@@ -83,10 +87,10 @@ def warm_up(guide: Guide, data: Tensor) -> None:
 
 
 def resampled_proposals(proposals: Draws, num_draws: int) -> np.ndarray:
-    """Return the places of those that go on by their weights, ``(S,)`` in order; without any, the first."""
+    """Return the places of those that go on by their weights, ``(S,)`` in order; without any, all in turn."""
     log_weights = proposals.log_ratios
     if log_weights is None:
-        return np.arange(num_draws)
+        return np.arange(num_draws) % proposals.num_draws
     uniform = torch.rand(num_draws, dtype=torch.float64).numpy()
     return stratified_draws(importance_weights(log_weights), uniform)
 
@@ -146,6 +150,53 @@ def draw_proposals(
         seconds=clock.seconds["draw"],
     )
     return found, tuple(posteriors)
+
+
+@dataclass(frozen=True)
+class _Inside:
+    """A posterior of a guide, given that a partition has as many clusters as it may."""
+
+    posterior: Any
+    constraints: Constraints
+    log_share: float
+
+    @property
+    def is_exact(self) -> bool:
+        return bool(self.posterior.is_exact)
+
+    def merged_log_prob(self, assignments: Tensor) -> Tensor:
+        found = self.posterior.merged_log_prob(assignments).double() - self.log_share
+        return torch.where(self.constraints.is_inside(assignments), found, -torch.inf)
+
+
+def inside(
+    draws: Draws, posteriors: tuple[Any, ...], constraints: Constraints | None
+) -> tuple[Draws, tuple[Any, ...], float]:
+    """Leave out draws of a guide that have more or fewer clusters than they may, which a guide does not know.
+
+    Log q becomes that of the draws that are left: more by the log of their share. Weights keep their ratios,
+    and their mean is the evidence of the partitions inside.
+
+    Args:
+        draws: of one chain, all that were made.
+        posteriors: those that they came from.
+        constraints: of the model.
+
+    Returns:
+        the draws, the posteriors, and the share that is left.
+    """
+    if constraints is None or constraints.clusters is None:
+        return draws, posteriors, 1.0
+    kept = constraints.is_inside(torch.from_numpy(draws.assignments[0])).numpy()
+    share = float(kept.mean())
+    log_share = math.log(share) if share else -math.inf
+    found = replace(
+        draws,
+        assignments=draws.assignments[:, kept],
+        log_joint=None if draws.log_joint is None else draws.log_joint[:, kept],
+        log_prob=None if draws.log_prob is None else draws.log_prob[:, kept] - log_share,
+    )
+    return found, tuple(_Inside(one, constraints, log_share) for one in posteriors), share
 
 
 def shared_log_prob(posteriors: Sequence[Any], assignments: Tensor) -> Tensor:

@@ -21,6 +21,7 @@ from pyroclust.infer.refining.proposals import (
     PROPOSALS,
     draw_proposals,
     evidences_of,
+    inside,
     most_at_once,
     posterior_of,
     resampled_proposals,
@@ -82,7 +83,8 @@ def refine(
     Args:
         model: a mixture; kernels need its prior and family.
         guide: a guide whose ``posterior(data)`` has log-probabilities; ``PredictiveFilter(model)`` will do.
-            Where the model has constraints it is held to them.
+            Where the model has constraints it is held to them; proposals with more or fewer clusters than
+            the model may have are left out.
         data: one data set, ``(N, D)``.
         num_draws: S, draws to return.
         proposals: proposals a draw; more of them leave more distinct ancestors.
@@ -132,6 +134,12 @@ def refine(
             clock=clock,
             shown=progress,
         )
+        made, posteriors, share = inside(made, posteriors, model.constraints)
+        if not share:
+            raise ValueError(
+                "no draw of the guide has as many clusters as the model may have, expected some: use "
+                "CollapsedGibbs or MergeSplit"
+            )
         ancestors = resampled_proposals(made, num_draws)
     with clock.timed("prepare"):
         starts = made.flat[ancestors]
@@ -159,7 +167,8 @@ def refine(
         kernel=repr(kernel),
         proposals=made,
         is_exact=all(one.is_exact for one in posteriors),
-        num_orders=num_orders_of(posteriors),
+        # What is left of draws are no equal parts.
+        num_orders=num_orders_of(posteriors) if share == 1 else 1,
         evidences=evidences,
         rounds=rounds,
         seconds=clock.seconds,

@@ -298,7 +298,8 @@ def start_chain(
     family = family_of(known.component, points[first], num_slots, num_points)
     if power != 1.0:
         family.power[0] = power
-    prior = prior_tables(known.prior, num_points, most_clusters=num_rows, gamma=gamma)
+    limits = None if model.constraints is None else model.constraints.clusters
+    prior = prior_tables(known.prior, num_points, most_clusters=num_rows, limits=limits, gamma=gamma)
     return Chain(family, state, prior, generator)
 
 

@@ -6,6 +6,10 @@ is apart from it. Rows of one point use the predictive density, as points withou
 
 Splits need no look at who is apart: rows that share a cluster are not. Merges of clusters that hold rows
 apart from one another are rejected.
+
+Where the number of clusters is bounded, no row opens one beyond the most or leaves one below the fewest. Of
+one known number neither a split nor a merge is allowed, and each is proposed with one of the other kind. Rows
+that are apart from others may then be caught between two clusters: they change places with these.
 """
 
 import math
@@ -63,16 +67,19 @@ class Groups(NamedTuple):
     @classmethod
     def of(cls, model: CollapsedModel, num_points: int) -> "Groups | None":
         """Lay out the constraints of a model; None where all rows are points that are free."""
-        if model.constraints is None and model.row_weights is None:
-            return None
-        if model.constraints is None:
-            return cls(np.zeros(num_points + 1, np.int64), np.empty(0, np.int64))
-        known = model.constraints.over(num_points)
+        known = None if model.constraints is None else model.constraints.over(num_points)
+        if known is None or not len(known.bound):
+            return None if model.row_weights is None else cls.free(num_points)
         rivals = [known.neighbours(group).numpy() for group in range(known.num_groups)]
         return cls(
             rivals_begin=np.append(0, known.degrees.cumsum(0).numpy()),
             rival=np.concatenate([*rivals, np.empty(0, np.int64)]).astype(np.int64),
         )
+
+    @classmethod
+    def free(cls, num_points: int) -> "Groups":
+        """Return rows of which none is apart from another."""
+        return cls(np.zeros(num_points + 1, np.int64), np.empty(0, np.int64))
 
 
 class GroupSweep(NamedTuple):
@@ -175,6 +182,8 @@ def _take(family: Any, state: Any, row: int, slot: int) -> None:
 def _visit(family: Any, state: Any, prior: Any, groups: Any, row: int, generator: Any) -> None:
     num_active, own = state.counters[0], state.slot_of[row]
     alone = state.sizes[own] == state.weight[row]
+    if alone and num_active == prior.fewest:
+        return
     scratch = state.active[num_active + 1]
     log_new = prior.log_weight[state.weight[row]] + state.log_alone[row]
     log_new += log_open(prior, num_active - (1 if alone else 0))
@@ -212,17 +221,94 @@ def _visit(family: Any, state: Any, prior: Any, groups: Any, row: int, generator
         release(state, own)
 
 
+# A log weight is never so large.
+_SEEN = 1e300
+
+
+@inner
+def _list_those_caught(groups: Any, state: Any, row: int, one: int, other: int) -> int:
+    """List the rows of two clusters that have to move if one does, as each is apart from another of them."""
+    state.weights[row] = _SEEN
+    state.members[0] = row
+    count, done = 1, 0
+    while done < count:
+        present = state.members[done]
+        done += 1
+        for place in range(groups.rivals_begin[present], groups.rivals_begin[present + 1]):
+            rival = groups.rival[place]
+            if state.weights[rival] != _SEEN and state.slot_of[rival] in (one, other):
+                state.weights[rival] = _SEEN
+                state.members[count] = rival
+                count += 1
+    for k in range(count):
+        state.weights[state.members[k]] = 0.0
+    return count
+
+
+@inner
+def _change_places(family: Any, state: Any, prior: Any, groups: Any, row: int, generator: Any) -> None:
+    """Propose that a row moves, and the rows of the other cluster that are apart from it the other way.
+
+    The rows that move are the same on the way back, whichever of them is visited.
+    """
+    num_active = state.counters[0]
+    if num_active < 2:
+        return
+    one = state.slot_of[row]
+    other = state.active[int(generator.random() * (num_active - 1))]
+    if other == one:
+        other = state.active[num_active - 1]
+    count = _list_those_caught(groups, state, row, one, other)
+    leaving, coming = 0, 0
+    for k in range(count):
+        weight = state.weight[state.members[k]]
+        if state.slot_of[state.members[k]] == one:
+            leaving += weight
+        else:
+            coming += weight
+    size, more = state.sizes[one] - leaving + coming, state.sizes[other] - coming + leaving
+    if size == 0 or more == 0:
+        return
+    new, newer = state.active[num_active], state.active[num_active + 1]
+    for f in range(state.sums.shape[1]):
+        state.sums[new, f], state.sums[newer, f] = state.sums[one, f], state.sums[other, f]
+    for k in range(count):
+        sign = -1.0 if state.slot_of[state.members[k]] == one else 1.0
+        accumulate(state, state.members[k], new, sign)
+        accumulate(state, state.members[k], newer, -sign)
+    log_ratio = prior.log_weight[size] + prior.log_weight[more]
+    log_ratio -= prior.log_weight[state.sizes[one]] + prior.log_weight[state.sizes[other]]
+    log_ratio += log_marginal(family, state.sums, new, size) + log_marginal(family, state.sums, newer, more)
+    log_ratio -= log_marginal(family, state.sums, one, state.sizes[one])
+    log_ratio -= log_marginal(family, state.sums, other, state.sizes[other])
+    if not accepted(log_ratio, generator):
+        return
+    for k in range(count):
+        moved = state.members[k]
+        state.slot_of[moved] = other if state.slot_of[moved] == one else one
+    for f in range(state.sums.shape[1]):
+        state.sums[one, f], state.sums[other, f] = state.sums[new, f], state.sums[newer, f]
+    state.sizes[one], state.sizes[other] = size, more
+    refresh(family, state.sums, one, size)
+    refresh(family, state.sums, other, more)
+    state.fits[one] = state.fits[other] = math.nan
+
+
 @step_of(GroupSweep)
 def _sweep(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
     _forget_fits(state)
     for row in range(len(state.slot_of)):
         _visit(family, state, prior, move.groups, row, generator)
+    if prior.most < len(state.slot_of):
+        for row in range(len(state.slot_of)):
+            # Others have been visited.
+            if move.groups.rivals_begin[row] < move.groups.rivals_begin[row + 1]:
+                _change_places(family, state, prior, move.groups, row, generator)
 
 
 @inner
-def _list(state: Any, first: int, second: int) -> int:
-    """List all rows of the clusters of two anchors but the anchors, as ``2 * row + side``, in O(G)."""
-    one, other = state.slot_of[first], state.slot_of[second]
+def _list(state: Any, first: int, second: int, one: int, other: int) -> int:
+    """List all rows of two clusters but both anchors, as ``2 * row + side``, in O(G)."""
     count = 0
     for row in range(len(state.slot_of)):
         slot = state.slot_of[row]
@@ -286,6 +372,32 @@ def _scan(family: Any, state: Any, prior: Any, generator: Any, count: int, home:
 
 
 @inner
+def _try_out(
+    move: Any,
+    family: Any,
+    state: Any,
+    prior: Any,
+    generator: Any,
+    first: int,
+    second: int,
+    count: int,
+    home: int,
+) -> float:
+    """Allocate the listed rows to two sides around both anchors, or home; return the log-probability."""
+    num_active = state.counters[0]
+    for side in range(2):
+        slot = state.active[num_active + side]
+        _empty(state, slot)
+        _put(family, state, first if side == 0 else second, slot)
+    in_turn = UNDECIDED if move.scans >= 0 else home
+    log_proposal = _allocate_in_turn(family, state, prior, generator, count, in_turn)
+    for scan in range(move.scans + 1):
+        wanted = home if scan == move.scans else UNDECIDED
+        log_proposal = _scan(family, state, prior, generator, count, wanted)
+    return log_proposal
+
+
+@inner
 def _propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
     first, second = draw_pair(len(state.slot_of), generator)
     num_active = state.counters[0]
@@ -296,26 +408,18 @@ def _propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> 
     if splits:
         if log_open(prior, num_active) == -math.inf:
             return
-    elif _clash(move.groups, state, one, other):
+    elif num_active == prior.fewest or _clash(move.groups, state, one, other):
         return
-    count = _list(state, first, second)
-    for side in range(2):
-        slot = state.active[num_active + side]
-        _empty(state, slot)
-        _put(family, state, first if side == 0 else second, slot)
+    count = _list(state, first, second, one, other)
     home = UNDECIDED if splits else other
-    in_turn = UNDECIDED if move.scans >= 0 else home
-    log_proposal = _allocate_in_turn(family, state, prior, generator, count, in_turn)
-    for scan in range(move.scans + 1):
-        wanted = home if scan == move.scans else UNDECIDED
-        log_proposal = _scan(family, state, prior, generator, count, wanted)
+    log_proposal = _try_out(move, family, state, prior, generator, first, second, count, home)
     zero, side_one, whole = one, other, state.active[num_active + 2]
     if splits:
         zero, side_one, whole = state.active[num_active], state.active[num_active + 1], one
     else:
         add_sums(state, whole, one, other)
-    before = num_active if splits else num_active - 1
-    log_ratio = log_ratio_of(family, state, prior, zero, side_one, whole, before) - log_proposal
+    log_ratio = log_open(prior, num_active if splits else num_active - 1) - log_proposal
+    log_ratio += log_ratio_of(family, state, prior, zero, side_one, whole)
     agreed = accepted(log_ratio if splits else -log_ratio, generator)
     if agreed:
         move.counts[kind, ACCEPTED] += 1
@@ -328,8 +432,72 @@ def _propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> 
         refresh(family, state.sums, one, state.sizes[one])
 
 
+@inner
+def _trade(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
+    """Propose to merge the clusters of two rows, and to split one around two others, that may be the same.
+
+    On the way back both pairs of rows change their parts.
+    """
+    first, second = draw_pair(len(state.slot_of), generator)
+    third, fourth = draw_pair(len(state.slot_of), generator)
+    num_active = state.counters[0]
+    one, other = state.slot_of[first], state.slot_of[second]
+    own, beside = state.slot_of[third], state.slot_of[fourth]
+    again = own in (one, other) and beside in (one, other)
+    move.counts[SPLITS, PROPOSED] += 1
+    move.counts[MERGES, PROPOSED] += 1
+    if one == other or (own != beside and not again) or _clash(move.groups, state, one, other):
+        return
+    whole = state.active[num_active + 2]
+    count = _list(state, first, second, one, other)
+    log_ratio = _try_out(move, family, state, prior, generator, first, second, count, other)
+    discard(state)
+    add_sums(state, whole, one, other)
+    log_ratio -= log_ratio_of(family, state, prior, one, other, whole)
+    count = _list(state, third, fourth, one if again else own, other if again else own)
+    log_ratio -= _try_out(move, family, state, prior, generator, third, fourth, count, UNDECIDED)
+    if again:
+        add_sums(state, whole, one, other)
+    zero, side_one = state.active[num_active], state.active[num_active + 1]
+    log_ratio += log_ratio_of(family, state, prior, zero, side_one, whole if again else own)
+    if not accepted(log_ratio, generator):
+        discard(state)
+        return
+    move.counts[SPLITS, ACCEPTED] += 1
+    move.counts[MERGES, ACCEPTED] += 1
+    if again:
+        _become_others(state, third, fourth, count, one, other)
+        return
+    become_two(state, third, fourth, count)
+    count = _list(state, first, second, one, other)
+    become_one(state, first, second, count)
+    refresh(family, state.sums, one, state.sizes[one])
+
+
+@inner
+def _become_others(state: Any, first: int, second: int, count: int, one: int, other: int) -> None:
+    """Replace two clusters by two sides that are made of the same rows."""
+    num_active = state.counters[0]
+    for k in range(count):
+        coded = state.members[k]
+        state.slot_of[coded >> 1] = state.active[num_active + (coded & 1)]
+    state.slot_of[first] = state.active[num_active]
+    state.slot_of[second] = state.active[num_active + 1]
+    state.counters[0] = num_active + 2
+    release(state, one)
+    release(state, other)
+
+
 @step_of(GroupProposals)
 def _step(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
-    if len(state.slot_of) > 1:
-        for _ in range(move.proposals):
+    num_rows = len(state.slot_of)
+    if num_rows < 2:
+        return
+    for _ in range(move.proposals):
+        if prior.fewest == prior.most:
+            _trade(move, family, state, prior, generator)
+        else:
             _propose(move, family, state, prior, generator)
+        if prior.most < num_rows:
+            row = int(generator.random() * num_rows)
+            _change_places(family, state, prior, move.groups, row, generator)

@@ -34,6 +34,8 @@ class PriorTables(NamedTuple):
         filled: how many entries of ``log_open`` are valid, ``(1,)``.
         gamma_shape: shape of the Gamma prior of the concentration; 0 where it has no such prior.
         gamma_rate: its rate.
+        fewest: the fewest clusters that there may be.
+        most: the most.
     """
 
     hyper: np.ndarray
@@ -43,10 +45,17 @@ class PriorTables(NamedTuple):
     filled: np.ndarray
     gamma_shape: float
     gamma_rate: float
+    fewest: int
+    most: int
 
 
 def prior_tables(
-    prior: PartitionPrior, num_points: int, *, most_clusters: int, gamma: PartitionPrior | None
+    prior: PartitionPrior,
+    num_points: int,
+    *,
+    most_clusters: int,
+    limits: tuple[int, int] | None,
+    gamma: PartitionPrior | None,
 ) -> PriorTables:
     """Tabulate a prior whose hyperparameters are numbers.
 
@@ -56,11 +65,14 @@ def prior_tables(
     Args:
         prior: the prior, given its hyperparameters.
         num_points: number of points N.
-        most_clusters: how many clusters there may be, at most N.
+        most_clusters: how many clusters there can be, at most N.
+        limits: the fewest and the most that there may be; None for any number.
         gamma: the prior with hyperparameters ``shape`` and ``rate`` that integrates the concentration out, if
             it has a Gamma prior.
     """
     sizes = torch.arange(1, num_points + 1)
+    fewest, most = limits or (1, most_clusters)
+    most = min(most, most_clusters)
     tables = PriorTables(
         hyper=np.zeros(2),
         log_join=np.append(-np.inf, (sizes - prior.block_discount).log().numpy()),
@@ -69,6 +81,8 @@ def prior_tables(
         filled=np.zeros(1, dtype=np.int64),
         gamma_shape=0.0 if gamma is None else float(gamma.value("shape")),
         gamma_rate=0.0 if gamma is None else float(gamma.value("rate")),
+        fewest=fewest,
+        most=most,
     )
     if prior.is_pitman_yor:
         tables.hyper[:] = [float(prior.block_discount), float(prior.value("concentration"))]
@@ -92,7 +106,12 @@ def tabulate_prior(prior: Any) -> None:
 
 @inner
 def log_open(prior: Any, num_clusters: int) -> float:
-    """Return the log weight of a new cluster beside others; the table grows when it is asked for more."""
+    """Return the log weight of a new cluster beside others; the table grows when it is asked for more.
+
+    Beside as many as there may be it is minus infinity.
+    """
+    if num_clusters >= prior.most:
+        return -math.inf
     filled = prior.filled[0]
     if num_clusters >= filled:
         width = min(max(2 * num_clusters, _ROWS_AT_LEAST), len(prior.log_open))

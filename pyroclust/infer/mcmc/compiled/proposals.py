@@ -260,11 +260,10 @@ def _scan(family: Any, state: Any, prior: Any, generator: Any, count: int, home:
 
 
 @inner
-def log_ratio_of(family: Any, state: Any, prior: Any, one: int, other: int, whole: int, count: int) -> float:
-    """Return the log joint density of two clusters less that of their union, one of ``count`` clusters."""
+def log_ratio_of(family: Any, state: Any, prior: Any, one: int, other: int, whole: int) -> float:
+    """Return the log weight of two clusters less that of their union, the number of clusters apart."""
     size, more = state.sizes[one], state.sizes[other]
-    total = log_open(prior, count)
-    total += prior.log_weight[size] + prior.log_weight[more] - prior.log_weight[size + more]
+    total = prior.log_weight[size] + prior.log_weight[more] - prior.log_weight[size + more]
     total += log_marginal(family, state.sums, one, size) + log_marginal(family, state.sums, other, more)
     return total - log_marginal(family, state.sums, whole, size + more)
 
@@ -293,6 +292,8 @@ def _step(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> Non
         move.counts[kind, PROPOSED] += 1
         if splits and log_open(prior, num_active) == -math.inf:
             continue
+        if not splits and num_active == prior.fewest:
+            continue
         count = list_members(state, first, second)
         open_sides(family, state, first, second)
         home = UNDECIDED if splits else other
@@ -307,7 +308,8 @@ def _step(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> Non
         else:
             add_sums(state, whole, one, other)
         before = num_active if splits else num_active - 1
-        log_ratio = log_ratio_of(family, state, prior, one, other, whole, before) - log_proposal
+        log_ratio = log_open(prior, before) - log_proposal
+        log_ratio += log_ratio_of(family, state, prior, one, other, whole)
         agreed = accepted(log_ratio if splits else -log_ratio, generator)
         if agreed:
             move.counts[kind, ACCEPTED] += 1

@@ -56,6 +56,8 @@ def _fill_weights(family: Any, state: Any, prior: Any, point: int) -> tuple[int,
 @step_of(GibbsSweep)
 def _sweep(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
     for i in range(len(state.slot_of)):
+        if state.sizes[state.slot_of[i]] == 1 and state.counters[0] == prior.fewest:
+            continue
         count, best = _fill_weights(family, state, prior, i)
         chosen = state.active[draw_index(state.weights, count, best, generator.random())]
         if chosen != state.slot_of[i]:
