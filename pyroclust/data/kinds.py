@@ -206,8 +206,11 @@ def _of_numbers(
     if column.unit:
         return KindOfColumn(Kind.NUMBER, values)
     if may_go and names_things(name, there):
-        are_all = len(distinct) == len(there)
-        why = "it names or counts the rows" if are_all else f"its numbers name {len(distinct):,} things"
+        why = f"its numbers name {len(distinct):,} things"
+        if len(distinct) == len(there):
+            why = f"it has {len(there):,} numbers in {len(values):,} rows, all different"
+        if len(distinct) == len(values):
+            why = "it names or counts the rows"
         return KindOfColumn(None, values, why=why)
     if may_go and is_survey_weight(name, there):
         return KindOfColumn(None, values, why="it says how much a row counts, and is no measurement")
@@ -270,7 +273,7 @@ def _of_text(said: str, column: Column, *, may_go: bool) -> KindOfColumn:
         why = _few_values(len(distinct))
     elif _answers(distinct) is None:
         numbers = numbers_in_names(cells)
-        if len(distinct) == len(there) > 2:
+        if len(distinct) == len(cells) > 2:
             why = "every row has a text of its own"
         elif numbers is not None and names_things(said, numbers):
             why = f"its texts name {len(distinct):,} things"
