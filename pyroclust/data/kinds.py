@@ -41,6 +41,8 @@ _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]\d.*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{2}|\d{4})([ T]\d.*)?"
     r"|\d{1,2}[ .-]+[A-Za-z]{3,9}[ .,-]+\d{2,4}|[A-Za-z]{3,9} \d{1,2}, \d{4}"
 )
+# Numbers in thousands, millions and billions, and those with NUL characters in them.
+_NEARLY = re.compile(r"[^\w\s]{0,3}[\d.,]+\s?(?:k|K|M|B|bn|mn)|(?=.*\0)[\d.,+\0-]+")
 
 
 class Kind(StrEnum):
@@ -262,11 +264,12 @@ def _of_text(said: str, column: Column, *, may_go: bool) -> KindOfColumn:
             f"column '{said}' holds '{short(visible(bare[0]), 40)}' without the unit that others have "
             f"({others.unit}): write all with it, or all without"
         )
-    if 2 * len(bare) > len(there) and column.order is None:
+    nearly = len(bare) + sum(_NEARLY.fullmatch(one) is not None for one in there)
+    if 2 * nearly > len(there) and column.order is None:
         text = next((one for one in there if not is_numeral(one)), there[0])
         mark = short(visible(text), 40)
         missing = f"read it as missing with --missing {shlex.quote(f'{said}={mark}')}, "
-        way = "" if is_numeral(text) else missing
+        way = "" if is_numeral(text) else "write all digits out, " if _NEARLY.fullmatch(text) else missing
         raise ValueError(no_numbers(said, f"'{mark}'", is_text=True, way=way))
     why = ""
     if len(distinct) < 2:
@@ -286,7 +289,8 @@ def _of_text(said: str, column: Column, *, may_go: bool) -> KindOfColumn:
 
 def _levels_of(column: Column) -> tuple[list[str | None], list[str]]:
     """Return cells as text, ``None`` where one is missing, and the texts that there are, in order."""
-    cells = [None if one is None or one.strip() in MISSING else one.strip() for one in column.labels()]
+    lost = {""} if column.only_empty else MISSING
+    cells = [None if one is None or one.strip() in lost else one.strip() for one in column.labels()]
     there = dict.fromkeys(cell for cell in cells if cell is not None)
     if column.order is not None:
         return cells, [one for one in column.order if one in there]
