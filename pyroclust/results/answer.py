@@ -51,7 +51,7 @@ class AnswerInWords:
             num_clusters=summary.likeliest,
             probability=float(counts.max()),
             interval=(low, high),
-            sizes=() if estimate is None else tuple(np.bincount(estimate.assignments).tolist()),
+            sizes=() if estimate is None else tuple(summary.sizes.tolist()),
             certain_rows=float("nan") if estimate is None else share_together(1 - estimate.uncertainty),
             certain_pairs=share_together(pairs) + share_together(1 - pairs) if pairs.size else 1.0,
             rely=rely,
