@@ -27,7 +27,7 @@ class PartitionPosterior(TransformerMixin, ClusterMixin, BaseEstimator):
     for single rows. As a transformer it gives the probabilities of the clusters.
 
     Args:
-        family: law of the clusters, ``"normal"``, ``"diagonal"``, ``"niw"``, ``"nig"`` or ``"student-t"``; see
+        family: ``"normal"``, ``"diagonal"``, ``"niw"``, ``"nig"`` or ``"student-t"``; see
             :func:`pyroclust.models.standardised_mixture`.
         prior: of the partitions: ``"mfm"``, ``"gamma-crp"``, ``"crp"`` or ``"py"``.
         concentration: of the prior, where it has one to set.

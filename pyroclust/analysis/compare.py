@@ -205,7 +205,8 @@ def compare(
         kinds: kinds of columns by name, ``"number"``, ``"count"``, ``"yes/no"`` or ``"category"``, instead of
             those that are found out.
         missing: values that stand for missing cells: ``"99"`` in all columns, ``"income=-1"`` in one,
-            ``"q1..q15=0"`` in those from one to another.
+            ``"q1..q15=0"`` in those from one to another; ``"continent="`` says that NA and the like are
+            categories there.
         aggregate: column that says what each row is of, such as a patient, whose rows become one; rows that
             look like several of one unit are refused unless this is a column, or ``"none"``.
         transpose: cluster the columns, by what the rows say of them.

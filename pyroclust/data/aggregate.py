@@ -37,7 +37,7 @@ def aggregated(raw: RawTable, place: int, *, counts_rows: bool | None = None) ->
             cells = pd.Series(column.labels())
             merged = cells.groupby(codes).agg(lambda some: some.mode(dropna=True).get(0))
         names.append(name)
-        columns.append(SeriesColumn(merged, unit=column.unit))
+        columns.append(SeriesColumn(merged, column.unit, column.only_empty))
     times = np.bincount(codes)
     if counts_rows or (counts_rows is None and times.min() < times.max()):
         names.append(_ROWS if _ROWS not in names else f"{_ROWS} of {raw.names[place]}")

@@ -20,8 +20,8 @@ from pyroclust.data.kinds import (
     told_kinds,
     values_of_kind,
 )
-from pyroclust.data.label_notes import about_alike, about_labels, about_partial, footer_note
-from pyroclust.data.missing_codes import holds_code, suspected_codes, without_codes
+from pyroclust.data.label_notes import about_alike, about_labels, about_na, about_partial, footer_note
+from pyroclust.data.missing_codes import suspected_codes, without_codes, without_values
 from pyroclust.data.one_hot import one_hot_again, one_hot_merged
 from pyroclust.data.point_masses import apart, divide, in_two, masses_note
 from pyroclust.data.roles import numbers_in_names, units_of_rows
@@ -135,7 +135,7 @@ def rows_like(raw: RawTable, name: str, like: Table, *, refuses_unseen: bool = F
         if cells is None or number is not None:
             cells = raw.columns[raw.place_of(column if number is None else like.columns[number], name)]
         if codes:
-            cells = cells.without(holds_code(cells, codes))
+            cells = without_values(cells, codes)[0]
         try:
             if number is not None and value is not None:
                 numbers = kind_of_column(like.columns[number], cells, Kind.NUMBER).values
@@ -288,7 +288,9 @@ def _of_any_kind(
         _left_note(left),
         _missing_note(missing, raw.num_rows),
     ]
-    notes += [note for column, one in found.items() for note in about_alike(one.levels, short(column, 60))]
+    for column, one in found.items():
+        notes += about_alike(one.levels, short(column, 60))
+        notes += about_na(columns[column].labels(), one.levels, column) if column in columns else []
     return Table(
         name,
         data,

@@ -60,6 +60,7 @@ class TextColumn(_ReadOnce):
     marks: Marks
     unit: str = ""  # that every number is written with, as in 12 kg; empty where there is none
     written: Sequence[str] | None = None  # the cells with their unit, where they have one
+    only_empty: bool = False  # NA and the like are levels
     is_text = True
     order = None
 
@@ -116,6 +117,7 @@ class SeriesColumn(_ReadOnce):
 
     series: "pd.Series[Any]"
     unit: str = ""
+    only_empty: bool = False
     are_codes = False
 
     def _read(self) -> NDArray[np.float64]:

@@ -112,7 +112,8 @@ def read_table(
             means of numbers and most frequent values of text. Where ``kinds`` are found out and rows look
             like several of one unit, they are refused unless this is a column, or ``"none"``.
         missing: values that stand for missing cells: ``"99"`` in all columns, ``"income=-1"`` in one,
-            ``"q1..q15=0"`` in those from one to another.
+            ``"q1..q15=0"`` in those from one to another; ``"continent="`` says that NA and the like are
+            categories there.
         transpose: whether columns are the rows to cluster, and rows their measurements.
         masses_apart: divide columns whose kind is found out to be numbers, and more than half of whose cells
             hold one value, in two: whether a cell holds it, and the number where it does not.

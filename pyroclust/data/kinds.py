@@ -41,6 +41,8 @@ _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]\d.*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{2}|\d{4})([ T]\d.*)?"
     r"|\d{1,2}[ .-]+[A-Za-z]{3,9}[ .,-]+\d{2,4}|[A-Za-z]{3,9} \d{1,2}, \d{4}"
 )
+# Numbers in thousands, millions and billions, and those with NUL characters in them.
+_NEARLY = re.compile(r"[^\w\s]{0,3}[\d.,]+\s?(?:k|K|M|B|bn|mn)|(?=.*\0)[\d.,+\0-]+")
 
 
 class Kind(StrEnum):
@@ -206,8 +208,11 @@ def _of_numbers(
     if column.unit:
         return KindOfColumn(Kind.NUMBER, values)
     if may_go and names_things(name, there):
-        are_all = len(distinct) == len(there)
-        why = "it names or counts the rows" if are_all else f"its numbers name {len(distinct):,} things"
+        why = f"its numbers name {len(distinct):,} things"
+        if len(distinct) == len(there):
+            why = f"it has {len(there):,} numbers in {len(values):,} rows, all different"
+        if len(distinct) == len(values):
+            why = "it names or counts the rows"
         return KindOfColumn(None, values, why=why)
     if may_go and is_survey_weight(name, there):
         return KindOfColumn(None, values, why="it says how much a row counts, and is no measurement")
@@ -259,18 +264,19 @@ def _of_text(said: str, column: Column, *, may_go: bool) -> KindOfColumn:
             f"column '{said}' holds '{short(visible(bare[0]), 40)}' without the unit that others have "
             f"({others.unit}): write all with it, or all without"
         )
-    if 2 * len(bare) > len(there) and column.order is None:
+    nearly = len(bare) + sum(_NEARLY.fullmatch(one) is not None for one in there)
+    if 2 * nearly > len(there) and column.order is None:
         text = next((one for one in there if not is_numeral(one)), there[0])
         mark = short(visible(text), 40)
         missing = f"read it as missing with --missing {shlex.quote(f'{said}={mark}')}, "
-        way = "" if is_numeral(text) else missing
+        way = "" if is_numeral(text) else "write all digits out, " if _NEARLY.fullmatch(text) else missing
         raise ValueError(no_numbers(said, f"'{mark}'", is_text=True, way=way))
     why = ""
     if len(distinct) < 2:
         why = _few_values(len(distinct))
     elif _answers(distinct) is None:
         numbers = numbers_in_names(cells)
-        if len(distinct) == len(there) > 2:
+        if len(distinct) == len(cells) > 2:
             why = "every row has a text of its own"
         elif numbers is not None and names_things(said, numbers):
             why = f"its texts name {len(distinct):,} things"
@@ -283,7 +289,8 @@ def _of_text(said: str, column: Column, *, may_go: bool) -> KindOfColumn:
 
 def _levels_of(column: Column) -> tuple[list[str | None], list[str]]:
     """Return cells as text, ``None`` where one is missing, and the texts that there are, in order."""
-    cells = [None if one is None or one.strip() in MISSING else one.strip() for one in column.labels()]
+    lost = {""} if column.only_empty else MISSING
+    cells = [None if one is None or one.strip() in lost else one.strip() for one in column.labels()]
     there = dict.fromkeys(cell for cell in cells if cell is not None)
     if column.order is not None:
         return cells, [one for one in column.order if one in there]

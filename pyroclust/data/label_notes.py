@@ -1,5 +1,7 @@
 """What is said of labels that are missing, or that somebody may have meant otherwise, and of totals."""
 
+import re
+import shlex
 import unicodedata
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -10,12 +12,13 @@ from numpy.typing import NDArray
 from pyroclust.delimited import MISSING
 from pyroclust.text import listed, short, visible
 
-__all__ = ["about_alike", "about_labels", "about_partial", "footer_note"]
+__all__ = ["about_alike", "about_labels", "about_na", "about_partial", "footer_note"]
 
 # Words that stand for no label in many files, and are labels here.
 _NO_LABEL = frozenset(
     ("?", "-", "--", ".", "..", "*", "none", "nil", "missing", "unknown", "n.a.", "unlabelled")
 )
+_CODE = re.compile("[A-Z]{2}")
 _FOOTERS = frozenset(
     (
         *("total", "totals", "subtotal", "sum", "mean", "average", "avg", "median"),
@@ -88,6 +91,17 @@ def about_alike(classes: Iterable[str], column: str) -> list[str]:
             one, two = (short(visible(alike), 30) for alike in (other, label))
             return [f"In '{column}' “{one}” and “{two}” are two classes, as written."]
     return []
+
+
+def about_na(cells: NDArray[np.object_], levels: Sequence[str], column: str) -> list[str]:
+    """Return a note on cells that are missing as they hold NA, where all else are codes of two letters."""
+    lost = sum(cell is not None and cell.strip() == "NA" for cell in cells)
+    if not lost or "NA" in levels or not all(map(_CODE.fullmatch, levels or ("",))):
+        return []
+    return [
+        f"In '{short(column, 60)}' {lost:,} cell(s) written NA were read as missing, beside codes such as "
+        f"{levels[0]}: if NA is a code too, give --missing {shlex.quote(f'{column}=')}."
+    ]
 
 
 def footer_note(last: Sequence[str]) -> str | None:

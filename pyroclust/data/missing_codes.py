@@ -13,7 +13,7 @@ from pyroclust.delimited import Cells
 from pyroclust.errors import unknown_name
 from pyroclust.text import listed, short, visible
 
-__all__ = ["holds_code", "suspected_codes", "without_codes", "without_marks"]
+__all__ = ["suspected_codes", "without_codes", "without_marks", "without_values"]
 
 _RANGE = ".."
 _NUMBERED = re.compile(r"(.+?)[\W_]*\d+")
@@ -42,17 +42,24 @@ _RANGES = 1.0
 def without_codes(raw: RawTable, told: Sequence[str]) -> tuple[RawTable, dict[str, tuple[str, ...]]]:
     """Empty the cells that hold a code, with a note of how many they are, and return codes by columns."""
     columns, said, codes = list(raw.columns), [], _read_codes(told, raw.names)
+    kept = [f"'{short(raw.names[place], 40)}'" for place, values in codes.items() if "" in values]
     for place, values in codes.items():
-        is_code = holds_code(columns[place], values)
-        if is_code.any():
-            columns[place] = columns[place].without(is_code)
-            said.append(f"{int(is_code.sum()):,} in '{short(raw.names[place], 40)}'")
-    if not said:
+        columns[place], number = without_values(columns[place], values)
+        said += [f"{number:,} in '{short(raw.names[place], 40)}'"] if number else []
+    if not said and not kept:
         every = sorted(set().union(*codes.values()))
         raise ValueError(f"missing is {listed(every)}, and no cell holds it; leave it out")
-    notes = (*raw.notes, f"Read as missing, as was said: {listed(said, _MOST_SHOWN)}.")
+    notes = [*raw.notes]
+    notes += [f"Read as missing, as was said: {listed(said, _MOST_SHOWN)}."] if said else []
+    notes += [f"Texts such as NA are levels, as was said, in {listed(kept, _MOST_SHOWN)}."] if kept else []
     by_name = {raw.names[place]: tuple(sorted(values)) for place, values in codes.items()}
-    return replace(raw, columns=tuple(columns), notes=notes), by_name
+    return replace(raw, columns=tuple(columns), notes=tuple(notes)), by_name
+
+
+def without_values(column: Column, values: Collection[str]) -> tuple[Column, int]:
+    """Empty the cells that hold one of some values, and count them; with "" NA and the like are levels."""
+    found = _holds(column, values)
+    return replace(column.without(found), only_empty="" in values), int(found.sum())
 
 
 def _read_codes(told: Sequence[str], names: Sequence[str]) -> dict[int, set[str]]:
@@ -63,7 +70,7 @@ def _read_codes(told: Sequence[str], names: Sequence[str]) -> dict[int, set[str]
     for one in map(str, told):
         where, has_name, value = one.rpartition("=")
         said = f"missing is '{short(visible(one), 40)}'"
-        if not value.strip():
+        if not value.strip() and not where.strip():
             raise ValueError(f"{said}, expected a value, as in 99 or income=99")
         begin, end = 0, len(names) - 1
         if has_name:
@@ -83,7 +90,7 @@ def _place(name: str, names: Sequence[str]) -> int:
     return list(names).index(wanted)
 
 
-def holds_code(column: Column, values: Collection[str]) -> NDArray[np.bool_]:
+def _holds(column: Column, values: Collection[str]) -> NDArray[np.bool_]:
     """Say which cells hold one of some values, written alike or equal as numbers."""
     numbers = set(map(_number, values)) - {None}
 

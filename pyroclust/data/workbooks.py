@@ -2,12 +2,15 @@
 
 import warnings
 import zipfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from pyroclust.data.columns import as_text
 from pyroclust.errors import readable
-from pyroclust.text import short, visible
+from pyroclust.text import listed, short, visible
 
 __all__ = ["read_workbook"]
 
@@ -31,8 +34,13 @@ def read_workbook(path: Path) -> tuple[list[list[str]], tuple[str, ...]]:
             f"'{path}' unpacks to {unpacked >> 20:,} MiB, expected at most {_LARGEST >> 20}: save the sheet "
             "as CSV"
         )
-    names, rows = readable(path, lambda: _filled_rows(path))
+    names, rows, formulas = readable(path, lambda: _filled_rows(path))
     name = short(visible(names[0]), 60)
+    if formulas:
+        raise ValueError(
+            f"'{path}' holds {len(formulas):,} formula(s) without a value in its first sheet '{name}' "
+            f"({listed(formulas, 3)}): open it in a spreadsheet program, which computes them, and save it"
+        )
     if len(rows) < 2:
         raise ValueError(f"'{path}' has no rows in its first sheet '{name}'")
     every = range(min(rows), max(rows) + 1)
@@ -48,24 +56,37 @@ def read_workbook(path: Path) -> tuple[list[list[str]], tuple[str, ...]]:
     return cells, (note,) * (len(names) > 1)
 
 
-def _filled_rows(path: Path) -> tuple[list[str], dict[int, list[str]]]:
-    """Return names of sheets, and by their numbers the rows of the first that hold something."""
+@contextmanager
+def _first_sheet(path: Path, *, data_only: bool) -> Iterator[Any]:
     import openpyxl
+
+    with warnings.catch_warnings(action="ignore"):
+        book = openpyxl.load_workbook(path, read_only=True, data_only=data_only, keep_links=False)
+        with closing(book):
+            # What a file says of its size may be wrong.
+            book.worksheets[0].reset_dimensions()
+            yield book.worksheets[0]
+
+
+def _filled_rows(path: Path) -> tuple[list[str], dict[int, list[str]], list[str]]:
+    """Return names of sheets, and of the first its rows by their numbers and its formulas without a value."""
     from openpyxl.cell.cell import ERROR_CODES
 
-    found = {}
-    with warnings.catch_warnings(action="ignore"):
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
-        try:
-            sheet = book.worksheets[0]
-            # What a file says of its size may be wrong.
-            sheet.reset_dimensions()
-            for place, row in enumerate(sheet.iter_rows(values_only=True), start=1):
-                cells = ["" if one is None or one in ERROR_CODES else as_text(one) or "" for one in row]
-                while cells and not cells[-1].strip():
-                    cells.pop()
-                if cells:
-                    found[place] = cells
-        finally:
-            book.close()
-    return [one.title for one in book.worksheets], found
+    found, empty = dict[int, list[str]](), set[str]()
+    with _first_sheet(path, data_only=True) as sheet:
+        names = [one.title for one in sheet.parent.worksheets]
+        for place, row in enumerate(sheet.iter_rows(), start=1):
+            values = [one.value for one in row]
+            cells = ["" if one is None or one in ERROR_CODES else as_text(one) or "" for one in values]
+            while cells and not cells[-1].strip():
+                cells.pop()
+            if cells:
+                found[place] = cells
+            # A formula whose value is an empty text has a type of its own.
+            nothing = (one for one in row if one.value is None and one.data_type == "n")
+            empty.update(one.coordinate for one in nothing if hasattr(one, "coordinate"))
+    if not empty:
+        return names, found, []
+    with _first_sheet(path, data_only=False) as sheet:
+        formulas = (one.coordinate for row in sheet.iter_rows() for one in row if one.data_type == "f")
+        return names, found, [one for one in formulas if one in empty]

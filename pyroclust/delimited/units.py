@@ -11,14 +11,19 @@ __all__ = ["DAYS", "HOURS", "Quantities", "days_between", "quantities"]
 
 DAYS, HOURS = "days since ", "hours"
 
-_MINUS = str.maketrans({"\u2212": "-", "\u2012": "-", "\u2013": "-", "\ufe63": "-", "\uff0d": "-"})
+# Minus signs and dashes, and the wide characters of East Asian text.
+_ASCII = str.maketrans("\u2212\u2012\u2013\ufe63－＋．，％０１２３４５６７８９", "-----+.,%0123456789")
 _MONEY = r"[$€£¥₹₽₩₺₪]|US\$|USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN|BRL|R\$|kr|Fr\."
 _WORD = r"%|‰|°C|°F|°|[^\W\d_]{1,12}[²³]?(?:\s?/\s?[^\W\d_]{1,8}[²³]?)?"
 _WRITTEN = re.compile(
     rf"(?P<sign>[+-]?)(?P<before>(?:{_MONEY})?)\s?(?P<number>[+-]?[\d.,'\u2019 \u00a0\u2007\u2009\u202f]*\d"
     rf"[.,]?(?:[eE][+-]?\d+)?)\s?(?P<after>(?:{_MONEY}|{_WORD})?)"
 )
-_TIME = re.compile(r"([01]?\d|2[0-4]):([0-5]\d)(?::([0-5]\d)(?:\.\d+)?)?")
+_MINUTES = r":([0-5]\d)(?::([0-5]\d)(?:\.\d+)?)?"
+_TIMES = (
+    re.compile(rf"([01]?\d|2[0-4]){_MINUTES}()"),
+    re.compile(rf"(0?[1-9]|1[0-2])(?:{_MINUTES})?\s?([ap])\.?m\.?", re.IGNORECASE),
+)
 _CLOCK = r"(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
 _YEAR_FIRST = re.compile(rf"(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}}){_CLOCK}")
 _YEAR_LAST = re.compile(rf"(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}|\d{{2}}){_CLOCK}")
@@ -41,12 +46,12 @@ class Quantities:
 
 def quantities(cells: Sequence[str]) -> Quantities | None:
     """Return cells that all have one unit as numbers; ``None`` for numbers without one and for other text."""
-    plain = Cells([cell.translate(_MINUS).strip() for cell in cells])
+    plain = Cells([cell.translate(_ASCII).strip() for cell in cells])
     there = list(plain.there)
     if not plain.texts:
-        has_minus = any(cell != old.strip() for cell, old in zip(plain, cells, strict=True))
-        return Quantities("", plain) if there and has_minus else None
-    for read in (_measures, _times, _dates):
+        is_changed = any(cell != old.strip() for cell, old in zip(plain, cells, strict=True))
+        return Quantities("", plain) if there and is_changed else None
+    for read in (_times, _measures, _dates):
         found = read(there)
         if found is not None:
             unit, numbers = found
@@ -80,13 +85,16 @@ def _measures(cells: Sequence[str]) -> tuple[str, dict[str, str]] | None:
 
 
 def _times(cells: Sequence[str]) -> tuple[str, dict[str, str]] | None:
-    hours = {}
-    for cell in cells:
-        match = _TIME.fullmatch(cell)
-        if match is None:
-            return None
-        hours[cell] = f"{int(match[1]) + int(match[2]) / 60 + int(match[3] or 0) / 3600:.10g}"
-    return HOURS, hours
+    for pattern in _TIMES:
+        if all(found := [pattern.fullmatch(cell) for cell in cells]):
+            return HOURS, {one.string: f"{_hours(one):.10g}" for one in found if one}
+    return None
+
+
+def _hours(time: re.Match[str]) -> float:
+    hour, minutes, seconds, half = time.groups("0")
+    whole = int(hour) % 12 + 12 * (half in "pP") if half else int(hour)
+    return whole + int(minutes) / 60 + int(seconds) / 3600
 
 
 def _dates(cells: Sequence[str]) -> tuple[str, dict[str, str]] | None:

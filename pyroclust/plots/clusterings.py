@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from pyroclust.arrays import whole_numbers
 from pyroclust.diagnostics import CredibleBall, PartitionLoss, PartitionModes, VariationOfInformation
 from pyroclust.diagnostics.draws.labels import flatten
 from pyroclust.partitions.raw_labels import DrawsLike
@@ -27,6 +28,7 @@ def plot_clustering(
     *,
     ax: Axes,
     columns: Sequence[str] = (),
+    sizes: np.ndarray | None = None,
 ) -> Axes:
     """Draw the data, coloured and shaped by cluster; certain points full, uncertain ones hollow.
 
@@ -42,6 +44,7 @@ def plot_clustering(
         uncertainty: such as :func:`pyroclust.diagnostics.point_uncertainty`.
         ax: where to draw.
         columns: names of the D columns.
+        sizes: numbers of points of the clusters, for the legend, where points stand for several.
 
     Raises:
         ValueError: if the shapes do not fit.
@@ -60,12 +63,11 @@ def plot_clustering(
     mark_clusters(places.points, assignments, ax=ax, size=size, uncertainty=uncertainty)
     places.prepare(ax)
     ax.set(xlabel=places.labels[0], ylabel=places.labels[1])
-    _add_legend(assignments, ax)
+    _add_legend(np.bincount(assignments) if sizes is None else whole_numbers("sizes", sizes), ax)
     return ax
 
 
-def _add_legend(assignments: np.ndarray, ax: Axes) -> None:
-    sizes = np.bincount(assignments)
+def _add_legend(sizes: np.ndarray, ax: Axes) -> None:
     handles = [
         Line2D(
             [], [], ls="", marker=cluster_marker(k), color=cluster_colour(k), label=f"cluster {k + 1}: {size}"

@@ -186,10 +186,10 @@ def profile_section(found: Analysis) -> Section | None:
     profiles, member = summary.profiles, summary.membership
     if profiles is None or found.data is None:
         return None
-    labels, sizes = summary.assignments, profiles.sizes
+    labels, sizes = summary.assignments, summary.sizes
     rows_in = np.full(len(labels), np.nan) if member is None else member[np.arange(len(labels)), labels]
-    means = np.bincount(labels, weights=rows_in) / sizes
-    shares = sizes / len(labels)
+    means = np.bincount(labels, weights=rows_in) / np.bincount(labels)
+    shares = sizes / sizes.sum()
     parts: list[Part] = [
         FigureTable(
             "Size and share of each cluster of the estimate, the share with the 95 % interval of its "
@@ -269,8 +269,9 @@ def apart_section(found: Analysis) -> Section | None:
     )
     is_answer = [bool(np.isin(column[~np.isnan(column)], (0.0, 1.0)).all()) for column in data.T]
     contrasts = cluster_contrasts(estimate.assignments, data=data)
-    largest = np.argsort(-contrasts.sizes, kind="stable")
-    said = [_contrast(contrasts, k, names, is_answer) for k in largest[:_MOST_SENTENCES]]
+    sizes = view.summary.sizes
+    largest = np.argsort(-sizes, kind="stable")
+    said = [_contrast(contrasts, k, sizes, names, is_answer) for k in largest[:_MOST_SENTENCES]]
     more = len(largest) - _MOST_SENTENCES
     said += [f"And {more} smaller clusters."] if more > 0 else []
     alone = likely_outliers(view.draws.assignments)
@@ -284,8 +285,14 @@ def apart_section(found: Analysis) -> Section | None:
     return Section("What sets them apart", (table, *map(Paragraph, said)), gist=gist)
 
 
-def _contrast(contrasts: ClusterContrasts, k: int, names: tuple[str, ...], is_answer: Sequence[bool]) -> str:
-    size, effect = contrasts.sizes[k], contrasts.effect[k]
+def _contrast(
+    contrasts: ClusterContrasts,
+    k: int,
+    sizes: np.ndarray,
+    names: tuple[str, ...],
+    is_answer: Sequence[bool],
+) -> str:
+    size, effect = sizes[k], contrasts.effect[k]
     begin = f"Cluster {k + 1} ({counted(int(size), 'row')})"
     if np.isnan(effect).all():
         return f"{begin} has all rows."

@@ -31,7 +31,12 @@ def clustering_picture(found: Analysis) -> Picture | None:
     layout = "Each dot is one row, stacked where rows are close." if is_stacked else "Each mark is one row."
     return Picture(
         lambda figure: plots.plot_clustering(
-            data, estimate.assignments, estimate.uncertainty, ax=figure.subplots(), columns=names
+            data,
+            estimate.assignments,
+            estimate.uncertainty,
+            ax=figure.subplots(),
+            columns=names,
+            sizes=view.summary.sizes,
         ),
         size=(9, 2.7 if is_stacked else 4.8),
         alternative=f"The {len(data)} rows over {', '.join(names)}, coloured by "

@@ -198,6 +198,7 @@ class Analysis:
                 data=np.stack([values for _, values in described], -1) if described else None,
                 true_labels=None if self.data is None else self.data.labels,
                 allowed=None if self.knowledge is None else self.knowledge.allows,
+                row_weights=None if self.data is None else self.data.table.weights,
             )
         return self._summaries[name]
 

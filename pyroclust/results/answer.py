@@ -70,7 +70,7 @@ class AnswerInWords:
         return cls(
             **_of_counts(summary.marginals.counts),
             large_clusters=LargeClusters(summary.least_rows, **_of_counts(summary.large_counts)),
-            sizes=() if estimate is None else tuple(np.bincount(estimate.assignments).tolist()),
+            sizes=() if estimate is None else tuple(summary.sizes.tolist()),
             certain_rows=float("nan") if estimate is None else share_together(1 - estimate.uncertainty),
             certain_pairs=share_together(pairs) + share_together(1 - pairs) if pairs.size else 1.0,
             rely=rely,

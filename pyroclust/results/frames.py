@@ -55,8 +55,8 @@ def clusters_frame(
     found: dict[str, Any] = {
         "cluster": np.arange(len(sizes)) + 1,
         "rows": sizes,
-        **({} if weights is None else {"weight": np.bincount(labels, weights=weights).astype(np.int64)}),
-        "share": sizes / len(labels),
+        **({} if weights is None else {"weight": summary.sizes}),
+        "share": summary.sizes / summary.sizes.sum(),
         "mean_membership": np.bincount(labels, weights=own) / sizes,
     }
     if profiles is not None:

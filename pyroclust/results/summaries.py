@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -90,12 +90,13 @@ class DrawsSummary:
         data: np.ndarray | None = None,
         true_labels: Any = None,
         allowed: Callable[[np.ndarray], bool] | None = None,
+        row_weights: np.ndarray | None = None,
     ) -> None:
         self.name, self.seed, self.data = name, seed, data
         self.labels, self.log_joint = as_chains(draws.assignments), draws.log_joint
         # A point estimate that was found before.
         self.known: np.ndarray | None = None
-        self._true_labels, self._allowed = true_labels, allowed
+        self._true_labels, self._allowed, self._row_weights = true_labels, allowed, row_weights
         self._tries = Attempts()
 
     def __repr__(self) -> str:
@@ -190,11 +191,11 @@ class DrawsSummary:
     def _search(self) -> np.ndarray:
         if self.known is not None:
             return self.known
-        best = diagnostics.point_estimate(self.some, seed=self.seed)
+        find = partial(diagnostics.point_estimate, self.some, seed=self.seed, row_weights=self._row_weights)
+        best = find()
         if self._allowed is None or self._allowed(best):
             return best
-        search = diagnostics.DrawsSearch(_CANDIDATES)
-        return diagnostics.point_estimate(self.some, seed=self.seed, search=search)
+        return find(search=diagnostics.DrawsSearch(_CANDIDATES))
 
     @property
     def assignments(self) -> np.ndarray:
@@ -202,6 +203,11 @@ class DrawsSummary:
         if self.estimate is None:
             raise ValueError("there is no point estimate")
         return self.estimate.assignments
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Rows of each cluster of the point estimate, which count by their weights, ``(J,)``."""
+        return np.bincount(self.assignments, self._row_weights).astype(np.int64)
 
     # Probabilities of the points to be in each cluster of the estimate, ``(N, J)``; rows sum to 1.
     membership = _part("The membership of the rows", lambda of: membership_in(of.some, of.assignments))
@@ -223,7 +229,11 @@ class DrawsSummary:
     profiles = _part(
         "The profiles of the clusters",
         lambda of: (
-            None if of.data is None else diagnostics.cluster_profiles(of.labels, of.assignments, data=of.data)
+            None
+            if of.data is None
+            else diagnostics.cluster_profiles(
+                of.labels, of.assignments, data=of.data, row_weights=of._row_weights
+            )
         ),
     )
 

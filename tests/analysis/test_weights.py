@@ -33,7 +33,13 @@ def test_what_is_found_is_written_and_read_back(frame, tmp_path):
     found = pyroclust.cluster(path, weight="times", out=tmp_path / "found", **SHORT)
     assert "12 rows of a, b, which stand for 20." in found.introduction
     assert any("Rows are weighted: 12 rows stand for 20" in note for note in found.notes)
-    assert found.clusters()["weight"].sum() == 20
+    clusters = found.clusters()
+    assert clusters["weight"].sum() == 20
+    np.testing.assert_allclose(clusters["share"], clusters["weight"] / 20)
+    assert found.in_words.sizes == tuple(clusters["weight"])
+    draws = found.draws["mcmc"].assignments.repeat(frame["times"], axis=-1)
+    every = pyroclust.diagnostics.point_estimate(draws, seed=found.seed)
+    np.testing.assert_array_equal(found.reference.summary.assignments.repeat(frame["times"]), every)
     assert pd.read_csv(tmp_path / "found" / "assignments.csv")["weight"].tolist() == frame["times"].tolist()
     assert "--weight times" in found.repeat.command
     back = pyroclust.Analysis.read(tmp_path / "found")

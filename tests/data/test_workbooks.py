@@ -2,8 +2,11 @@
 
 import csv
 import datetime
+import re
+import zipfile
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -50,6 +53,24 @@ def test_what_is_no_table_is_refused_in_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(workbooks, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"needs the package openpyxl: pip install 'pyroclust\[excel\]'"):
         read_table(empty)
+
+
+def test_formulas_that_nobody_computed_are_refused_by_their_cells(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (["x", "y", "z"], [1.5, "=A2*2", None], [2.5, 3.0, "=A3"], [4.0, 7.0, 1.0]):
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    with pytest.raises(
+        ValueError, match=r"2 formula\(s\) without a value in its first sheet .* \(B2, C3\): open"
+    ):
+        read_table(tmp_path / "t.xlsx", kinds={})
+    # As Excel stores them: a number, and an empty text.
+    with zipfile.ZipFile(tmp_path / "t.xlsx") as old, zipfile.ZipFile(tmp_path / "u.xlsx", "w") as new:
+        for name in old.namelist():
+            text = old.read(name).replace(b'r="C3"', b'r="C3" t="str"')
+            new.writestr(name, re.sub(rb"(A2\*2</f>)<v */>|(A2\*2</f>)<v></v>", rb"A2*2</f><v>3</v>", text))
+    found = read_table(tmp_path / "u.xlsx", kinds={}, columns=["x", "y"])
+    assert found.data.tolist() == [[1.5, 3.0], [2.5, 3.0], [4.0, 7.0]]
 
 
 CELLS = st.sampled_from(

@@ -116,6 +116,21 @@ def single_moves(labels):
     return renumbered(moved)
 
 
+@pytest.mark.parametrize("search", [DrawsSearch(), SalsoSearch(num_starts=4), EnumerationSearch()])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_rows_with_weights_are_repeated_rows(loss, search):
+    rng = np.random.default_rng(3)
+    for num_points in (3, 4, 5) * 3:
+        weights = rng.integers(1, 3, num_points)
+        repeated = np.repeat(np.arange(num_points), weights)
+        draws = noisy_draws(rng, 40, num_points, 3, 0.4)
+        found = point_estimate(draws, seed=0, row_weights=weights, loss=loss, search=search)
+        every = point_estimate(draws[:, repeated], seed=0, loss=loss, search=search)
+        np.testing.assert_array_equal(found[repeated], every)
+        least = loss.expected(found[None], draws, row_weights=weights)
+        np.testing.assert_allclose(least, loss.expected(every[None], draws[:, repeated]), atol=1e-12)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_salso_is_never_worse_than_the_quick_searches(loss):
     for seed in range(4):

@@ -42,6 +42,18 @@ COLUMNS = [
         "'id': it names or counts the rows. To leave such columns out, give --columns x",
     ),
     noted(
+        "three numbers that follow one another, beside gaps",
+        "y,x\n3,.5\n4,.7\n,.9\n5,.2\n,.6\n",
+        "'y': it has 3 numbers in 5 rows, all different",
+        kinds={},
+    ),
+    noted(
+        "three texts beside gaps",
+        "y,x\na,.5\nb,.7\n,.9\nc,.2\n,.6\n",
+        "'y': it has 3 texts in 3 rows",
+        kinds={},
+    ),
+    noted(
         "a column of 0 and 1",
         "x,smoker\n.5,0\n.7,1\n.9,0\n.2,1\n.3,0\n.8,1\n",
         "'smoker': it has 2 values only",

@@ -10,6 +10,7 @@ import torch
 from faults.cases import Case, gives, refuses
 
 from pyroclust import diagnose, read_table
+from pyroclust.data.datasets import read_new_rows
 
 FAMILY = "tables"
 
@@ -251,6 +252,44 @@ CODES = [
 ]
 
 
+CONTINENTS = ["EU", "NA", "AF", "AS"] * 6
+WRITTEN = [
+    *(
+        gives(
+            FAMILY,
+            f"numbers such as {cells[0]}",
+            lambda cells=cells: table(column(cells), kinds={}, columns=["q"]).data[:, 0].tolist(),
+            values,
+        )
+        for cells, values in (
+            (["１２", "１．５", "－３", "7"], [12.0, 1.5, -3.0, 7.0]),
+            (["8:15 AM", "12:30 am", "12 PM", "1:45 p.m."], [8.25, 0.5, 12.0, 13.75]),
+            (["1.5M", "2M", "12M"], [1.5, 2.0, 12.0]),
+        )
+    ),
+    *(
+        no(f"numbers such as {cells[0]!r} and {cells[1]!r}", column(cells), "write all digits out", kinds={})
+        for cells in (["1.3B", "2.5M", "3k", "800"], ["$1.3B", "$2.5M"], ["4k", "5k"], ["1\0002", "13"])
+    ),
+    noted(
+        "NA among codes of two letters",
+        column(CONTINENTS),
+        "In 'q' 6 cell(s) written NA were read as missing, beside codes such as AF: if NA is a code too, "
+        "give --missing q=.",
+        kinds={},
+    ),
+    gives(
+        FAMILY,
+        "NA among codes of two letters, told to be one, in new rows too",
+        lambda: (
+            (old := table(column(CONTINENTS), kinds={}, missing=["q="])).levels[1],
+            read_new_rows(pd.DataFrame({"x": [1.0, 2.0], "q": ["NA", ""]}), old).written()[1][1].tolist(),
+        ),
+        (("AF", "AS", "EU", "NA"), ["NA", None]),
+    ),
+]
+
+
 def same_as_text(frame: pd.DataFrame, **told: Any) -> list[Any]:
     """Read a frame, as it is and as the CSV that pandas makes of it."""
     frame.to_csv("t.csv", index=False)
@@ -327,4 +366,4 @@ TYPES = [
     ),
 ]
 
-CASES = [*LABELS, *MARKS, *ROWS, *NAMES, *CODES, *FRAMES, *TYPES]
+CASES = [*LABELS, *MARKS, *ROWS, *NAMES, *CODES, *WRITTEN, *FRAMES, *TYPES]

@@ -74,6 +74,7 @@ def _losses(
     columns: np.ndarray,
     terms: np.ndarray,
     form: np.ndarray,
+    weights: np.ndarray | None,
     stride: int,
     room: np.ndarray,
     losses: np.ndarray,
@@ -87,8 +88,14 @@ def _losses(
             _sorted_points(a[last], starts, points, clusters)
             own = 0.0
             for k in range(clusters):
-                own += terms[starts[k + 1] - starts[k]]
-            is_small = clusters * stride <= _SMALL_TABLE
+                size = np.int64(starts[k + 1] - starts[k])
+                # Of two ways numba compiles the one that is asked for.
+                if weights is not None:
+                    size = np.int64(0)
+                    for i in range(starts[k], starts[k + 1]):
+                        size += weights[points[i]]
+                own += terms[size]
+            is_small = weights is None and clusters * stride <= _SMALL_TABLE
             for i in range(a.shape[1]):
                 begins[i] = stride * a[last, i] if is_small else 0
         partner, width = b[columns[p]], b_counts[columns[p]]
@@ -110,7 +117,7 @@ def _losses(
             else:
                 table = row
                 for i in range(begin, end):
-                    table[partner[points[i]]] += 1
+                    table[partner[points[i]]] += 1 if weights is None else weights[points[i]]
             if end - begin < width:
                 # Cells met again are empty by then and add nothing: cheaper than asking.
                 for i in range(begin, end):
@@ -141,13 +148,21 @@ def _losses(
 
 
 def matched_losses(
-    a: np.ndarray, b: np.ndarray, rows: np.ndarray, columns: np.ndarray, terms: np.ndarray, form: np.ndarray
+    a: np.ndarray,
+    b: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    terms: np.ndarray,
+    form: np.ndarray,
+    *,
+    weights: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return the losses of listed pairs of partitions: O(N) a pair, in threads.
 
     Shape:
         a: ``(S, N)``, b: ``(T, N)`` int64; rows, columns: ``(P,)``, which pairs; terms: ``(N + 1,)``, what a
-        cell of so many points adds; form: ``(6,)``, see :class:`PartitionLoss`; output: ``(P,)``.
+        cell of so many points adds; form: ``(6,)``, see :class:`PartitionLoss`; weights: ``(N,)`` int64, how
+        often each point counts; output: ``(P,)``.
 
     Example:
         >>> form, first = np.array([1.0, 1, 1, 0, 0, 0]), np.zeros(1, dtype=int)
@@ -163,7 +178,7 @@ def matched_losses(
     def run(begin: int) -> None:
         part = slice(begin, begin + step)
         room = np.zeros((6, max(_SMALL_TABLE, a.shape[1] + 1)), np.int32)
-        _losses(*left, *right, rows[part], columns[part], terms, form, stride, room, losses[part])
+        _losses(*left, *right, rows[part], columns[part], terms, form, weights, stride, room, losses[part])
 
     if step >= len(rows):
         run(0)
@@ -174,12 +189,12 @@ def matched_losses(
 
 
 def all_losses(
-    a: np.ndarray, b: np.ndarray, terms: np.ndarray, form: np.ndarray
+    a: np.ndarray, b: np.ndarray, terms: np.ndarray, form: np.ndarray, *, weights: np.ndarray | None = None
 ) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield the losses of all pairs of partitions in blocks of rows, so that memory stays below 100 MB.
 
     Shape:
-        a: ``(S, N)``, b: ``(T, N)`` int64; terms: ``(N + 1,)``; form: ``(6,)``;
+        a: ``(S, N)``, b: ``(T, N)`` int64; terms: ``(N + 1,)``; form: ``(6,)``; weights: ``(N,)``;
         output: rows of ``a``, and their losses ``(rows, T)``.
 
     Example:
@@ -191,7 +206,7 @@ def all_losses(
     for begin in range(0, len(a), step):
         rows = np.arange(len(a[begin : begin + step]))
         pairs = np.repeat(rows, len(b)), np.tile(np.arange(len(b)), len(rows))
-        losses = matched_losses(a[begin : begin + step], b, *pairs, terms, form)
+        losses = matched_losses(a[begin : begin + step], b, *pairs, terms, form, weights=weights)
         yield slice(begin, begin + len(rows)), losses.reshape(len(rows), len(b))
 
 

@@ -281,12 +281,14 @@ class DistinctDraws:
         mass: ``(M,)``, sums to 1.
         members: ``(S,)``, the partition of each draw.
         shares: ``(S,)``, the normalised weight of each draw.
+        row_weights: ``(N,)``, how many equal rows each point stands for; one by default.
     """
 
     partitions: np.ndarray
     mass: np.ndarray
     members: np.ndarray
     shares: np.ndarray
+    row_weights: np.ndarray | None = None
 
 
 def distinct_draws(draws: DrawsLike, *, weights: np.ndarray | None = None) -> DistinctDraws:

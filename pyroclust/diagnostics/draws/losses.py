@@ -86,7 +86,12 @@ class PartitionLoss(ABC):
         return matched_losses(a, b, rows, columns, self.terms(points), self.form()).reshape(shape)
 
     def expected(
-        self, candidates: DrawsLike, draws: DrawsLike, *, weights: np.ndarray | None = None
+        self,
+        candidates: DrawsLike,
+        draws: DrawsLike,
+        *,
+        weights: np.ndarray | None = None,
+        row_weights: np.ndarray | None = None,
     ) -> np.ndarray:
         r"""Return the posterior expected losses of candidate partitions.
 
@@ -96,7 +101,7 @@ class PartitionLoss(ABC):
 
         Shape:
             candidates: ``(C, N)``; draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries;
-            output: ``(C,)``.
+            row_weights: ``(N,)``, how many equal rows each point stands for; output: ``(C,)``.
 
         Raises:
             ValueError: if labels are not integers from 0 to N - 1, or shapes do not fit.
@@ -110,7 +115,8 @@ class PartitionLoss(ABC):
         candidates, draws = flatten(candidates, name="candidates"), flatten(draws)
         check_same_points(candidates, draws)
         share = checked_weights(weights, len(draws))
-        losses = all_losses(candidates, draws, self.terms(draws.shape[-1]), self.form())
+        rows = draws.shape[-1] if row_weights is None else int(row_weights.sum())
+        losses = all_losses(candidates, draws, self.terms(rows), self.form(), weights=row_weights)
         return np.concatenate([block @ share for _, block in losses])
 
 

@@ -49,7 +49,12 @@ class ClusterProfiles:
 
 
 def cluster_profiles(
-    draws: DrawsLike, estimate: np.ndarray, *, data: np.ndarray, weights: np.ndarray | None = None
+    draws: DrawsLike,
+    estimate: np.ndarray,
+    *,
+    data: np.ndarray,
+    weights: np.ndarray | None = None,
+    row_weights: np.ndarray | None = None,
 ) -> ClusterProfiles:
     r"""Describe the clusters of an estimate, with intervals over posterior draws.
 
@@ -62,13 +67,14 @@ def cluster_profiles(
 
     Shape:
         draws: ``(chains, draws, N)`` or ``(S, N)``; estimate: ``(N,)`` canonical; data: ``(N, D)``;
-        weights: S entries.
+        weights: S entries; row_weights: ``(N,)``.
 
     Args:
         draws: posterior draws.
         estimate: such as :func:`~pyroclust.diagnostics.point_estimate`.
         data: the points.
         weights: importance weights of the draws; equal by default.
+        row_weights: how many equal rows each point stands for, whole numbers; one by default.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1, or shapes do not fit.
@@ -96,16 +102,18 @@ def cluster_profiles(
         )
     estimate = renumbered(estimate[None])[0]
     share = checked_weights(weights, len(draws))
+    times = np.ones(points) if row_weights is None else np.asarray(row_weights, dtype=float)
     step = max(1, _MAX_CELLS // (points * max(1, data.shape[1])))
     parts = [
-        _counterparts(draws[begin : begin + step], estimate, data) for begin in range(0, len(draws), step)
+        _counterparts(draws[begin : begin + step], estimate, data, times)
+        for begin in range(0, len(draws), step)
     ]
     jaccard, sizes, means = (np.concatenate(part) for part in zip(*parts, strict=True))
-    member = np.eye(int(estimate.max()) + 1)[estimate]
+    member = np.eye(int(estimate.max()) + 1)[estimate] * times[:, None]
     own = member.sum(0)
     centres = means_of(member, data)
     squares = means_of(member, (data - centres[estimate]) ** 2)
-    shares = interval(sizes / points, share)
+    shares = interval(sizes / times.sum(), share)
     places = (unit * one for one in interval(means, share))
     return ClusterProfiles(
         own.astype(np.int64), share @ jaccard, *shares, unit * centres, unit * np.sqrt(squares), *places
@@ -113,13 +121,14 @@ def cluster_profiles(
 
 
 def _counterparts(
-    draws: np.ndarray, estimate: np.ndarray, data: np.ndarray
+    draws: np.ndarray, estimate: np.ndarray, data: np.ndarray, times: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return Jaccard index ``(S, K)``, size ``(S, K)`` and mean ``(S, K, D)`` of the best match of each."""
     rows, columns = int(estimate.max()) + 1, int(draws.max()) + 1
     count, every = len(draws), np.arange(len(draws))[:, None]
     cells = (every * rows + estimate) * columns + draws
-    shared = np.bincount(cells.ravel(), minlength=count * rows * columns).reshape(count, rows, columns)
+    shared = np.bincount(cells.ravel(), np.tile(times, count), count * rows * columns)
+    shared = shared.reshape(count, rows, columns)
     sizes = shared.sum(1)
     either = shared.sum(2)[:, :, None] + sizes[:, None] - shared
     jaccard = shared / either
@@ -127,7 +136,7 @@ def _counterparts(
     place = (every * columns + draws).ravel()
 
     def of_best(values: np.ndarray) -> np.ndarray:
-        every = [np.bincount(place, np.tile(one, count), count * columns) for one in values.T]
+        every = [np.bincount(place, np.tile(one * times, count), count * columns) for one in values.T]
         sums = np.stack([one.reshape(count, columns) for one in every], -1)
         return np.take_along_axis(sums, best[..., None], 1)
 

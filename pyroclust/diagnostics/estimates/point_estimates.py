@@ -1,7 +1,10 @@
 """One partition that stands for the posterior, and how sure each point is of its place in it."""
 
+from dataclasses import replace
+
 import numpy as np
 
+from pyroclust.arrays import checked_weights as row_weights_of
 from pyroclust.diagnostics.draws.contingency import compact, companions, largest_company
 from pyroclust.diagnostics.draws.labels import (
     checked_labels,
@@ -26,6 +29,7 @@ def point_estimate(
     *,
     seed: int,
     weights: np.ndarray | None = None,
+    row_weights: np.ndarray | None = None,
     loss: PartitionLoss = _DEFAULT_LOSS,
     search: PartitionSearch = _DEFAULT_SEARCH,
 ) -> np.ndarray:
@@ -38,12 +42,15 @@ def point_estimate(
     :class:`EnumerationSearch` finds the optimum.
 
     Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries; output: ``(N,)`` canonical int64.
+        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries; row_weights: ``(N,)``; output:
+        ``(N,)`` canonical int64.
 
     Args:
         draws: posterior draws.
         seed: of the search's random choices.
         weights: importance weights of the draws; equal by default.
+        row_weights: how many equal rows each point stands for, whole numbers; the estimate is that of all of
+            them, as long as these stay together.
         loss: the price of a wrong estimate.
         search: how to look for the minimum.
 
@@ -59,7 +66,10 @@ def point_estimate(
         >>> point_estimate(np.array([[0, 0, 1, 1]] * 8 + [[0, 1, 1, 1]] * 2), seed=0).tolist()
         [0, 0, 1, 1]
     """
-    return search.find(distinct_draws(draws, weights=weights), loss=loss, seed=seed)
+    found = distinct_draws(draws, weights=weights)
+    if row_weights is not None:
+        row_weights = row_weights_of("row_weights", row_weights, num_rows=found.partitions.shape[1])
+    return search.find(replace(found, row_weights=row_weights), loss=loss, seed=seed)
 
 
 def point_uncertainty(

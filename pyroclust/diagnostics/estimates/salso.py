@@ -1,7 +1,7 @@
 """The SALSO search: sequentially allocated, then sweetened, from many starts, in compiled code."""
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -31,8 +31,8 @@ class Problem(NamedTuple):
     Attributes:
         rows: ``(N, M)`` int32, the row of each item's cluster in each draw: all clusters are numbered.
         mass: ``(M,)`` probabilities of the draws.
-        terms: ``(N + 1,)``, what a cell of so many points adds to the loss's sums.
-        steps: ``(N + 1,)``, what a cell gains when its count n becomes n + 1.
+        weights: ``(N,)`` int64, how many points each item stands for.
+        terms: what a cell of so many points adds to the loss's sums, from none to all.
         other: ``(M,)``, the sum of the loss's terms over the clusters of each draw.
         form: ``(6,)``, see :class:`PartitionLoss`.
         limit: the most clusters.
@@ -40,8 +40,8 @@ class Problem(NamedTuple):
 
     rows: np.ndarray
     mass: np.ndarray
+    weights: np.ndarray
     terms: np.ndarray
-    steps: np.ndarray
     other: np.ndarray
     form: np.ndarray
     limit: int
@@ -92,25 +92,31 @@ def _shuffle(random: np.ndarray, items: np.ndarray, number: Index) -> None:
 
 
 @strict_inner
+def _gain(terms: np.ndarray, count: Index, weight: Index) -> float:
+    return terms[count + weight] - terms[count]
+
+
+@strict_inner
 def _add(problem: Problem, state: State, item: Index, cluster: Index) -> None:
+    weight = problem.weights[item]
     for s in range(len(problem.mass)):
         row = problem.rows[item, s]
-        state.joint[s] += problem.steps[state.counts[row, cluster]]
-        state.counts[row, cluster] += 1
+        state.joint[s] += _gain(problem.terms, state.counts[row, cluster], weight)
+        state.counts[row, cluster] += weight
     state.labels[item] = cluster
-    state.sizes[cluster] += 1
+    state.sizes[cluster] += weight
     state.clusters[0] = max(state.clusters[0], cluster + 1)
 
 
 @strict_inner
 def _remove(problem: Problem, state: State, item: Index) -> None:
-    cluster = state.labels[item]
+    cluster, weight = state.labels[item], problem.weights[item]
     for s in range(len(problem.mass)):
         row = problem.rows[item, s]
-        state.counts[row, cluster] -= 1
-        state.joint[s] -= problem.steps[state.counts[row, cluster]]
+        state.counts[row, cluster] -= weight
+        state.joint[s] -= _gain(problem.terms, state.counts[row, cluster], weight)
     state.labels[item] = -1
-    state.sizes[cluster] -= 1
+    state.sizes[cluster] -= weight
     if state.sizes[cluster] == 0:
         last = state.clusters[0] - 1
         state.clusters[0] = last
@@ -145,19 +151,21 @@ def _loss(problem: Problem, state: State) -> float:
 def _ratio_costs(problem: Problem, state: State, form: np.ndarray, item: Index, width: int) -> float:
     """Fill ``costs`` where the loss of each draw is a ratio; return the cost of the item's own cluster."""
     current, stay, own = state.labels[item], 0.0, 0.0
-    costs, steps, sizes = state.costs, problem.steps, state.sizes
+    costs, terms, sizes, weight = state.costs, problem.terms, state.sizes, problem.weights[item]
     for k in range(state.clusters[0]):
-        own += problem.terms[sizes[k]]
+        own += terms[sizes[k]]
     if current >= 0:
-        own -= steps[sizes[current] - 1]
+        own -= _gain(terms, sizes[current] - weight, weight)
     for s in range(len(problem.mass)):
         counts, mass = state.counts[problem.rows[item, s]], problem.mass[s]
         joint, other = state.joint[s], problem.other[s]
         if current >= 0:
-            joint -= steps[counts[current] - 1]
-            stay += mass * _ratio(form, state.joint[s], own + steps[sizes[current] - 1], other)
+            joint -= _gain(terms, counts[current] - weight, weight)
+            before = own + _gain(terms, sizes[current] - weight, weight)
+            stay += mass * _ratio(form, state.joint[s], before, other)
         for k in range(width):
-            costs[k] += mass * _ratio(form, joint + steps[counts[k]], own + steps[sizes[k]], other)
+            there, here = _gain(terms, counts[k], weight), _gain(terms, sizes[k], weight)
+            costs[k] += mass * _ratio(form, joint + there, own + here, other)
     return stay
 
 
@@ -165,24 +173,24 @@ def _ratio_costs(problem: Problem, state: State, form: np.ndarray, item: Index, 
 def _best_cluster(problem: Problem, state: State, form: "np.ndarray | None", item: Index) -> int:
     """Return the cheapest cluster of an item, the next number for a new one; its own unless worse."""
     current, clusters, stay = state.labels[item], state.clusters[0], 0.0
-    costs, steps = state.costs, problem.steps
+    costs, terms, weight = state.costs, problem.terms, problem.weights[item]
     # Whole vectors: the columns beyond the last cluster are zeros.
     width = 8 * ((clusters + 8) // 8)
     for k in range(width):
         costs[k] = 0.0
     # Of two ways numba compiles the one that is asked for, by the type of the form.
     if form is None:
-        weight = problem.form[0]
+        price = problem.form[0]
         for s in range(len(problem.mass)):
             counts, mass = state.counts[problem.rows[item, s]], problem.mass[s]
             for k in range(width):
-                costs[k] += mass * steps[counts[k]]
+                costs[k] += mass * _gain(terms, counts[k], weight)
             if current >= 0:
-                stay += mass * steps[counts[current] - 1]
+                stay += mass * _gain(terms, counts[current] - weight, weight)
         for k in range(width):
-            costs[k] = weight * steps[state.sizes[k]] - 2 * costs[k]
+            costs[k] = price * _gain(terms, state.sizes[k], weight) - 2 * costs[k]
         if current >= 0:
-            stay = weight * steps[state.sizes[current] - 1] - 2 * stay
+            stay = price * _gain(terms, state.sizes[current] - weight, weight) - 2 * stay
     else:
         stay = _ratio_costs(problem, state, form, item, width)
     best, least = current, stay - _BETTER if current >= 0 else np.inf
@@ -387,21 +395,23 @@ def _part(draws: DistinctDraws, cells: int, rng: np.random.Generator) -> Distinc
     if number == len(draws.mass):
         return draws
     rows = rng.choice(len(draws.mass), number, p=draws.mass)
-    return DistinctDraws(draws.partitions[rows], np.full(number, 1 / number), rows, draws.shares)
+    return replace(draws, partitions=draws.partitions[rows], mass=np.full(number, 1 / number), members=rows)
 
 
 def _problem(draws: DistinctDraws, loss: PartitionLoss, limit: int) -> Problem:
     labels, counts = compact(draws.partitions)
     points = labels.shape[1]
-    terms, form = loss.terms(points), loss.form()
+    weights = np.ones(points, np.int64) if draws.row_weights is None else draws.row_weights
+    terms, form = loss.terms(int(weights.sum())), loss.form()
     offsets = np.cumsum(counts) - counts
     rows = (labels + offsets[:, None].astype(np.int32)).T
-    sizes = np.bincount(rows.ravel(), minlength=int(counts.sum()))
+    sizes = np.bincount(rows.ravel(), np.repeat(weights, len(labels))).astype(np.int64)
     return Problem(
         rows=np.ascontiguousarray(rows),
         mass=draws.mass,
-        terms=terms,
-        steps=np.append(np.diff(terms), 0.0),
+        weights=weights,
+        # An item is priced as if it came to its own cluster once more.
+        terms=np.append(terms, np.zeros(weights.max())),
         other=np.add.reduceat(terms[sizes], offsets),
         form=form,
         limit=limit,

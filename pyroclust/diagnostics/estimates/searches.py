@@ -114,7 +114,7 @@ def best_of(candidates: np.ndarray, draws: DistinctDraws, *, loss: PartitionLoss
     Shape:
         candidates: ``(C, N)``; output: ``(N,)``.
     """
-    expected = loss.expected(candidates, draws.partitions, weights=draws.mass)
+    expected = loss.expected(candidates, draws.partitions, weights=draws.mass, row_weights=draws.row_weights)
     return candidates[np.flatnonzero(expected <= expected.min() + 1e-12)[0]]
 
 
