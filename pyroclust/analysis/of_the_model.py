@@ -1,11 +1,13 @@
 """The steps that ask of model and guide: simulations, certificate, evidence, constraints, missing cells."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
+from pyro.distributions import Geometric
 
 from pyroclust.analysis.constraining import unconstrained_posterior
 from pyroclust.analysis.populations import MOST_ANNEALED, annealed, can_be_annealed
@@ -30,12 +32,19 @@ from pyroclust.diagnostics.verdicts.findings import (
     witnesses_finding,
 )
 from pyroclust.diagnostics.weights.evidence import importance_evidence
-from pyroclust.distributions import NormalInverseGamma, NormalInverseWishart
+from pyroclust.distributions import (
+    FiniteMixturesPrior,
+    GammaConcentration,
+    NormalInverseGamma,
+    NormalInverseWishart,
+    PartitionPrior,
+)
 from pyroclust.infer.mcmc.defaults import has_kernel
 from pyroclust.infer.refining.proposals import shared_log_prob
 from pyroclust.models import Mixture
+from pyroclust.models.normal_mixture import WEIGHT, law_of_number
 from pyroclust.partitions import canonical
-from pyroclust.results.answer import with_doubts
+from pyroclust.results.answer import likeliest_of, with_doubts
 from pyroclust.results.constraints import Knowledge, summarise_constraints
 from pyroclust.results.missing_cells import MissingCells
 from pyroclust.results.weights import Evidence
@@ -47,6 +56,16 @@ _CROSS_DRAWS, _CROSS_LABELS = 400, 200_000
 
 # Numbers of clusters up to which the prior is computed in any case.
 _PRIOR_TO = 20
+
+_MOST_LABELS_WEIGHTED = 1_000_000
+# Beside the default, 1.5 further components on average and Dirichlet weights of 1/2.
+_OTHER_PRIORS: Mapping[str, PartitionPrior] = {
+    "finite mixture, half a further component expected": FiniteMixturesPrior(WEIGHT, Geometric(2 / 3)),
+    "finite mixture, 1.5 further components expected": FiniteMixturesPrior(WEIGHT, law_of_number()),
+    "finite mixture, 6 further components expected": FiniteMixturesPrior(WEIGHT, Geometric(1 / 7)),
+    "the same as the second, of more equal sizes": FiniteMixturesPrior(2.0, law_of_number()),
+    "Dirichlet process of random concentration": GammaConcentration(2.0, 4.0),
+}
 
 MODEL_STEPS: list[Step] = []
 
@@ -86,12 +105,16 @@ def _world(work: Work) -> TrainingWorld:
     return world
 
 
+def _has_partition_prior(work: Work) -> bool:
+    """Whether the prior probability of a partition of the rows is known; weights of rows change it."""
+    prior = getattr(work.model, "partition_prior", None)
+    is_free = prior is not None and getattr(work.model, "row_weights", None) is None
+    return is_free and prior.hyperpriors.keys() <= prior.integrated_names
+
+
 def _has_prior_of_number(work: Work) -> bool:
-    """Whether the prior of the number of clusters is known: constraints and weights of rows change it."""
-    model, found = work.model, work.analysis
-    prior = getattr(model, "partition_prior", None)
-    is_free = found.knowledge is None and getattr(model, "row_weights", None) is None
-    return is_free and prior is not None and prior.hyperpriors.keys() <= prior.integrated_names
+    """Whether the prior of the number of clusters is known: constraints change it."""
+    return work.analysis.knowledge is None and _has_partition_prior(work)
 
 
 @as_step(MODEL_STEPS, applies=_has_prior_of_number, what="The prior of the number of clusters")
@@ -101,6 +124,29 @@ def prior_num_clusters(work: Work) -> dict[str, np.ndarray]:
     most = max(_PRIOR_TO, *(int(draws.num_clusters.max()) for draws in found.draws.values()))
     log_prior = work.model.partition_prior.log_prob_num_clusters(len(found.row_names), most=most)
     return {"values": np.arange(1, len(log_prior) + 1), "probabilities": log_prior.exp().numpy()}
+
+
+@as_step(
+    MODEL_STEPS,
+    applies=lambda work: _has_partition_prior(work) and work.has("mcmc"),
+    what="The number under other priors",
+    of_the_answer=True,
+)
+def other_priors(work: Work) -> list[dict[str, Any]]:
+    """Weight the draws of the answer to other priors of the partition: how many clusters these would find."""
+    labels = work.analysis.reference.draws.flat
+    labels = torch.from_numpy(labels[:: max(1, labels.size // _MOST_LABELS_WEIGHTED)])
+    number = labels.amax(-1).numpy() + 1
+    own = work.model.partition_prior
+    log_own = own.log_prob(labels)
+    found = []
+    for name, prior in _OTHER_PRIORS.items():
+        if prior != own:
+            weights = (prior.log_prob(labels) - log_own).double().softmax(0).numpy()
+            counts = likeliest_of(np.bincount(number, weights))
+            share = 1 / (weights**2).sum() / len(weights)
+            found.append({"prior": name, **counts, "effective_share": float(share)})
+    return found
 
 
 @as_step(

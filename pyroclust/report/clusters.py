@@ -1,6 +1,7 @@
 """What the clusters are: how many there are, which rows belong together, profiles, what sets them apart."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -37,6 +38,7 @@ _MOST_COLUMNS, _MOST_LABELS = 4, 30
 _MOST_NAMED, _MOST_SENTENCES, _MOST_SHARES, _MOST_ALONE = 3, 12, 30, 8
 _MOST_COUNTS, _LEAST_SHOWN = 12, 0.0005
 _MOST_SPLIT = 8
+_LEAST_SHARE = 0.05
 _BARS = {"guide": "guide", "weighted": "weighted draws", "refined": "refined draws", "mcmc": "MCMC"}
 
 
@@ -73,8 +75,28 @@ def counts_section(found: Analysis) -> Section:
         f"{found.in_words.large_clusters.how_many}, by {found.reference.name}: smaller ones, such as single "
         "rows in clusters of their own, are not counted there."
     )
-    parts = (picture, large, table)
+    parts: tuple[Part, ...] = (picture, large, table)
+    if others := found.results.get("other_priors"):
+        parts += (_others_table(others),)
     return Section("How many clusters", parts, is_open=True, gist=f"Likeliest: {likeliest}")
+
+
+def _others_table(others: Sequence[Mapping[str, Any]]) -> FigureTable:
+    """Say how many clusters other priors of the partition find."""
+    return FigureTable(
+        "How much the prior matters: the same draws, weighted to other priors of the partition. Where less "
+        "than a twentieth of the draws counts, they cannot tell.",
+        ("prior", "likeliest", "probability", "90 % interval", "share of the draws that counts"),
+        tuple(_other_prior(one) for one in others),
+    )
+
+
+def _other_prior(one: Mapping[str, Any]) -> tuple[str, ...]:
+    said = ("cannot tell", "", "")
+    if one["effective_share"] >= _LEAST_SHARE:
+        low, high = one["interval"]
+        said = str(one["num_clusters"]), number(one["probability"]), f"{low} to {high}"
+    return (one["prior"], *said, number(one["effective_share"], 2))
 
 
 def counts_picture(

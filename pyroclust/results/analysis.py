@@ -385,6 +385,7 @@ class Analysis:
 # Results that every file has a place for, whether or not they were asked for.
 _STEPS = (
     "prior_num_clusters",
+    "other_priors",
     "agreement",
     "two_samples",
     "refining",

@@ -11,7 +11,7 @@ from pyroclust.diagnostics.verdicts.findings import share_together
 from pyroclust.results.summaries import DrawsSummary
 from pyroclust.text import listed, visible
 
-__all__ = ["AnswerInWords", "reliance", "with_doubts"]
+__all__ = ["AnswerInWords", "likeliest_of", "reliance", "with_doubts"]
 
 _MOST_SIZES = 12
 # Of intervals for people.
@@ -68,8 +68,8 @@ class AnswerInWords:
         estimate = summary.estimate
         pairs = summary.co_assignment[np.triu_indices(len(summary.co_assignment), 1)]
         return cls(
-            **_of_counts(summary.marginals.counts),
-            large_clusters=LargeClusters(summary.least_rows, **_of_counts(summary.large_counts)),
+            **likeliest_of(summary.marginals.counts),
+            large_clusters=LargeClusters(summary.least_rows, **likeliest_of(summary.large_counts)),
             sizes=() if estimate is None else tuple(summary.sizes.tolist()),
             certain_rows=float("nan") if estimate is None else share_together(1 - estimate.uncertainty),
             certain_pairs=share_together(pairs) + share_together(1 - pairs) if pairs.size else 1.0,
@@ -114,7 +114,7 @@ class AnswerInWords:
         return tuple((found | ({"Next": self.next} if self.next else {})).items())
 
 
-def _of_counts(counts: np.ndarray) -> dict[str, Any]:
+def likeliest_of(counts: np.ndarray) -> dict[str, Any]:
     """Return the most probable number, its probability and interval, of probabilities of 0, 1, ..."""
     tail = (1 - _LEVEL) / 2
     low, high = (int(np.searchsorted(counts.cumsum(), at)) for at in (tail + 1e-9, 1 - tail - 1e-9))

@@ -46,7 +46,8 @@ _LACKING: dict[str, Any] = {
     **{"model": None, "model_in_words": "", "guide": None, "mcmc_kernel": None},
     **{"answer": None, "answer_in_words": {"rely": "", "next": ""}, "findings": (), "sources": {}},
     **{"tolerance": {"guide": None, "refined": None}, "constraints": None, "constrained": False},
-    **{"notes": (), "failures": (), "run": "", "repeat": None, "prior_num_clusters": None},
+    **{"notes": (), "failures": (), "run": "", "repeat": None},
+    **{"prior_num_clusters": None, "other_priors": None},
 }
 
 
@@ -106,8 +107,9 @@ def _read(folder: Path) -> Analysis:
         folder=folder,
         interrupted=bool(summary["interrupted"]),
     )
-    if summary["prior_num_clusters"] is not None:
-        found.results["prior_num_clusters"] = summary["prior_num_clusters"]
+    for name in ("prior_num_clusters", "other_priors"):
+        if summary[name] is not None:
+            found.results[name] = summary[name]
     _take_weights(found)
     _take_estimates(found, summary)
     return found
