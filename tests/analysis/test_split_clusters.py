@@ -28,7 +28,7 @@ def test_a_heavy_tailed_cluster_is_a_doubt_in_words_and_no_worse(found):
     assert finding.passed is False
     assert finding.mark.value == "with care"
     assert "heavy-tailed" in finding.sentence
-    assert found.in_words.rely.endswith("compare with --family student-t.")
+    assert found.in_words.rely.endswith(f" But {finding.sentence}.")
     assert not found.verdict.level.is_refused
     assert finding in found.findings
     assert found.results["split_clusters"].groups[0].gain > finding.limit
