@@ -3,10 +3,11 @@
     python benchmarks/split_clusters.py [--half choose] [--report]
 
 Data sets are those of `priors.py`, and more from other seeds, mostly of the kinds without normal clusters,
-both to choose by and to report. The model is `normal_mixture`; four chains of 800 sweeps keep 50
-partitions each, and the check of the page is made of their point estimate. Where it fires on data sets of
-`priors.py` the answers of the model and of its Student-t counterpart (`--family student-t --prior mfm`) are
-compared, by the chains of `pyroclust cluster` with 250 draws each. Results are kept in runs/split_clusters.
+both to choose by and to report. The model is `normal_mixture`; four chains of 800 sweeps keep 50 partitions
+each, and the check of the page is made of their point estimate. Where it fires the estimate is set beside
+itself with the named clusters joined; on data sets of `priors.py` the answers of the model and of its
+Student-t counterpart (`--family student-t --prior mfm`) are compared, by the chains of `pyroclust cluster`
+with 250 draws each. Results are kept in runs/split_clusters.
 """
 
 import time
@@ -21,6 +22,7 @@ import typer
 from kept import kept, write_report
 from priors import KAPPA, World, figures, simulate, standardised, worlds
 from rich.console import Console
+from sklearn.metrics import adjusted_rand_score
 
 from pyroclust.analysis.chains import draw_mcmc
 from pyroclust.analysis.steps import Settings
@@ -71,6 +73,10 @@ def gain(world: World) -> dict[str, Any]:
         ).numpy(),
         is_independent=False,
     )
+    seconds = time.process_time() - began
+    joined = estimate.copy()
+    for clusters, _ in () if found is None else found.joined:
+        joined[np.isin(estimate, clusters)] = clusters[0]
     return {
         **asdict(world),
         "gain": None if found is None else found.groups[0].gain,
@@ -78,7 +84,10 @@ def gain(world: World) -> dict[str, Any]:
         "true": int(truth.max()) + 1,
         "likeliest": int(np.bincount(flat.max(-1) + 1).argmax()),
         "estimate": int(estimate.max()) + 1,
-        "seconds": time.process_time() - began,
+        "joined": len(np.unique(joined)),
+        "ari": float(adjusted_rand_score(truth, estimate)),
+        "joined ari": float(adjusted_rand_score(truth, joined)),
+        "seconds": seconds,
     }
 
 
@@ -113,18 +122,25 @@ def main(
     checked["over"] = checked["likeliest"] > checked["true"]
     checked["half"] = checked["half"].replace("more", "choose")
     checked["clusters"] = np.where(checked["kind"].isin(list(KAPPA)), "normal", checked["kind"])
+    for name in ("likeliest", "estimate", "joined"):
+        checked[f"{name} error"] = (checked[name] - checked["true"]).abs()
     groups = checked.groupby(["half", "clusters"], sort=False)
     of_over = checked[checked["over"]].groupby(["half", "clusters"], sort=False)
     rates = groups[["fires", "over", "seconds"]].mean().assign(sets=groups.size())
     rates = rates.assign(fires_where_over=of_over["fires"].mean())
+    named = ["likeliest error", "estimate error", "joined error", "ari", "joined ari"]
+    fired_groups = checked[checked["fires"]].groupby(["half", "clusters"], sort=False)
+    joined = fired_groups[named].mean().assign(sets=fired_groups.size())
     console = Console(width=200)
     console.print(rates.round(3).to_string())
+    console.print(joined.round(3).to_string())
     better = pd.DataFrame(answers)
     names = ["probability", "error", "ari", "converged", "seconds"]
-    of_kinds = better.groupby(["kind", "family"], sort=False)
+    better["columns"] = np.where(better["dim"] == 1, "one", "several")
+    of_kinds = better.groupby(["kind", "columns", "family"], sort=False)
     compared = of_kinds[names].mean().assign(sets=of_kinds.size())
     console.print(compared.round(3).to_string())
-    tables = {"rates": rates, "answers": compared}
+    tables = {"rates": rates, "joined": joined, "answers": compared}
     write_report(
         RESULTS, {name: one.round(4).reset_index().to_dict("records") for name, one in tables.items()}
     )

@@ -8,6 +8,7 @@ import pytest
 from pyroclust import Analysis, cluster
 from pyroclust.models import normal_mixture
 from pyroclust.report import page as pages
+from pyroclust.results.answer import with_doubts
 
 FEW = {"mcmc_draws": 50, "num_chains": 2, "warmup": 100}
 NORMAL = {"family": "normal", "prior": "mfm"}
@@ -28,8 +29,8 @@ def test_a_heavy_tailed_cluster_is_a_doubt_in_words_and_no_worse(found):
     assert finding.passed is False
     assert finding.mark.value == "with care"
     assert "heavy-tailed" in finding.sentence
-    assert found.in_words.rely.endswith("compare with --family student-t.")
-    assert not found.verdict.level.is_refused
+    assert found.in_words.rely.endswith(f" But {finding.sentence}.")
+    assert found.verdict.level is found.summary("mcmc").verdict.level
     assert finding in found.findings
     assert found.results["split_clusters"].groups[0].gain > finding.limit
 
@@ -59,6 +60,12 @@ def test_the_file_has_it_and_is_read_back(found):
     assert again.in_words == found.in_words
     table = next(one for one in pages.page_of(again).sections if one.title == "How many clusters").parts[-1]
     assert "prior" in table.header
+
+
+def test_a_doubt_makes_a_good_answer_one_with_care():
+    said = with_doubts("Yes: MCMC converged.", ["Cluster 1 is skewed."])
+    assert said == "With care: MCMC converged. But cluster 1 is skewed."
+    assert with_doubts("Not yet: no.", ["Cluster 1 is skewed."]) == "Not yet: no. But cluster 1 is skewed."
 
 
 def test_normal_clusters_pass():

@@ -110,14 +110,20 @@ def test_what_the_model_forbids_is_no_group():
 
 def test_groups_that_share_clusters_are_named_together():
     groups = [((0, 2), 30.0, False), ((2, 3), 12.0, True), ((1,), 6.0, True), ((3, 4), 2.0, True)]
-    found = SplitClusters(tuple(UnlikeNormal(one, 50, gain, heavy) for one, gain, heavy in groups))
+    found = SplitClusters(tuple(UnlikeNormal(one, 50, gain, heavy) for one, gain, heavy in groups), 5, 2)
+    assert found.joined == (((0, 2, 3), False), ((1,), True))
+    assert found.figures()["num_left"] == found.num_left == 3
     finding = split_finding(found)
     assert not finding.passed
     assert finding.mark is Mark.CAUTION
     assert finding.sentence == (
         "clusters 1, 3 and 4 may be one skewed cluster that is split; cluster 2 is heavy-tailed, and draws "
-        "may split it: compare with --family student-t"
+        "may split it; then 3 of 5 clusters are left"
     )
-    passed = split_finding(SplitClusters(found.groups[3:]))
+    of_one_column = split_finding(SplitClusters(found.groups[2:], 5, 1))
+    assert of_one_column.sentence == (
+        "cluster 2 is heavy-tailed, and draws may split it; compare with --family student-t"
+    )
+    passed = split_finding(SplitClusters(found.groups[3:], 5, 2))
     assert passed.passed
     assert passed.sentence == "another shape gains at most 2.0 nats"

@@ -2,10 +2,13 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
+
+from pyroclust.diagnostics.limits import MAX_SPLIT
 
 __all__ = ["SplitClusters", "UnlikeNormal", "split_clusters"]
 
@@ -39,13 +42,46 @@ class UnlikeNormal:
 
 @dataclass(frozen=True)
 class SplitClusters:
-    """What other shapes gain, the largest gain first."""
+    """What other shapes gain.
+
+    Attributes:
+        groups: the largest gain first.
+        num_clusters: of the partition.
+        num_columns: of the points.
+    """
 
     groups: tuple[UnlikeNormal, ...]
+    num_clusters: int
+    num_columns: int
 
     def __repr__(self) -> str:
         best = self.groups[0]
         return f"SplitClusters(clusters {best.clusters}: {best.gain:.1f} nats)"
+
+    @property
+    def joined(self) -> tuple[tuple[tuple[int, ...], bool], ...]:
+        """Groups that gain more than the limit, and whether they are heavy-tailed.
+
+        Those with a cluster in common are one, of the shape that gains most.
+        """
+        found: list[tuple[set[int], bool]] = []
+        for group in self.groups:
+            if group.gain > MAX_SPLIT:
+                clusters, is_heavy = set(group.clusters), group.is_heavy
+                for other in [one for one in found if one[0] & clusters]:
+                    found.remove(other)
+                    clusters, is_heavy = clusters | other[0], other[1]
+                found.append((clusters, is_heavy))
+        return tuple((tuple(sorted(clusters)), is_heavy) for clusters, is_heavy in found)
+
+    @property
+    def num_left(self) -> int:
+        """Number of clusters where each of these groups is one."""
+        return self.num_clusters - sum(len(clusters) - 1 for clusters, _ in self.joined)
+
+    def figures(self) -> dict[str, Any]:
+        """Return what ``summary.json`` says of it."""
+        return {"groups": [asdict(one) for one in self.groups], "num_left": self.num_left}
 
 
 def split_clusters(
@@ -101,7 +137,9 @@ def split_clusters(
         number = int(np.isin(assignments, clusters).sum())
         found.append(UnlikeNormal(clusters, number, gain + loss, is_heavy))
     found.sort(key=lambda one: -one.gain)
-    return SplitClusters(tuple(found[:_MOST_GROUPS])) if found else None
+    if not found:
+        return None
+    return SplitClusters(tuple(found[:_MOST_GROUPS]), int(assignments.max()) + 1, data.shape[1])
 
 
 def _neighbours(rows: np.ndarray, labels: np.ndarray) -> Iterator[tuple[int, int]]:

@@ -1,7 +1,7 @@
 """Single questions with their answers: every comparison of a figure with a limit is made here."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 
 import numpy as np
@@ -278,34 +278,22 @@ def share_together(probabilities: np.ndarray) -> float:
 
 def split_finding(found: SplitClusters) -> Finding:
     """Ask whether one cluster of another shape explains rows better than normal clusters do."""
-    # Groups that share a cluster are one, of the shape that gains most.
-    joined: list[tuple[set[int], bool]] = []
-    for group in found.groups:
-        if group.gain > MAX_SPLIT:
-            clusters, is_heavy = set(group.clusters), group.is_heavy
-            for other in [one for one in joined if one[0] & clusters]:
-                joined.remove(other)
-                clusters, is_heavy = clusters | other[0], other[1]
-            joined.append((clusters, is_heavy))
-    best, passed = found.groups[0].gain, not joined
-    said = "; ".join(
-        _unlike_normal(clusters, is_heavy=is_heavy) for clusters, is_heavy in joined[:_MOST_SPLIT]
-    )
-    return Finding(
-        Question.SPLIT,
-        best,
-        MAX_SPLIT,
-        passed,
-        f"another shape gains {'at most' if passed else 'up to'} {written(best, '.1f', MAX_SPLIT)} nats"
-        if passed
-        else f"{said}: compare with --family student-t",
-        f"a gain of at most {MAX_SPLIT:g} nats",
-        mark=Mark.GOOD if passed else Mark.CAUTION,
-    )
+    best, joined = found.groups[0].gain, found.joined
+    said = f"another shape gains at most {written(best, '.1f', MAX_SPLIT)} nats"
+    if joined:
+        said = "; ".join(_unlike_normal(one, is_heavy=is_heavy) for one, is_heavy in joined[:_MOST_SPLIT])
+        if found.num_left < found.num_clusters:
+            said += f"; then {found.num_left} of {found.num_clusters} clusters are left"
+        # Clusters of that family have independent columns: of several columns they make more, not fewer.
+        if found.num_columns == 1 and any(is_heavy for _, is_heavy in joined):
+            said += "; compare with --family student-t"
+    mark = Mark.CAUTION if joined else Mark.GOOD
+    wanted = f"a gain of at most {MAX_SPLIT:g} nats"
+    return Finding(Question.SPLIT, best, MAX_SPLIT, not joined, said, wanted, mark=mark)
 
 
-def _unlike_normal(clusters: Iterable[int], *, is_heavy: bool) -> str:
-    *some, last = (str(k + 1) for k in sorted(clusters))
+def _unlike_normal(clusters: Sequence[int], *, is_heavy: bool) -> str:
+    *some, last = (str(k + 1) for k in clusters)
     shape = "heavy-tailed" if is_heavy else "skewed"
     if not some:
         return f"cluster {last} is {shape}, and draws may split it"
