@@ -345,9 +345,8 @@ def _of_numbers(raw: RawTable, name: str, columns: Mapping[str, Column]) -> Tabl
     bad = (~np.isfinite(data)).sum(0)
     if bad.any():
         lost = [f"{count} in '{short(one, 60)}'" for one, count in zip(columns, bad, strict=True) if count]
-        more = f" and {len(lost) - _MOST_SHOWN:,} more columns" if len(lost) > _MOST_SHOWN else ""
         raise ValueError(
-            f"{name} holds missing or infinite values ({', '.join(lost[:_MOST_SHOWN])}{more}); drop or fill "
-            "those rows first"
+            f"{name} holds missing or infinite values ({listed(lost, _MOST_SHOWN)}); drop or fill those rows "
+            "first"
         )
     return Table(name, data, tuple(columns), None, raw.rows)

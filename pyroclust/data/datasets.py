@@ -60,6 +60,8 @@ BUILT_IN: dict[str, tuple[Callable[[], pd.DataFrame], tuple[str, ...], str | Non
     "iris": (_iris, ("petal_length_cm", "petal_width_cm"), "species"),
 }
 
+_NAMED = (*BUILT_IN, *BUILT_IN_GRAPHS, *BUILT_IN_IMAGES)
+
 
 def read_table(
     source: Source,
@@ -133,11 +135,11 @@ def read_table(
     """
     told, source = ReadingOptions(delimiter, decimal, header), _in_pandas(source)
     chosen: dict[str, Any] = {"columns": columns, "label": label, "partial_labels": partial_labels}
-    chosen |= {"weight": weight, "kinds": kinds, "leave_out": leave_out, "aggregate": aggregate}
-    chosen |= {"missing": missing}
-    empty = {"kinds": kinds or None, "leave_out": leave_out or None, "missing": missing or None}
-    every = {**chosen, **empty, "transpose": transpose or None}
+    chosen |= {"weight": weight, "aggregate": aggregate}
+    emptied = {"kinds": kinds, "leave_out": leave_out, "missing": missing, "transpose": transpose}
+    every = chosen | {name: value or None for name, value in emptied.items()}
     given = {name: value for name, value in every.items() if value is not None}
+    chosen |= {"kinds": kinds, "leave_out": leave_out, "missing": missing}
     if isinstance(source, Table):
         for name, value in given.items():
             raise ValueError(
@@ -171,9 +173,8 @@ def read_table(
     else:
         path = Path(source)
         if not path.suffix and not path.exists():
-            known = [*BUILT_IN, *BUILT_IN_GRAPHS, *BUILT_IN_IMAGES]
             raise ValueError(
-                f"{unknown_name('data set', str(source), known)}; or give a file "
+                f"{unknown_name('data set', str(source), _NAMED)}; or give a file "
                 f"({', '.join((*SUFFIXES, *GRAPH_SUFFIXES))})"
             )
         raw, name, matrix_of_graph = read_raw(path, told), path.stem, True
@@ -274,8 +275,7 @@ def _shaped(source: Source, image_size: int | None) -> Table | None:
 
 
 def _is_file(source: Any) -> bool:
-    named = {*BUILT_IN, *BUILT_IN_GRAPHS, *BUILT_IN_IMAGES}
-    return isinstance(source, str | PathLike) and str(source) not in named
+    return isinstance(source, str | PathLike) and str(source) not in _NAMED
 
 
 def _array(source: Any) -> NDArray[np.generic]:

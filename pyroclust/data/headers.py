@@ -31,11 +31,7 @@ _ROW = TableHeader(False, ("The first line was read as a row: there are no names
 
 
 def find_header(first: Sequence[str], columns: Sequence[Sequence[str]]) -> TableHeader:
-    """Tell names of columns from a row.
-
-    Text above numbers is a name, and a number with decimals above numbers is none. Whole numbers are names
-    where they count the columns or are years, and the numbers below are of another kind.
-    """
+    """Tell names of columns, as text above numbers, from a row, which a number with decimals is."""
     cells = [cell.strip() for cell in first]
     is_number = [is_numeral(cell) for cell in cells]
     found = _numbers(cells, columns) if all(is_number) else _mixed(cells, columns, is_number)

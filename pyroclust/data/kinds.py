@@ -83,14 +83,7 @@ def told_kinds(kinds: Mapping[str, str]) -> dict[str, Kind]:
 def kind_of_column(
     name: str, column: Column, told: Kind | None = None, *, may_go: bool = True
 ) -> KindOfColumn:
-    """Find out what a column holds.
-
-    Numbers are measurements, unless they are whole and look otherwise: 0 and 1 alone are no and yes; up to
-    ten values that repeat are categories; whole numbers from 0 up, with a mean of at most 10, are counts; and
-    one that counts or names the rows is an identifier, which is left out. Numbers with zeros before them are
-    categories where they repeat, and are left out elsewhere. Text is yes or no, or a category
-    where at most 50 texts repeat; where every row has its own it is an identifier.
-    """
+    """Find out what a column holds, by the table of kinds in docs/tables.md."""
     said = short(visible(name), 60)
     if told in (Kind.YES_NO, Kind.CATEGORY):
         return _of_levels(said, *_levels_of(column), kind=told)

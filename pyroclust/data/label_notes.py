@@ -21,8 +21,8 @@ _NO_LABEL = frozenset(
 _CODE = re.compile("[A-Z]{2}")
 _FOOTERS = frozenset(
     (
-        *("total", "totals", "subtotal", "sum", "mean", "average", "avg", "median"),
-        *("gesamt", "insgesamt", "summe", "mittelwert", "somme", "moyenne", "totale", "media", "promedio"),
+        *("total", "totals", "subtotal", "sum", "mean", "average", "avg", "median", "gesamt", "insgesamt"),
+        *("summe", "mittelwert", "somme", "moyenne", "totale", "media", "promedio"),
     )
 )
 

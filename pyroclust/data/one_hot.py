@@ -20,12 +20,7 @@ _CHANCE = 1e-3
 def one_hot_merged(
     columns: Mapping[str, Column], *, told: Container[str], names: Container[str]
 ) -> tuple[dict[str, Column], list[str]]:
-    """Put one category in the place of columns of zeros and ones of one prefix, with a note for each.
-
-    Every row has exactly one, or at most one: then only if that no row has two would be a chance of less than
-    one in a thousand between answers that are independent. Columns whose kind is told stay, and a category
-    does not take one of the names that there are.
-    """
+    """Put one category, with a note, in the place of columns of zeros and ones of one prefix."""
     found, notes = dict(columns), []
     for prefix, parts in _groups({name: one for name, one in columns.items() if name not in told}).items():
         if prefix in names:
@@ -52,7 +47,7 @@ def _groups(columns: Mapping[str, Column]) -> dict[str, dict[str, str]]:
     binary: dict[str, NDArray[np.float64]] = {}
     for name, column in columns.items():
         values = column.numbers_or_none()
-        if values is not None and np.isin(values, (0.0, 1.0)).all() and len(np.unique(values)) == 2:
+        if values is not None and ((values == 0) | (values == 1)).all() and 0 < values.mean() < 1:
             binary[name] = values
     groups: dict[str, dict[str, str]] = {}
     for name in binary:

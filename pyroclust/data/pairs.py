@@ -21,12 +21,7 @@ _COLUMNS = 2
 
 
 def read_pairs(pairs: PairsLike, *, name: str, row_names: Sequence[str]) -> NDArray[np.int64]:
-    """Return pairs of points, counted from 0, ``(P, 2)``.
-
-    A file has a pair of rows a line, by their names in the column ``row`` of ``assignments.csv``: rows of
-    tables without names are called 1 to N. Its first line may name the two columns. Pairs in Python are
-    points that count from 0, as everywhere in the library.
-    """
+    """Return pairs of points that count from 0, ``(P, 2)``: of a file by the names of their rows."""
     if not isinstance(pairs, str | PathLike):
         return _of_points(pairs, name, len(row_names))
     path = Path(pairs)

@@ -22,12 +22,7 @@ _IS = " is "
 def divide(
     found: Mapping[str, KindOfColumn], *, told: Container[str], names: Container[str]
 ) -> tuple[dict[str, KindOfColumn], dict[str, tuple[str, float]], str | None]:
-    """Divide columns of numbers that are mostly one value in two, and say which.
-
-    Returns:
-        All columns, those of the answers last; by the names of the answers the columns that were divided, and
-        the value; and a note.
-    """
+    """Divide columns that are mostly one value in two; say, by names of answers, which and the value."""
     divided, wholes, said = dict(found), dict[str, tuple[str, float]](), []
     for whole, one in found.items():
         value = _mass_of(one.values) if one.kind is Kind.NUMBER and whole not in told else None
@@ -107,10 +102,14 @@ def masses_note(columns: Mapping[str, NDArray[np.float64]]) -> str | None:
 
 def _mass_of(values: NDArray[np.float64]) -> float | None:
     """Return the value of more than half of the cells, and at least ten; ``None`` where there is none."""
-    each, counts = np.unique(values[~np.isnan(values)], return_counts=True)
-    if len(each) <= 2 or counts.max() < _FEWEST or 2 * counts.max() <= counts.sum():
+    there = values[~np.isnan(values)]
+    if len(there) < _FEWEST:
         return None
-    return float(each[counts.argmax()])
+    # What more than half of the cells hold is in the middle of all.
+    value = float(np.partition(there, len(there) // 2)[len(there) // 2])
+    number = (there == value).sum()
+    is_mass = number >= _FEWEST and 2 * number > len(there) and len(np.unique(there)) > 2
+    return value if is_mass else None
 
 
 def _mostly(said: Sequence[str]) -> str:

@@ -25,34 +25,23 @@ _THINGS = frozenset(
     (
         *("patient", "subject", "participant", "respondent", "case", "person", "member", "user", "account"),
         *("customer", "client", "invoice", "order", "article", "item", "product", "transaction", "ticket"),
-        *("student", "pupil", "school", "household", "family", "station", "device", "sensor", "batch", "lot"),
-        *("proband", "teilnehmer", "kunde", "rechnung", "bestellung", "artikel", "auftrag", "produkt"),
-        *("konto", "haushalt", "schueler", "schule", "mitglied", "fall", "vorgang", "beleg"),
-        *("facture", "commande", "produit", "compte", "dossier", "menage", "eleve", "ecole"),
-        *("paciente", "sujeto", "cliente", "factura", "pedido", "articulo", "producto", "cuenta", "hogar"),
-        *("paziente", "soggetto", "fattura", "ordine", "articolo", "prodotto", "conto"),
-        *("klant", "factuur", "bestelling", "patiënt", "kund", "faktura", "fatura", "produto", "klient"),
+        *("student", "pupil", "school", "household", "family", "station", "device", "sensor", "batch"),
+        *("lot", "proband", "teilnehmer", "kunde", "rechnung", "bestellung", "artikel", "auftrag"),
+        *("produkt", "konto", "haushalt", "schueler", "schule", "mitglied", "fall", "vorgang", "beleg"),
+        *("facture", "commande", "produit", "compte", "dossier", "menage", "eleve", "ecole", "paciente"),
+        *("sujeto", "cliente", "factura", "pedido", "articulo", "producto", "cuenta", "hogar", "paziente"),
+        *("soggetto", "fattura", "ordine", "articolo", "prodotto", "conto", "klant", "factuur"),
+        *("bestelling", "patiënt", "kund", "faktura", "fatura", "produto", "klient"),
     )
 )
 _AMOUNTS = frozenset(
     (
-        *(
-            "price",
-            "value",
-            "income",
-            "cost",
-            "costs",
-            "amount",
-            "salary",
-            "wage",
-            "revenue",
-            "sales",
-            "rent",
-        ),
-        *("population", "area", "weight", "mass", "distance", "size", "total", "sum", "budget", "turnover"),
-        *("preis", "wert", "einkommen", "kosten", "betrag", "gehalt", "umsatz", "miete", "flaeche", "summe"),
-        *("prix", "valeur", "revenu", "cout", "montant", "salaire", "loyer", "precio", "valor", "ingreso"),
-        *("ingresos", "coste", "costo", "importe", "sueldo", "prezzo", "valore", "reddito", "stipendio"),
+        *("price", "value", "income", "cost", "costs", "amount", "salary", "wage", "revenue", "sales"),
+        *("rent", "population", "area", "weight", "mass", "distance", "size", "total", "sum", "budget"),
+        *("turnover", "preis", "wert", "einkommen", "kosten", "betrag", "gehalt", "umsatz", "miete"),
+        *("flaeche", "summe", "prix", "valeur", "revenu", "cout", "montant", "salaire", "loyer", "precio"),
+        *("valor", "ingreso", "ingresos", "coste", "costo", "importe", "sueldo", "prezzo", "valore"),
+        *("reddito", "stipendio"),
     )
 )
 _WEIGHTS = frozenset(
@@ -89,13 +78,7 @@ def _words_of(name: str) -> list[str]:
 
 
 def names_things(name: str, values: NDArray[np.float64]) -> bool:
-    """Say whether numbers of a column name things, as numbers of invoices and of patients do.
-
-    They are whole, have no scale (no zero, several digits, or blocks of rows that share one), and the name of
-    the column says so, or every block of equal numbers is as long as the others. Of numbers that are all
-    different also those that count the rows, and long ones of one length that nobody rounded, unless the
-    name says that they are an amount.
-    """
+    """Say whether numbers of a column name things, as numbers of invoices and of patients do."""
     distinct = np.unique(values)
     if len(distinct) < 3 or not (values == np.round(values)).all():
         return False

@@ -177,12 +177,7 @@ def indicator_names(like: Table) -> tuple[str, ...]:
 
 
 def as_vectors(data: NDArray[np.float64], like: Table) -> NDArray[np.float64]:
-    """Return complete vectors of rows, for pictures and for methods that know distances alone.
-
-    They are :func:`indicators`: numbers stay as they are, all other columns are centred and divided by their
-    spread, and those of categories also by the root of their number, so that a category counts as one column
-    does. A cell that is missing lies at the mean of its column.
-    """
+    """Return complete vectors of rows, for pictures and methods of distances: gaps are at the means."""
     wide = without_gaps(indicators(data, like))
     if like.are_numbers:
         return wide
@@ -190,6 +185,7 @@ def as_vectors(data: NDArray[np.float64], like: Table) -> NDArray[np.float64]:
     spread = np.sqrt((centred**2).mean(-2, keepdims=True))
     columns = zip(like.kinds, like.levels, strict=True)
     sizes = [len(levels) if kind is Kind.CATEGORY else 1 for kind, levels in columns]
+    # A category counts as one column does.
     scaled = centred / np.where(spread > 0, spread, 1.0) / np.sqrt(np.repeat(sizes, sizes))
     are_numbers = np.repeat([kind is Kind.NUMBER for kind in like.kinds], sizes)
     return np.where(are_numbers, wide, scaled)

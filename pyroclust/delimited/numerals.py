@@ -17,23 +17,8 @@ __all__ = ["MISSING", "Cells", "Marks", "find_marks", "grouped", "is_numeral"]
 # Cells of a column of numbers that hold none.
 MISSING = frozenset(
     (
-        *(
-            "",
-            "NA",
-            "N/A",
-            "n/a",
-            "#N/A",
-            "#NA",
-            "<NA>",
-            "NaN",
-            "nan",
-            "-NaN",
-            "-nan",
-            "NULL",
-            "null",
-            "None",
-        ),
-        *("#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!"),
+        *("", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"),
+        *("None", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!"),
     )
 )
 

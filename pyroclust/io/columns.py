@@ -27,20 +27,10 @@ _OF_A_DRAW = {
     *("id", "index", "row", "rowname", "rownames", "row_name", "row_names", "row_id", "rowid", "seed"),
     *("rng_seed", "iter", "step", "sweep", "sample", "sample_id", "draw_id", "iteration_id", "n_clusters"),
     *("nclusters", "nclust", "n_clust", "num_clust", "k_plus", "kplus", "num_components", "n_components"),
-    *(
-        "concentration",
-        "time",
-        "elapsed",
-        "seconds",
-        "timestamp",
-        "date",
-        "datetime",
-        "temperature",
-        "energy",
-    ),
-    *("thin", "accept", "accepted", "acceptance", "accept_prob", "accept_stat", "replicate", "rep", "run"),
-    *("run_id", "log_lik", "loglik", "log_likelihood", "log_posterior", "logpost", "log_prior", "logprior"),
-    "log_density",
+    *("concentration", "time", "elapsed", "seconds", "timestamp", "date", "datetime", "temperature"),
+    *("energy", "thin", "accept", "accepted", "acceptance", "accept_prob", "accept_stat", "replicate"),
+    *("rep", "run", "run_id", "log_lik", "loglik", "log_likelihood", "log_posterior", "logpost"),
+    *("log_prior", "logprior", "log_density"),
 }
 _ALIASES = {f"chain_{end}": "chain" for end in ("id", "no", "nr", "num", "number", "idx", "index")}
 _BETWEEN_WORDS = re.compile(r"[.\- ]")

@@ -84,11 +84,7 @@ def _names(first: list[str]) -> list[str]:
 
 
 def _header_of_draws(top: list[list[str]]) -> tuple[bool, tuple[str, ...]]:
-    """Guess whether the first line names the columns of draws; a note says so where it holds numbers.
-
-    Cells below are labels: whole numbers or words, of which a draw repeats some. What tells names of columns
-    from measurements, such as decimals and years, says nothing of them.
-    """
+    """Guess whether the first line names the columns of draws; a note says so where it holds numbers."""
     first, below = top[0], top[1:]
     numbers = _numbers(first)
     if not np.isnan(numbers).any():

@@ -1,11 +1,14 @@
 """Tables as people have them: units, names, one-hot columns, codes for missing, heaps, rows of one unit."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from pyroclust import read_table
 from pyroclust.data.datasets import read_new_rows
+from pyroclust.data.doubts import doubts_of
 from pyroclust.data.kinds import Kind
 from pyroclust.delimited import quantities
 
@@ -249,3 +252,15 @@ def test_built_in_tables_take_the_options_of_others():
         read_table("galaxies", transpose=True)
     with pytest.raises(ValueError, match="no column of numbers"):
         read_table(pd.DataFrame({"gene": ["p", "q"]}), transpose=True)
+
+
+def test_thousands_of_columns_take_the_memory_of_the_table_and_not_that_of_all_pairs():
+    columns = {f"g{place}": RNG.normal(size=ROWS) for place in range(5000)}
+    columns["inches"] = columns["g17"] / -2.54 + 3
+    columns["feet"] = (columns["g4999"] / 12).round(9)
+    tracemalloc.start()
+    (said,) = doubts_of(columns, [])
+    used = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert said.startswith("'g17' and 'inches', 'g4999' and 'feet' hold the same numbers")
+    assert used < 50e6
