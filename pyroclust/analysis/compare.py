@@ -323,6 +323,8 @@ def compare(
         is_raw=points.is_raw,
         shape=table.shape,
         columns=None if table.shape is not None else ColumnsOfTable.of(table, points),
+        rows=points.data,
+        weights=table.weights,
     )
     found = Analysis(
         command=command,

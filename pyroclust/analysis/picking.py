@@ -6,7 +6,9 @@ from math import inf, prod
 from os import PathLike
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch.distributions import constraints
 
 from pyroclust.data.columns_of_table import ColumnsOfTable
@@ -23,6 +25,7 @@ from pyroclust.guides.scale_averaged_process import ScaleAveragedProcess
 from pyroclust.large_tables import LARGE_TABLE
 from pyroclust.models import StochasticBlockModel, default_mixture, table_mixture
 from pyroclust.models.standardised import named_prior
+from pyroclust.partitions import canonical
 from pyroclust.protocols import is_of_graphs, takes_missing
 from pyroclust.saving.cards import NO_GUIDE, GuideCard, find_guide, list_guides, read_card
 from pyroclust.saving.guides import load_guide
@@ -36,6 +39,12 @@ _ANCHORS = 200
 # Draws of a guide for any table are dear: of 200 rows and 10 columns `compare` takes three minutes
 # on one core, and the filter's draws are refined on larger tables in the time that the guide takes to draw.
 _ROWS_OF_ANY_TABLE = 200
+# Rows that equal one, on average, from which it is asked whether a cluster for each value is likeliest.
+_LEAST_TIED = 4
+_TIED = (
+    "There are only {number:,} different rows, and clusters of a random scale would shrink onto each of "
+    "them: here the scale is fixed. --family normal takes a random one all the same."
+)
 _HOW_TO_TRAIN = " The command 'pyroclust recipe' writes how to train a guide of this model."
 # What to do where no guide is for such points, by what one of these is called.
 _REMEDIES = {
@@ -148,6 +157,8 @@ def pick_guide(
     is_raw: bool = False,
     shape: PointShape | None = None,
     columns: ColumnsOfTable | None = None,
+    rows: NDArray[np.float64] | None = None,
+    weights: NDArray[np.int64] | None = None,
 ) -> ModelAndGuide:
     """Return a guide by name, folder or as it is; by default one of the model that ``names`` says."""
     words = {name: one for name, one in (names or {}).items() if one is not None}
@@ -160,9 +171,15 @@ def pick_guide(
             )
         guide = _guide_for(shape) if guide is None else guide
     if guide is None or guide == NO_GUIDE:
-        model = model_by_name(dim, num_points, shape, columns=columns, **words)
+        model, tied = model_by_name(dim, num_points, shape, columns=columns, **words), ()
+        if rows is not None and "family" not in words and _has_random_scale(model):
+            number = _tied_values(model, rows, weights)
+            if number:
+                model = _earlier_model(dim, num_points, columns, **words)
+                tied = (_TIED.format(number=number),)
         picked = ModelAndGuide(model=model) if guide == NO_GUIDE else _default(model, num_points)
-        if isinstance(picked.guide, PredictiveFilter) and not {"family", "prior"} & set(words):
+        picked = replace(picked, notes=(*tied, *picked.notes))
+        if isinstance(picked.guide, PredictiveFilter) and not tied and not {"family", "prior"} & set(words):
             picked = _earlier_guide(_earlier_model(dim, num_points, columns, **words), num_points) or picked
             if picked.model != model:
                 note = (
@@ -309,6 +326,19 @@ def _guide_of_any_table(model: Any) -> GuideCard | None:
         return None
     cards = (card for card in list_guides() if card.passed and card.fits_any_table)
     return next((card for card in cards if _has_random_scale(_model_of(card)) == random), None)
+
+
+def _tied_values(model: Any, rows: NDArray[np.float64], weights: NDArray[np.int64] | None) -> int:
+    """Return the number of different rows where a cluster for each is likelier than one for all, else 0."""
+    _, labels = np.unique(rows, axis=0, return_inverse=True)
+    number = int(labels.max()) + 1
+    total = len(rows) if weights is None else int(weights.sum())
+    if number < 2 or _LEAST_TIED * number > total:
+        return 0
+    each = canonical(torch.from_numpy(labels.reshape(1, -1)))
+    model = model if weights is None else model.weighted(weights)
+    joint = model.log_joint(torch.from_numpy(rows), torch.cat([each, torch.zeros_like(each)]))
+    return number if joint[0] > joint[1] else 0
 
 
 def _has_random_scale(model: Any) -> bool:

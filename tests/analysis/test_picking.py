@@ -10,7 +10,7 @@ from pyroclust.analysis import picking
 from pyroclust.data.columns_of_table import ColumnsOfTable
 from pyroclust.data.shapes import Images, Waveforms
 from pyroclust.guides import AnchoredGuide, NeuralClusteringProcess, PredictiveFilter
-from pyroclust.models import normal_mixture, table_mixture
+from pyroclust.models import nig_mixture, niw_mixture, normal_mixture, table_mixture
 from pyroclust.saving.cards import GuideCard, list_guides
 
 
@@ -160,6 +160,26 @@ def test_without_conjugacy_or_by_the_name_none_there_is_no_guide():
     assert (none.model, none.notes) == (normal_mixture(2), ())
     with pytest.raises(ValueError, match="conditions are scale, guide 'none' takes none"):
         picking.pick_guide("none", dim=2, conditions={"scale": 1.0})
+
+
+@pytest.mark.parametrize(("spread", "is_tied"), [(3, True), (30, False)])
+def test_rows_that_are_tied_have_clusters_of_a_fixed_scale(spread, is_tied):
+    rows = np.round(np.random.default_rng(0).normal(size=(1000, 1)) * spread)
+    rows = (rows - rows.mean()) / rows.std()
+    picked = picking.pick_guide("none", dim=1, num_points=1000, conditions={}, rows=rows)
+    assert picked.model == (nig_mixture(1) if is_tied else normal_mixture(1))
+    assert any("different rows, and clusters of a random scale" in note for note in picked.notes) is is_tied
+    asked = {"family": "normal"}
+    same = picking.pick_guide("none", dim=1, num_points=1000, conditions={}, rows=rows, names=asked)
+    assert same.model == normal_mixture(1)
+
+
+def test_weights_of_rows_are_ties():
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    options = {"dim": 2, "num_points": 60, "conditions": {}, "rows": rows}
+    assert picking.pick_guide("none", **options).model == normal_mixture(2)
+    weights = np.arange(1, 61)
+    assert picking.pick_guide("none", **options, weights=weights).model == niw_mixture(2)
 
 
 @pytest.mark.parametrize("guide", [None, "none"])

@@ -4,9 +4,12 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
 from pyroclust import Analysis, cluster
-from pyroclust.models import normal_mixture
+from pyroclust.distributions import GammaConcentration
+from pyroclust.infer import exact_posterior
+from pyroclust.models import Mixture, normal_mixture
 from pyroclust.report import page as pages
 from pyroclust.results.answer import with_doubts
 
@@ -40,7 +43,7 @@ def test_the_page_has_it_and_the_prior(found):
     titles = [section.title for section in page.sections]
     assert "Are clusters split because of their shape" in titles
     assert not page.missing
-    table = next(one for one in page.sections if one.title == "How many clusters").parts[-1]
+    table = next(one for one in page.sections if one.title == "How many clusters").parts[2]
     assert table.header == ("clusters", "MCMC", "prior")
     prior = normal_mixture(2).prior.log_prob_num_clusters(300).exp()
     for number, _, before in table.rows:
@@ -58,7 +61,7 @@ def test_the_file_has_it_and_is_read_back(found):
     assert set(large) == {"least_rows", "num_clusters", "probability", "interval"}
     again = Analysis.read(found.folder)
     assert again.in_words == found.in_words
-    table = next(one for one in pages.page_of(again).sections if one.title == "How many clusters").parts[-1]
+    table = next(one for one in pages.page_of(again).sections if one.title == "How many clusters").parts[2]
     assert "prior" in table.header
 
 
@@ -90,3 +93,18 @@ def test_under_constraints_the_prior_of_the_number_is_not_shown():
     assert "prior_num_clusters" not in found.results
     assert "split_clusters" in found.results
     assert not found.failures
+
+
+def test_other_priors_find_what_enumeration_under_them_does():
+    rows = np.array([[-1.2], [-1.0], [-0.9], [0.1], [0.8], [1.0], [1.3]])
+    found = cluster(rows, mcmc_draws=4000, num_chains=4, warmup=200, seed=0)
+    data = torch.from_numpy(found.data.values)
+    others = {one["prior"]: one for one in found.results["other_priors"]}
+    prior = GammaConcentration(2.0, 4.0)
+    every, log_probs = exact_posterior(Mixture(prior, normal_mixture(1).component), data)
+    exact = np.bincount(every.amax(-1).numpy() + 1, log_probs.exp().numpy())
+    one = others["Dirichlet process of random concentration"]
+    assert one["num_clusters"] == exact.argmax()
+    assert one["probability"] == pytest.approx(exact.max(), abs=0.03)
+    assert len(others) == 4
+    assert all(0.05 < one["effective_share"] <= 1 for one in others.values())
