@@ -111,7 +111,8 @@ def main(
         if (half is None or world.half == half) and (path.exists() or not report):
             rows.append(kept(path, lambda world=world: gain(world)))
     fired = {World(**{name: row[name] for name in asdict(worlds()[0])}) for row in rows if _fires(row)}
-    for world in sorted(fired & set(worlds()), key=lambda one: one.name):
+    first = sorted(fired & set(worlds()), key=lambda one: (one.half != "report", one.kind in KAPPA, one.name))
+    for world in first:
         for candidate, family in CANDIDATES.items():
             path = RUNS / f"{candidate}-{world.name}.json"
             if path.exists() or not report:

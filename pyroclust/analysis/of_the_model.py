@@ -108,8 +108,9 @@ def _world(work: Work) -> TrainingWorld:
 def _has_partition_prior(work: Work) -> bool:
     """Whether the prior probability of a partition of the rows is known; weights of rows change it."""
     prior = getattr(work.model, "partition_prior", None)
-    is_free = prior is not None and getattr(work.model, "row_weights", None) is None
-    return is_free and prior.hyperpriors.keys() <= prior.integrated_names
+    if prior is None or getattr(work.model, "row_weights", None) is not None:
+        return False
+    return bool(prior.hyperpriors.keys() <= prior.integrated_names)
 
 
 def _has_prior_of_number(work: Work) -> bool:
@@ -134,8 +135,8 @@ def prior_num_clusters(work: Work) -> dict[str, np.ndarray]:
 )
 def other_priors(work: Work) -> list[dict[str, Any]]:
     """Weight the draws of the answer to other priors of the partition: how many clusters these would find."""
-    labels = work.analysis.reference.draws.flat
-    labels = torch.from_numpy(labels[:: max(1, labels.size // _MOST_LABELS_WEIGHTED)])
+    drawn = work.analysis.reference.draws.flat
+    labels = torch.from_numpy(drawn[:: max(1, drawn.size // _MOST_LABELS_WEIGHTED)])
     number = labels.amax(-1).numpy() + 1
     own = work.model.partition_prior
     log_own = own.log_prob(labels)

@@ -171,7 +171,8 @@ def pick_guide(
             )
         guide = _guide_for(shape) if guide is None else guide
     if guide is None or guide == NO_GUIDE:
-        model, tied = model_by_name(dim, num_points, shape, columns=columns, **words), ()
+        model = model_by_name(dim, num_points, shape, columns=columns, **words)
+        tied: tuple[str, ...] = ()
         if rows is not None and "family" not in words and _has_random_scale(model):
             number = _tied_values(model, rows, weights)
             if number:

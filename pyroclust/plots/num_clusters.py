@@ -15,8 +15,8 @@ __all__ = ["plot_num_clusters"]
 
 # Neighbours that readers of any colour vision tell apart.
 _COLOURS = tuple(CYCLE[place] for place in (0, 5, 1, 2, 3, 4, 6, 7))
-# Wide bars behind the others, and from which height on they are shown.
-_OF_PRIOR, _LEAST_OF_PRIOR = "#d9d9d9", 0.02
+# Wide bars behind the others, the line at their height before them, and from which height on they are shown.
+_OF_PRIOR, _LINE_OF_PRIOR, _WIDTH_OF_PRIOR, _LEAST_OF_PRIOR = "#d9d9d9", "#808080", 0.96, 0.02
 # Far larger numbers leave no room for bars between them: they are told apart no more.
 _LARGEST = 10**9
 
@@ -75,7 +75,9 @@ def plot_num_clusters(
     kept = slice(seen[0], seen[-1] + 1)
     width = 0.8 / len(probabilities)
     if prior is not None:
-        ax.bar(values[kept], table[-1, kept], 0.96, color=_OF_PRIOR, label="prior")
+        ends = values[kept] - _WIDTH_OF_PRIOR / 2, values[kept] + _WIDTH_OF_PRIOR / 2
+        ax.bar(values[kept], table[-1, kept], _WIDTH_OF_PRIOR, color=_OF_PRIOR, label="prior")
+        ax.hlines(table[-1, kept], *ends, colors=_LINE_OF_PRIOR, linewidth=1.2, zorder=3)
     for index, (name, row) in enumerate(zip(probabilities, table, strict=False)):
         offset = (index - (len(probabilities) - 1) / 2) * width
         ax.bar(
@@ -85,7 +87,8 @@ def plot_num_clusters(
             color=colours[index % len(colours)],
             label=plain_text(name),
         )
-    ax.set(xlabel="number of clusters", ylabel="posterior probability", ylim=(0, 1.12 * (table.max() or 1.0)))
+    what = "posterior probability" if prior is None else "probability"
+    ax.set(xlabel="number of clusters", ylabel=what, ylim=(0, 1.12 * (table.max() or 1.0)))
     middle, reach = (values[kept][0] + values[kept][-1]) / 2, max(2.0, len(values[kept]) / 2 + 0.3)
     ax.set_xlim(middle - reach, middle + reach)
     ax.xaxis.set_major_locator(MaxNLocator(nbins=15, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))

@@ -126,7 +126,7 @@ def split_clusters(
     merged = [np.where(labels == second, first, labels) for first, second in pairs]
     log_joints = log_joint(rows, np.stack([labels, *merged])) if merged else np.zeros(1)
     losses = np.minimum(0.0, log_joints[1:] - log_joints[0])
-    groups = [((int(k),), 0.0) for k in np.unique(labels)]
+    groups: list[tuple[tuple[int, ...], float]] = [((int(k),), 0.0) for k in np.unique(labels)]
     groups += [(pair, float(loss)) for pair, loss in zip(pairs, losses, strict=True)]
     found = []
     for clusters, loss in groups:
