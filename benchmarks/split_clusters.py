@@ -67,6 +67,7 @@ def gain(world: World) -> dict[str, Any]:
     began = time.process_time()
     found = split_clusters(
         estimate,
+        draws=flat,
         data=data.numpy(),
         log_joint=lambda rows, labels: model.log_joint(
             torch.from_numpy(rows), canonical(torch.from_numpy(labels))

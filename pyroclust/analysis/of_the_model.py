@@ -321,6 +321,7 @@ def split_clusters(work: Work) -> SplitClusters | None:
 
     result = find_split(
         estimate.assignments,
+        draws=found.reference.summary.some,
         data=work.data.numpy(),
         log_joint=log_joint,
         is_independent=isinstance(model.component, NormalInverseGamma),

@@ -121,9 +121,9 @@ def split_section(found: Analysis, split: SplitClusters) -> Section:
     finding = split_finding(split)
     table = FigureTable(
         "Normal clusters are neither skewed nor heavy-tailed: a cluster of such a shape is made of several "
-        "of them, and counted several times. For each cluster, alone and with a neighbour as one, this is "
-        "what one cluster of another shape gains on normal ones, after what its parameters cost: above "
-        f"{MAX_SPLIT:g} nats, odds of 150 to 1, the check fails.",
+        "of them, and counted several times. For neighbours as one, and for clusters that most draws split, "
+        "this is what one cluster of another shape gains on normal ones, after what its parameters cost: "
+        f"above {MAX_SPLIT:g} nats, odds of 150 to 1, the check fails.",
         ("clusters", "rows", "best other shape", "gain, nats"),
         tuple(
             (

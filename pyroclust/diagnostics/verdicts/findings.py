@@ -296,7 +296,7 @@ def _unlike_normal(clusters: Sequence[int], *, is_heavy: bool) -> str:
     *some, last = (str(k + 1) for k in clusters)
     shape = "heavy-tailed" if is_heavy else "skewed"
     if not some:
-        return f"cluster {last} is {shape}, and draws may split it"
+        return f"cluster {last} is {shape}, and most draws split it"
     return f"clusters {', '.join(some)} and {last} may be one {shape} cluster that is split"
 
 
