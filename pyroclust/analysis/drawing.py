@@ -10,7 +10,7 @@ from pyroclust.analysis.chains import draw_mcmc
 from pyroclust.analysis.steps import Step, Work, as_step
 from pyroclust.diagnostics import Agreement, Finding
 from pyroclust.diagnostics.differences.agreement import distances, marginals
-from pyroclust.diagnostics.limits import MIN_ESS
+from pyroclust.diagnostics.limits import MIN_ESS, are_few
 from pyroclust.diagnostics.verdicts.findings import (
     Question,
     agreement_findings,
@@ -121,7 +121,7 @@ def draw_guide(work: Work) -> str:
             f"Of {made:,} draws of the guide {found.guide.name} {draws.num_draws:,} ({100 * share:.3g} %) "
             f"have {range_in_words(known.clusters)}"
         )
-        if draws.num_draws < MIN_ESS:
+        if are_few(draws.num_draws):
             return f"{words}, fewer than {MIN_ESS:.0f}: the guide is of no use here, and MCMC stands alone."
         found.notes.append(
             f"{words}; the others were left out. Its log q is that given this, by the share, which the log "

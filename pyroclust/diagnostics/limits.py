@@ -80,6 +80,11 @@ def tolerance_of(tolerance: float | None, *, refined: bool) -> float:
     return MAX_REFINED_DIFFERENCE if refined else MAX_DIFFERENCE
 
 
+def are_few(draws: int) -> bool:
+    """Return whether independent draws are too few to be worth enough."""
+    return draws < MIN_ESS
+
+
 def written(value: float, form: str, *limits: float) -> str:
     """Write a figure so that what is read lies on the side of each limit that the figure lies on.
 
