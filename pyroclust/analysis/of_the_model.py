@@ -32,6 +32,7 @@ from pyroclust.diagnostics.verdicts.findings import (
     witnesses_finding,
 )
 from pyroclust.diagnostics.weights.evidence import importance_evidence
+from pyroclust.diagnostics.weights.importance import can_tell, effective_draws
 from pyroclust.distributions import (
     FiniteMixturesPrior,
     GammaConcentration,
@@ -145,8 +146,8 @@ def other_priors(work: Work) -> list[dict[str, Any]]:
         if prior != own:
             weights = (prior.log_prob(labels) - log_own).double().softmax(0).numpy()
             counts = likeliest_of(np.bincount(number, weights))
-            share = 1 / (weights**2).sum() / len(weights)
-            found.append({"prior": name, **counts, "effective_share": float(share)})
+            share = effective_draws(weights) / len(weights)
+            found.append({"prior": name, **counts, "effective_share": share, "tells": can_tell(share)})
     return found
 
 

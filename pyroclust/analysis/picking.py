@@ -334,7 +334,7 @@ def _tied_values(model: Any, rows: NDArray[np.float64], weights: NDArray[np.int6
     _, labels = np.unique(rows, axis=0, return_inverse=True)
     number = int(labels.max()) + 1
     total = len(rows) if weights is None else int(weights.sum())
-    if number < 2 or _LEAST_TIED * number > total:
+    if number == 1 or _LEAST_TIED * number > total:
         return 0
     each = canonical(torch.from_numpy(labels.reshape(1, -1)))
     model = model if weights is None else model.weighted(weights)

@@ -45,6 +45,8 @@ DOUBTFUL = 0.5
 STABLE = 0.75
 # Nats that a skewed or heavy-tailed cluster may gain on normal ones: above it odds of 150 to 1 speak for it.
 MAX_SPLIT = 5.0
+# Share of draws that have to be effective where they are weighted to another prior.
+MIN_TELLING_SHARE = 0.05
 # Mean change of a point's co-assignment probabilities from which on constraints moved it.
 MIN_CHANGE = 0.05
 # Draws that keep constraints, from which on their share says how probable these are.

@@ -16,7 +16,7 @@ from pyroclust.diagnostics import (
     likely_outliers,
 )
 from pyroclust.diagnostics.estimates.split_clusters import SplitClusters
-from pyroclust.diagnostics.limits import MAX_SPLIT
+from pyroclust.diagnostics.limits import MAX_SPLIT, MIN_TELLING_SHARE
 from pyroclust.diagnostics.verdicts.findings import split_finding
 from pyroclust.plots.names import counted, plain_text
 from pyroclust.report.parts import FigureTable, Paragraph, Part, Picture, Section
@@ -38,7 +38,6 @@ _MOST_COLUMNS, _MOST_LABELS = 4, 30
 _MOST_NAMED, _MOST_SENTENCES, _MOST_SHARES, _MOST_ALONE = 3, 12, 30, 8
 _MOST_COUNTS, _LEAST_SHOWN = 12, 0.0005
 _MOST_SPLIT = 8
-_LEAST_SHARE = 0.05
 _BARS = {"guide": "guide", "weighted": "weighted draws", "refined": "refined draws", "mcmc": "MCMC"}
 
 
@@ -85,7 +84,7 @@ def _others_table(others: Sequence[Mapping[str, Any]]) -> FigureTable:
     """Say how many clusters other priors of the partition find."""
     return FigureTable(
         "How much the prior matters: the same draws, weighted to other priors of the partition. Where less "
-        "than a twentieth of the draws counts, they cannot tell.",
+        f"than {MIN_TELLING_SHARE:.0%} of the draws counts, they cannot tell.",
         ("prior", "likeliest", "probability", "90 % interval", "share of the draws that counts"),
         tuple(_other_prior(one) for one in others),
     )
@@ -93,7 +92,7 @@ def _others_table(others: Sequence[Mapping[str, Any]]) -> FigureTable:
 
 def _other_prior(one: Mapping[str, Any]) -> tuple[str, ...]:
     said = ("cannot tell", "", "")
-    if one["effective_share"] >= _LEAST_SHARE:
+    if one["tells"]:
         low, high = one["interval"]
         said = str(one["num_clusters"]), number(one["probability"]), f"{low} to {high}"
     return (one["prior"], *said, number(one["effective_share"], 2))

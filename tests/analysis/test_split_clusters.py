@@ -89,7 +89,7 @@ def test_other_models_are_not_asked(other):
 
 
 def test_under_constraints_the_prior_of_the_number_is_not_shown():
-    found = cluster(heavy_tailed()[:60], must_link=[(0, 1)], mcmc_draws=10, num_chains=1, warmup=10)
+    found = cluster(heavy_tailed(), must_link=[(0, 1)], mcmc_draws=10, num_chains=1, warmup=10)
     assert "prior_num_clusters" not in found.results
     assert "split_clusters" in found.results
     assert not found.failures

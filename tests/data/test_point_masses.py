@@ -104,7 +104,8 @@ def by_hand(values):
 def test_its_law_is_a_share_of_the_value_and_a_density_of_the_others(frame):
     table = read_table(frame[["rain"]], kinds={}, masses_apart=True)
     points = standardise(table)
-    model = model_by_name(2, ROWS, columns=ColumnsOfTable.of(table, points))
+    names = {"family": "nig", "prior": "gamma-crp"}
+    model = model_by_name(2, ROWS, columns=ColumnsOfTable.of(table, points), **names)
     labels = np.arange(ROWS) % 3
     data = torch.from_numpy(points.data)
     density = model.log_joint(data, torch.from_numpy(labels)) - model.log_joint(

@@ -29,7 +29,7 @@ def test_the_first_screen_says_it_where_single_rows_are_counted():
     draws[:, 1:, -1] = 2
     draws[:, 7:, -2] = 3
     summary = summary_of(draws)
-    found = AnswerInWords.of(summary, rely="Yes", following="")
+    found = AnswerInWords.of(summary, rely="Yes", following="", given="")
     assert (found.num_clusters, found.interval) == (3, (2, 4))
     large = found.large_clusters
     assert (large.least_rows, large.num_clusters, large.probability, large.interval) == (2, 2, 1.0, (2, 2))
@@ -43,4 +43,6 @@ def test_the_first_screen_says_it_where_single_rows_are_counted():
 
 def test_the_first_screen_says_it_once_where_both_are_the_same():
     draws = np.tile(np.repeat([0, 1], 10), (1, 10, 1))
-    assert "Large ones" not in dict(AnswerInWords.of(summary_of(draws), rely="Yes", following="").lines)
+    assert "Large ones" not in dict(
+        AnswerInWords.of(summary_of(draws), rely="Yes", following="", given="").lines
+    )

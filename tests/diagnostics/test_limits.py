@@ -18,11 +18,13 @@ from pyroclust.diagnostics import (
     likely_outliers,
     limits,
 )
+from pyroclust.diagnostics.chains.functionals import num_large_clusters
 from pyroclust.diagnostics.chains.short_chains import Round
 from pyroclust.diagnostics.chains.thinning import Mixing
 from pyroclust.diagnostics.differences.conditioning import Conditioning, Uncertainty
 from pyroclust.diagnostics.differences.effects import Effect, VariationBlocks
 from pyroclust.diagnostics.estimates.cluster_profiles import ClusterProfiles
+from pyroclust.diagnostics.estimates.split_clusters import SplitClusters, UnlikeNormal
 from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.diagnostics.simulations.familiarity import Familiarity
 from pyroclust.diagnostics.simulations.witnesses import Witnesses
@@ -46,15 +48,25 @@ from pyroclust.diagnostics.verdicts.findings import (
     near_finding,
     num_doubtful,
     share_together,
+    split_finding,
     weighted_finding,
     weights_findings,
     witnesses_finding,
 )
 from pyroclust.diagnostics.verdicts.sources import judge_sources
 from pyroclust.diagnostics.verdicts.verdict import Verdict
+from pyroclust.diagnostics.weights.importance import can_tell
 
 SMALL = Effect("other difference", 0.1, 0.05, 0.15, 0.5)
 WELL = Mixing(900.0, 1.002, constant=False)
+
+
+def split(gain: float) -> SplitClusters:
+    return SplitClusters((UnlikeNormal((0, 1), 90, gain, is_heavy=True),), 2, 1)
+
+
+def two_sizes(num_points: int, smaller: int) -> np.ndarray:
+    return (np.arange(num_points) < smaller).astype(np.int64)
 
 
 def rhat(value: float) -> str:
@@ -226,6 +238,10 @@ LIMITS: dict[str, tuple[Callable[[float], bool], float, float]] = {
     "CLEAR, passed": (lambda value: clarity_finding(np.full(4, value)).passed, 0.1, 0.1001),
     "PARTLY_CLEAR": (lambda value: clarity(value) != "No", 0.3, 0.3001),
     "CLOSE_TO_LABELS": (lambda value: labels_finding(value).answer == "Closely", 0.9, 0.8999),
+    "MAX_SPLIT": (lambda value: split_finding(split(value)).passed, 5.0, 5.01),
+    "MIN_TELLING_SHARE": (can_tell, 0.05, 0.0499),
+    "LARGE_ROWS": (lambda value: num_large_clusters(two_sizes(10, value)).item() == 2, 2, 1),
+    "LARGE_SHARE": (lambda value: num_large_clusters(two_sizes(1000, value)).item() == 2, 10, 9),
     "MIN_CHANGE": (lambda value: not len(moved_points(changed(value))), 0.05, 0.0501),
     "MIN_KEPT": (told_by_draws, 10.0, 9.99),
     "PARTLY_LABELS": (lambda value: labels_finding(value).answer != "Hardly", 0.5, 0.4999),

@@ -270,6 +270,7 @@ MODELS = {
         not in (
             "bent_classes",
             "companion",
+            "default_mixture",
             "in_words",
             "standardised_mixture",
             "table_mixture",

@@ -248,6 +248,7 @@ NOT_TESTED = {
     "models.in_words": "takes a model: tests/models/test_standardised.py",
     "models.standardised_mixture": "names and numbers, each refused by the cases of options: tests/faults",
     "models.SampledPredictive": "parameters of draws, held against closed forms: tests/models",
+    "models.default_mixture": "as models.table_mixture",
     "models.table_mixture": "names and numbers, each refused in tests/models/test_table_mixture.py",
     "models.AnyTable": "whole numbers and shares: tests/infer/refining/test_posterior_tables.py",
     "models.LosingCells": "takes a model and a share: tests/nn/test_column_scorer.py",

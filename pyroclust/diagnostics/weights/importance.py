@@ -6,8 +6,10 @@ import numpy as np
 from scipy.special import logsumexp
 
 from pyroclust.arrays import as_finite, as_numbers, unit_of
+from pyroclust.diagnostics.limits import MIN_TELLING_SHARE
 
 __all__ = [
+    "can_tell",
     "effective_draws",
     "importance_efficiency",
     "importance_log_evidence",
@@ -168,6 +170,11 @@ def effective_draws(weights: np.ndarray) -> float:
             "negative, that sum to 1: divide them by their sum"
         )
     return float(1 / (shares**2).sum())
+
+
+def can_tell(effective_share: float) -> bool:
+    """Whether draws that are weighted to another prior say what it finds, by how many of them count."""
+    return effective_share >= MIN_TELLING_SHARE
 
 
 def stratified_draws(weights: np.ndarray, uniform: np.ndarray) -> np.ndarray:
