@@ -103,6 +103,10 @@ class PredictiveFilter(SequentialGuide):
         data = self.points(data)
         flat = data.reshape(-1, *data.shape[-2:])
         found = likely_hyperparameters(self.model, flat, 1, draw=partial(self._draws, flat))
+        if len(flat) == 1 and self.constraints is None and not self.condition_values:
+            # A filter of known numbers is the quicker one.
+            known = self.model.given({name: one.item() for name, one in found.items()})
+            return PredictiveFilter(known, order=self.order, num_orders=self.num_orders).train(self.training)
         return self._with_values({name: one.view(data.shape[:-2]) for name, one in found.items()})
 
     def _masked_scorer(self) -> Scorer[Any]:
