@@ -185,7 +185,7 @@ def pick_guide(
             if picked.model != model:
                 note = (
                     f"There is no guide of the model {model.name} for such columns yet, which pyroclust "
-                    f"cluster takes: guide and MCMC are those of {picked.model.name}."
+                    f"cluster takes: guide and MCMC are those of the default of 0.1, {picked.model.name}."
                 )
                 picked = replace(picked, notes=(*picked.notes, note))
         if is_raw and shape is None:
