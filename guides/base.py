@@ -96,6 +96,14 @@ class AmortizedGuide(PyroModule):
         """
         raise TypeError(f"{type(self).__name__} must define posterior(data)")
 
+    def with_hyperparameters_of(self, data: Points) -> "AmortizedGuide":
+        """Return a guide for these data sets alone that has found random hyperparameters once, or itself.
+
+        Args:
+            data: ``(*batch, N, D)``, those of all its posteriors.
+        """
+        return self
+
     @classmethod
     def model_of_network(cls, model: Any, arguments: Mapping[str, Any]) -> Any:
         """Return the model that parts of the network are made of, by arguments of the constructor."""

@@ -1,5 +1,6 @@
 """The Neural Clustering Process of models whose clusters share a scale that nobody knows."""
 
+import copy
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
@@ -66,6 +67,7 @@ class ScaleAveragedProcess(NeuralClusteringProcess):
         super().__init__(known, scorer=scorer, order=order)
         self.known, self.model, self.scale_name = known, model, scale_name(model)
         self.reference, self.num_scales = reference, check_count("num_scales", num_scales)
+        self._scales: Tensor | None = None
 
     @classmethod
     def model_of_network(cls, model: Any, arguments: Mapping[str, Any]) -> Any:
@@ -97,14 +99,24 @@ class ScaleAveragedProcess(NeuralClusteringProcess):
         data = self.points(data)
         flat = data.reshape(-1, *data.shape[-2:])
         visit = None if order is None else order.expand(data.shape[:-1]).reshape(flat.shape[:-1])
-        scales = likely_hyperparameters(
+        scales = self._likely_scales(flat, visit) if self._scales is None else self._scales
+        inner = self._in_units(flat, scales, visit)
+        return OrderAveragedPartition(inner.on(inner.dataset.view(-1, *data.shape[:-2])))
+
+    def with_hyperparameters_of(self, data: Points) -> Self:
+        """Return a view that averages over the scales that these data sets make likely."""
+        view = copy.copy(self)
+        data = self.points(data)
+        view._scales = self._likely_scales(data.reshape(-1, *data.shape[-2:]), None)
+        return view
+
+    def _likely_scales(self, flat: Tensor, visit: Tensor | None) -> Tensor:
+        return likely_hyperparameters(
             self.model,
             flat,
             self.num_scales,
             draw=lambda values, number: self._draws(flat, values[self.scale_name], visit, number),
         )[self.scale_name]
-        inner = self._in_units(flat, scales, visit)
-        return OrderAveragedPartition(inner.on(inner.dataset.view(-1, *data.shape[:-2])))
 
     def _draws(
         self, flat: Tensor, scales: Tensor, visit: Tensor | None, number: int
@@ -130,6 +142,7 @@ class ScaleAveragedProcess(NeuralClusteringProcess):
         model = as_model(model)
         view = super().of(self.model_of_network(model, {"reference": self.reference}))
         view.known, view.model, view.scale_name = view.model, model, scale_name(model)
+        view._scales = None
         return view
 
 

@@ -20,6 +20,7 @@ from pyroclust.diagnostics.verdicts.findings import (
 from pyroclust.diagnostics.verdicts.verdict import all_passed
 from pyroclust.distributions.sequential.partition import num_orders_of
 from pyroclust.errors import first_line, lacks_memory
+from pyroclust.guides import AmortizedGuide
 from pyroclust.infer import refine
 from pyroclust.infer.mcmc.defaults import default_kernel_name, has_kernel
 from pyroclust.infer.refining.clock import Clock
@@ -90,7 +91,7 @@ def draw_guide(work: Work) -> str:
     def part(number: int, num_orders: int) -> tuple[Draws, tuple[Any, ...]]:
         return draw_proposals(
             guide.model,
-            lambda: posterior_of(guide, data),
+            lambda: posterior_of(known_guide, data),
             data,
             number=number,
             at_once=most_at_once(data) if data.shape[-1] >= _WIDE else number,
@@ -100,6 +101,7 @@ def draw_guide(work: Work) -> str:
 
     with seeded(found.seed), torch.no_grad():
         warm_up(guide, data)
+        known_guide = guide.with_hyperparameters_of(data) if isinstance(guide, AmortizedGuide) else guide
         if number is not None:
             draws, posteriors = part(number, NUM_ORDERS)
         else:
