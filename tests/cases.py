@@ -173,13 +173,13 @@ def tempered(model):
 # How to build a kernel, chains and draws a chain: kernels that work in batches get many chains.
 KERNELS = {
     "gibbs": (CollapsedGibbs, 4, 10_000),
-    "auxiliary": (AuxiliaryGibbs, 40, 250),
+    "auxiliary": (AuxiliaryGibbs, 200, 50),
     "split_merge": (SplitMerge, 4, 20_000),
     "merge_split": (MergeSplit, 4, 20_000),
-    "guide": (guide_proposal, 40, 60),
+    "guide": (guide_proposal, 120, 20),
     "compiled_composition": (compiled_composition, 4, 10_000),
     "tempered": (tempered, 4, 4000),
-    "mixed_composition": (mixed_composition, 40, 60),
+    "mixed_composition": (mixed_composition, 120, 20),
 }
 
 
