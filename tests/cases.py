@@ -173,7 +173,7 @@ def tempered(model):
 # How to build a kernel, chains and draws a chain: kernels that work in batches get many chains.
 KERNELS = {
     "gibbs": (CollapsedGibbs, 4, 10_000),
-    "auxiliary": (AuxiliaryGibbs, 200, 50),
+    "auxiliary": (AuxiliaryGibbs, 40, 250),
     "split_merge": (SplitMerge, 4, 20_000),
     "merge_split": (MergeSplit, 4, 20_000),
     "guide": (guide_proposal, 120, 20),
