@@ -19,9 +19,10 @@ demo: $(VENV)/.demo
 
 # One thread a worker: the workers are as many as the cores already. A file is run by one of them, so that its
 # fixtures are made once, and what its tests compile is found by the next. Most of the time is compilation, which
-# is lightly optimised here, and kept apart from what users run; "make prove" compiles as users do.
+# is lightly optimised here, and kept apart from what users run; "make prove" compiles as users do. Bytecode is
+# kept whatever the shell says: a test that starts a command would translate the library anew.
 test: $(VENV)/.test
-	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 NUMBA_OPT=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/compiled $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --durations=40 $(PYTEST_ARGS)
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 NUMBA_OPT=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/compiled $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --durations=40 $(PYTEST_ARGS)
 
 prove: $(VENV)/.test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --durations=40 -m prove $(PYTEST_ARGS)

@@ -176,10 +176,10 @@ KERNELS = {
     "auxiliary": (AuxiliaryGibbs, 40, 250),
     "split_merge": (SplitMerge, 4, 20_000),
     "merge_split": (MergeSplit, 4, 20_000),
-    "guide": (guide_proposal, 40, 60),
+    "guide": (guide_proposal, 120, 20),
     "compiled_composition": (compiled_composition, 4, 10_000),
     "tempered": (tempered, 4, 4000),
-    "mixed_composition": (mixed_composition, 40, 60),
+    "mixed_composition": (mixed_composition, 120, 20),
 }
 
 

@@ -21,8 +21,8 @@ settings.load_profile("repeatable")
 
 # Files that one worker runs after another, because they share what costs most to make.
 TOGETHER = {"tests/report/test_report.py": "report", "tests/report/test_browser.py": "report"}
-# Groups that take twenty seconds or more: begun first, no worker waits for them at the end. The first
-# compiles little, while another worker compiles what most of the others use.
+# Groups that take twenty seconds or more, and long ones of those that come last: begun first, no worker waits
+# for them at the end. The first compiles little, while another worker compiles what most of the others use.
 LONG = (
     "report",
     "tests/infer/mcmc/test_auxiliary_gibbs_exactness.py",
@@ -38,6 +38,9 @@ LONG = (
     "tests/infer/mcmc/test_companion_nuts.py",
     "tests/test_readme.py",
     "tests/infer/test_fine_tune.py",
+    "tests/cli/test_any_columns.py",
+    "tests/test_shelf_compares.py",
+    "tests/test_wheel.py",
 )
 
 

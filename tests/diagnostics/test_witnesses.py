@@ -56,7 +56,7 @@ def test_both_together_keep_their_level():
     rng = np.random.default_rng(2)
     found = np.array(
         [
-            witnesses(rng.gamma(1, size=(100, 1, 1)) * rng.normal(size=(100, 4, 4)), num_points=7).p_value
+            witnesses(rng.gamma(1, size=(40, 1, 1)) * rng.normal(size=(40, 4, 4)), num_points=7).p_value
             for _ in range(500)
         ]
     )

@@ -23,6 +23,7 @@ INCOME = (np.array([21_000.0, 63_000, 40_000])[TRUTH] + RNG.normal(0, 2500, ROWS
 CLEAN = {"age": AGE, "share": SHARE, "income": INCOME}
 CITY = np.array(["Rome", "Oslo", "Kyiv"])[(TRUTH + (RNG.random(ROWS) < 0.1)) % 3]
 ANSWERS = np.clip(np.array([2, 4, 3])[TRUTH][:, None] + RNG.integers(-1, 2, (ROWS, 4)), 1, 5)
+UNEQUAL = np.array([1.5, 2.5, 4.0, 5.0])[np.arange(ROWS) % 4]
 
 
 def frame(**columns: Any) -> pd.DataFrame:
@@ -298,30 +299,23 @@ CASES = [
         says="row 6 has 1e+06 in 'age'",
         finds=0,
     ),
-    one(
-        "answers after z-scoring",
-        lambda: csv(frame(q=(ANSWERS[:, 0] - 3) / 1.237)),
-        columns=("age", "share", "income", "q"),
-        says="'q' has 5 different values in",
-        finds=0,
-    ),
-    one(
-        "few values at unequal distances",
-        lambda: csv(frame(rooms=np.array([1.5, 2.5, 4.0, 5.0])[np.arange(ROWS) % 4])),
-        columns=("age", "share", "income", "rooms"),
-        says="'rooms' has 4 different values in",
-        finds=0,
-    ),
-    one(
-        "two values that are not whole",
-        lambda: csv(frame(rooms=1.5 + np.arange(ROWS) % 2)),
-        columns=("age", "share", "income", "rooms"),
-        says="'rooms' has 2 different values in",
-        finds=0,
+    *(
+        one(
+            case,
+            lambda name=name, values=values: csv(frame(**{name: values})),
+            columns=("age", "share", "income", name),
+            says=f"'{name}' has {len(np.unique(values))} different values in",
+            finds=0,
+        )
+        for case, name, values in (
+            ("answers after z-scoring", "q", (ANSWERS[:, 0] - 3) / 1.237),
+            ("few values at unequal distances", "rooms", UNEQUAL),
+            ("two values that are not whole", "rooms", 1.5 + np.arange(ROWS) % 2),
+        )
     ),
     one(
         "few values as a category",
-        lambda: csv(frame(rooms=np.array([1.5, 2.5, 4.0, 5.0])[np.arange(ROWS) % 4])),
+        lambda: csv(frame(rooms=UNEQUAL)),
         columns=("age", "share", "income", "rooms"),
         kinds={"rooms": "category"},
     ),

@@ -40,23 +40,33 @@ def browser(folder):
         yield browser
 
 
-@pytest.fixture(scope="module", params=KINDS)
-def unfolded(request, browser, folder):
-    """Show each kind of page once for all who look at it on a wide screen, everything unfolded."""
-    browser.show(folder / f"{request.param}.html", width=1280, scheme="light")
+@pytest.fixture(scope="module")
+def look(request, browser, folder):
+    """Show a page in one way for all who look at it, everything unfolded."""
+    kind, width, scheme = request.param
+    path = folder / f"{kind}.html"
+    browser.show(path, width=width, scheme=scheme)
     unfold(browser)
-    return browser
+    return browser, path, width, scheme
 
 
 def unfold(browser: Browser) -> None:
     browser.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
 
 
-@pytest.mark.parametrize(("kind", "width", "scheme"), some_of(LOOKS, SOME_LOOKS))
-def test_page_looks_right(browser, folder, kind, width, scheme):
-    path = folder / f"{kind}.html"
-    browser.show(path, width=width, scheme=scheme)
-    unfold(browser)
+def looks(*widths: int):
+    """Give a test these widths, which share what is shown."""
+    found = [
+        pytest.param(look.values, id=look.id, marks=look.marks)
+        for look in some_of(LOOKS, SOME_LOOKS)
+        if look.values[1] in widths
+    ]
+    return pytest.mark.parametrize("look", found, indirect=True)
+
+
+@looks(*WIDTHS)
+def test_page_looks_right(look):
+    browser, path, width, scheme = look
     images = browser.run(
         "return [...document.images].map((one) => [one.complete, one.naturalWidth, one.clientWidth])"
     )
@@ -72,26 +82,18 @@ def test_page_looks_right(browser, folder, kind, width, scheme):
     assert browser.requests() == [path.as_uri()]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_nothing_is_cut_and_nothing_lies_over_another_on_a_narrow_screen(browser, folder, kind):
-    browser.show(folder / f"{kind}.html", width=360, scheme="light")
-    unfold(browser)
-    check_nothing_is_cut(browser)
-
-
-def check_nothing_is_cut(browser: Browser) -> None:
+@looks(*WIDTHS)
+def test_nothing_is_cut_and_nothing_lies_over_another(look):
+    browser, *_ = look
     cut = browser.run((HERE / "cut.js").read_text(encoding="utf-8"))
     assert cut == []
     over = browser.run((HERE / "overlaps.js").read_text(encoding="utf-8"))
     assert over == []
 
 
-def test_nothing_is_cut_and_nothing_lies_over_another_on_a_wide_screen(unfolded):
-    check_nothing_is_cut(unfolded)
-
-
-def test_page_is_told_to_those_who_do_not_see_it(unfolded):
-    browser = unfolded
+@looks(1280)
+def test_page_is_told_to_those_who_do_not_see_it(look):
+    browser, *_ = look
     levels = browser.run(
         "return [...document.querySelectorAll('h1, h2, h3, h4')].map((one) => Number(one.tagName[1]))"
     )
@@ -109,8 +111,10 @@ def test_page_is_told_to_those_who_do_not_see_it(unfolded):
     assert browser.run("return [document.documentElement.lang, document.title.length > 0]") == ["en", True]
 
 
-def test_heads_of_the_verdicts_are_whole_words(unfolded):
-    broken = unfolded.run(
+@looks(1280)
+def test_heads_of_the_verdicts_are_whole_words(look):
+    browser, *_ = look
+    broken = browser.run(
         """
         return [...document.querySelectorAll('.questions thead th')].flatMap((cell) => {
           const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), broken = [];

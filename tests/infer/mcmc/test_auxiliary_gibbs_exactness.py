@@ -113,7 +113,7 @@ def test_conjugate_law(prior, family):
     data = points(model.component)
     exact = exact_posterior(model, data)
     assert effective_partitions(exact[1]) > 5
-    draws = AuxiliaryGibbs(model).run(data, num_draws=500, warmup=20, num_chains=2 * BATCHES, seed=1)
+    draws = AuxiliaryGibbs(model).run(data, num_draws=100, warmup=20, num_chains=10 * BATCHES, seed=1)
     check_law(model, data, draws.assignments, exact)
     check_log_joint(model, data, draws, atol=1e-9)
 
@@ -133,7 +133,7 @@ def test_uncollapsed_law(prior, name):
     exact = exact_by_quadrature(PRIORS[prior], name)
     assert effective_partitions(exact[1]) > 5
     kernel = AuxiliaryGibbs(model)
-    draws = kernel.run(data.unsqueeze(-1), num_draws=800, warmup=40, num_chains=2 * BATCHES, seed=2)
+    draws = kernel.run(data.unsqueeze(-1), num_draws=160, warmup=40, num_chains=10 * BATCHES, seed=2)
     check_law(model, data, draws.assignments, exact)
 
 
@@ -144,7 +144,7 @@ def test_settings_leave_the_law_alone(settings):
     model = Mixture(PRIORS["pitman_yor"], FAMILIES["nig"])
     data = points(model.component)
     draws = AuxiliaryGibbs(model, **settings).run(
-        data, num_draws=500, warmup=20, num_chains=2 * BATCHES, seed=3
+        data, num_draws=100, warmup=20, num_chains=10 * BATCHES, seed=3
     )
     check_law(model, data, draws.assignments)
 
@@ -165,7 +165,7 @@ def test_slice_updates_in_a_conjugate_family(family):
     model = Mixture(PRIORS["restaurant"], FAMILIES[family])
     data = points(model.component)
     kernel = AuxiliaryGibbs(model, parameter_updates=SliceParameters())
-    draws = kernel.run(data, num_draws=400, warmup=20, num_chains=2 * BATCHES, seed=5)
+    draws = kernel.run(data, num_draws=80, warmup=20, num_chains=10 * BATCHES, seed=5)
     check_law(model, data, draws.assignments)
 
 

@@ -73,7 +73,7 @@ def test_proposals_of_a_guide_stay_inside(limits) -> None:
     model, data = overlap2d().constrained(clusters=limits), points("niw")
     guide = PredictiveFilter(overlap2d())
     draws = GuideProposal(model, guide, num_proposals=10).run(
-        data, num_draws=60, warmup=20, num_chains=40, seed=1
+        data, num_draws=20, warmup=20, num_chains=120, seed=1
     )
     check_law(model, data, draws.assignments)
 
@@ -114,7 +114,7 @@ def test_random_hyperparameters_and_weights_of_rows() -> None:
 @pytest.mark.parametrize("limits", [(2, 2), (2, 4), (5, 7)])
 def test_gibbs_sampling_with_auxiliary_parameters_stays_inside_where_points_are_free(limits) -> None:
     model, data = overlap2d().constrained(clusters=limits), points("niw")
-    draws = run(AuxiliaryGibbs(model), data, number=10_000)
+    draws = run(AuxiliaryGibbs(model), data, number=100, chains=400)
     check_law(model, data, draws.assignments)
     with pytest.raises(ValueError, match="model has constraints, and AuxiliaryGibbs cannot keep to them"):
         AuxiliaryGibbs(model.constrained(must_link=[(0, 1)]))

@@ -64,7 +64,7 @@ KERNELS = {
         4,
         4000,
     ),
-    "guide": (lambda model: GuideProposal(model, guide_of(model), num_proposals=10), 40, 60),
+    "guide": (lambda model: GuideProposal(model, guide_of(model), num_proposals=10), 120, 20),
 }
 OTHER_PRIORS = [prior for prior in POSTERIOR_PRIORS if prior != "restaurant"]
 CONSTRAINED = [(kernel, "restaurant", "known_variance") for kernel in KERNELS]

@@ -129,12 +129,17 @@ def test_posterior_of_two_hyperparameters_by_quadrature():
     )
     data = 2 * torch.randn(6, 1, dtype=torch.float64)
     alpha, rate = torch.meshgrid(torch.linspace(-5, 3, 60), torch.linspace(-4, 3, 60), indexing="ij")
-    log_joint = torch.stack([
-        model.given({"concentration": a.exp().double(), "rate": r.exp().double()})
-        .log_joint(data, enumerate_partitions(6))
-        .logsumexp(0)
-        for a, r in zip(alpha.flatten(), rate.flatten(), strict=True)
+    # The one is in the prior of the partition alone, the other in the likelihood alone.
+    partitions = enumerate_partitions(6)
+    one = model.given({"concentration": 1.0, "rate": 1.0}).prior
+    log_partition = torch.stack([
+        ChineseRestaurantPrior(a.exp().item()).log_prob(partitions) for a in alpha[:, 0].double()
     ])  # fmt: skip
+    log_likelihood = torch.stack([
+        model.given({"concentration": 1.0, "rate": r.exp().item()}).log_joint(data, partitions)
+        for r in rate[0].double()
+    ]) - one.log_prob(partitions)  # fmt: skip
+    log_joint = (log_partition.unsqueeze(1) + log_likelihood).logsumexp(-1).flatten()
     log_prior = sum(
         model.hyperpriors[name].log_prob(values.exp().flatten()) + values.flatten()
         for name, values in (("concentration", alpha), ("rate", rate))

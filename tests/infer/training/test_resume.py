@@ -20,12 +20,12 @@ from pyroclust.infer.training import CHECKPOINT_FILE, LOG_FILE, VALIDATION_FILE,
 
 QUICK = Validation(every=4, num_datasets=3, exact_points=4, sampled_points=6, num_draws=5)
 
-# A training for each line that is read, in a process of its own: Python and torch are loaded once.
+# A training for each line that is read, in a process of its own: what a training loads is loaded once.
 SCRIPT = """
 import os, sys
 sys.path.insert(0, {tests!r})
 from pathlib import Path
-import torch
+import lightning_fabric, tensorboardX, torch
 torch.set_num_threads(1)
 from training_cases import run, with_steps
 from pyroclust.infer.training import engine
@@ -33,7 +33,7 @@ engine._CHECKPOINT_SECONDS = 0.0
 for _ in sys.stdin:
     child = os.fork()
     if not child:
-        weights, result = run(Path(sys.argv[1]), settings=with_steps(120), resume=True)
+        weights, result = run(Path(sys.argv[1]), settings=with_steps(60), resume=True)
         torch.save(weights, sys.argv[2])
         os._exit(0)
     print(child, flush=True)
@@ -86,7 +86,7 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_weights(tmp_path: Path) -> 
         def says() -> int:
             return int(process.stdout.readline())
 
-        for more in (2, 40):
+        for more in (2, 20):
             process.stdin.write("\n")
             child = says()
             wait_for_steps(folder, more, process)
@@ -97,7 +97,7 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_weights(tmp_path: Path) -> 
         process.stdin.close()
         says()
         assert says() == 0
-    whole, _ = run(settings=with_steps(120))
+    whole, _ = run(settings=with_steps(60))
     assert same(torch.load(weights), whole)
 
 
