@@ -9,6 +9,7 @@ from torch import Size
 
 from pyroclust.distributions import (
     BernoulliBeta,
+    Categories,
     NormalInverseGamma,
     NormalInverseWishart,
     PartlyObserved,
@@ -69,6 +70,26 @@ def test_twice_the_nodes_change_nothing(prior, unit, seeded):
     for num_points in (1, 4, 120):
         data = unit * torch.randn(num_points, 3, dtype=torch.float64)
         density = component.log_marginal_of("scale", *block_moments(component, data, partitions(num_points)))
+
+        def total(value, density=density):
+            return density(value).sum(-1)
+
+        once, twice = (
+            integral_over(prior, total, Size((3,)), nodes=number).log_total for number in (64, 128)
+        )
+        torch.testing.assert_close(once, twice, atol=1e-7, rtol=0)
+
+
+@pytest.mark.parametrize("prior", PRIORS[:2], ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize(
+    "family", [lambda law: Categories([2, 3, 5], law), lambda law: PoissonGamma(3, law, rate=0.5)]
+)
+def test_twice_the_nodes_change_nothing_of_counts_and_categories(family, prior, seeded):
+    component = family(prior)
+    ((name, _),) = component.hyperpriors.items()
+    for num_points in (1, 4, 120):
+        data = torch.stack([torch.randint(levels, (num_points,)) for levels in (2, 3, 5)], -1).double()
+        density = component.log_marginal_of(name, *block_moments(component, data, partitions(num_points)))
 
         def total(value, density=density):
             return density(value).sum(-1)

@@ -6,6 +6,7 @@ import pytest
 import torch
 from cases import some_of
 from joint_laws import geweke_scores, invariance_scores, sbc_ranks
+from partition_laws import check_law
 from pyro.distributions import (
     Beta,
     Exponential,
@@ -21,6 +22,7 @@ from pyro.distributions import (
 from scipy import stats
 
 from pyroclust.distributions import (
+    Categories,
     ChineseRestaurantPrior,
     DirichletMultinomialPrior,
     GammaConcentration,
@@ -28,6 +30,7 @@ from pyroclust.distributions import (
     NormalInverseWishart,
     NormalKnownVariance,
     PitmanYorPrior,
+    PoissonGamma,
 )
 from pyroclust.infer.mcmc import CollapsedGibbs, Compose, SliceHyperparameters, assignments
 from pyroclust.infer.mcmc.compiled.hyperparameters import (
@@ -153,6 +156,22 @@ def test_posterior_of_two_hyperparameters_by_quadrature():
             truth = (weights * (grid - centre) ** power).sum()
             batches = ((sampled - centre) ** power).reshape(40, -1).mean(-1)
             assert (batches.mean() - truth).abs() < 4.5 * batches.std() / 40**0.5
+
+
+@pytest.mark.parametrize(
+    ("family", "name"),
+    [
+        (Categories([3, 2], LogNormal(0.0, 1.0)), "concentration"),
+        (PoissonGamma(2, LogNormal(0.0, 1.0), rate=0.2), "shape"),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_partitions_of_counts_and_categories_have_the_integrated_posterior(family, name):
+    torch.manual_seed(8)
+    model = Mixture(ChineseRestaurantPrior(1.0), family)
+    data = family.given({name: 0.5}).sample(torch.tensor([0, 0, 1, 1, 2, 0])).double()
+    draws = kernel_for(model).run(data, num_draws=10_000, warmup=100, num_chains=4, seed=9)
+    check_law(model, data, draws.assignments)
 
 
 PRIORS = [
