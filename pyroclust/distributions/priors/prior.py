@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 
 import torch
 from torch import Size, Tensor
+from torch.distributions import Distribution
 
 from pyroclust.counts import check_count
 from pyroclust.distributions.hyperparameters import Hyperparameterised
@@ -52,6 +53,15 @@ class PartitionPrior(Hyperparameterised, ABC):
     def integrated_names(self) -> frozenset[str]:
         """Random hyperparameters that :meth:`log_prob` integrates over; others must be given first."""
         return frozenset()
+
+    @property
+    def drawn_components(self) -> Distribution | None:
+        """The law of a number of components less one that chains draw beside the partition, if they do."""
+        return None
+
+    def with_components(self, num_components: Tensor) -> "PartitionPrior":
+        """Return the prior given the number of components, where :attr:`drawn_components` has one."""
+        raise NotImplementedError
 
     @property
     @abstractmethod

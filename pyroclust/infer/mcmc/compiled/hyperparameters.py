@@ -11,12 +11,20 @@ from torch.distributions import Distribution
 
 from pyroclust.compiling import inner, lean
 from pyroclust.infer.mcmc.compiled.chain import log_likelihood, recompute
-from pyroclust.infer.mcmc.compiled.prior_tables import CONCENTRATION, DISCOUNT, tabulate_prior
+from pyroclust.infer.mcmc.compiled.prior_tables import (
+    CONCENTRATION,
+    NUM_OF_PRIOR,
+    draw_components,
+    log_prior_of_partition,
+    set_weight,
+    tabulate_prior,
+)
 from pyroclust.infer.mcmc.compiled.steps import (
     step_of,
 )
 
 __all__ = [
+    "DrawComponents",
     "DrawConcentration",
     "SliceUpdate",
     "density_code",
@@ -187,6 +195,15 @@ def _draw_concentration(move: Any, family: Any, state: Any, prior: Any, generato
     prior.filled[0] = 0
 
 
+class DrawComponents(NamedTuple):
+    """Draw the number of components given the partition, where it is drawn."""
+
+
+@step_of(DrawComponents)
+def _draw_components(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
+    draw_components(state, prior, False, generator)
+
+
 # A slice that so many steps have not bracketed is sampled within the bracket there is, which is exact too.
 _STEPS_OUT = 20
 _MAX_SHRINKS = 200
@@ -196,7 +213,7 @@ class SliceUpdate(NamedTuple):
     """Draw hyperparameters one after the other given the partition.
 
     Attributes:
-        places: 0 and 1 are discount and concentration, 2 + h the family's, ``(H,)``.
+        places: those of :func:`hyper_places`, ``(H,)``.
         kind: kinds of their prior densities, ``(H,)``.
         parameters: parameters of these densities, ``(H, 2)``.
         width: first width of the slice on the unconstrained scale.
@@ -211,20 +228,6 @@ class SliceUpdate(NamedTuple):
 
 
 @inner
-def log_prior_of_partition(state: Any, prior: Any) -> float:
-    """Return the log-probability of the partition under the prior with ``prior.hyper``, in O(K)."""
-    discount, concentration = prior.hyper[DISCOUNT], prior.hyper[CONCENTRATION]
-    num_points, num_active = len(prior.log_join) - 1, state.counters[0]
-    total = math.lgamma(concentration + 1.0) - math.lgamma(concentration + num_points)
-    total -= num_active * math.lgamma(1.0 - discount)
-    for j in range(num_active):
-        if j > 0:
-            total += math.log(concentration + j * discount)
-        total += math.lgamma(state.sizes[state.active[j]] - discount)
-    return total
-
-
-@inner
 def _log_target(move: Any, h: int, real: float, family: Any, state: Any, prior: Any) -> float:
     """Set hyperparameter h to a value on the unconstrained scale and return its log density there."""
     kind, first, second = move.kind[h], move.parameters[h, 0], move.parameters[h, 1]
@@ -233,10 +236,11 @@ def _log_target(move: Any, h: int, real: float, family: Any, state: Any, prior: 
     if not math.isfinite(log_prior):
         return -np.inf
     place = move.places[h]
-    if place < 2:
+    if place < NUM_OF_PRIOR:
         prior.hyper[place] = value
+        set_weight(prior)
         return log_prior + log_prior_of_partition(state, prior)
-    family.hyper[place - 2] = value
+    family.hyper[place - NUM_OF_PRIOR] = value
     return log_prior + log_likelihood(family, state)
 
 
@@ -244,7 +248,7 @@ def _log_target(move: Any, h: int, real: float, family: Any, state: Any, prior: 
 def _slice_one(move: Any, h: int, family: Any, state: Any, prior: Any, generator: Any) -> None:
     place = move.places[h]
     kind, first, second = move.kind[h], move.parameters[h, 0], move.parameters[h, 1]
-    start = prior.hyper[place] if place < 2 else family.hyper[place - 2]
+    start = prior.hyper[place] if place < NUM_OF_PRIOR else family.hyper[place - NUM_OF_PRIOR]
     origin = to_real(kind, first, second, start)
     level = _log_target(move, h, origin, family, state, prior) + math.log(1.0 - generator.random())
     low = origin - move.width * generator.random()
@@ -269,10 +273,11 @@ def _slice_one(move: Any, h: int, family: Any, state: Any, prior: Any, generator
         else:
             high = candidate
     value = start if real == origin else from_real(kind, first, second, real)
-    if place < 2:
+    if place < NUM_OF_PRIOR:
         prior.hyper[place] = value
+        set_weight(prior)
     else:
-        family.hyper[place - 2] = value
+        family.hyper[place - NUM_OF_PRIOR] = value
 
 
 @step_of(SliceUpdate)
@@ -281,8 +286,8 @@ def _slice(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> No
     for _ in range(move.rounds):
         for h in range(len(move.places)):
             _slice_one(move, h, family, state, prior, generator)
-            of_prior = of_prior or move.places[h] < 2
-            of_family = of_family or move.places[h] >= 2
+            of_prior = of_prior or move.places[h] < NUM_OF_PRIOR
+            of_family = of_family or move.places[h] >= NUM_OF_PRIOR
     if of_prior:
         tabulate_prior(prior)
     if of_family:
