@@ -28,7 +28,7 @@ from pyroclust.registry import register
 __all__ = ["DynamicMixturesPrior"]
 
 # What the components that are left out may have of a sum over all.
-_NEGLIGIBLE = 1e-12
+_NEGLIGIBLE = 1e-13
 _LOG_NEGLIGIBLE = math.log(_NEGLIGIBLE)
 # Of the terms that are kept at once, 32 MiB of float64.
 _MAX_ENTRIES = 1 << 22
@@ -46,7 +46,7 @@ class DynamicMixturesPrior(PartitionPrior):
     that hold points still few. The weight of a block depends on M, so that the prior is not of Gibbs type:
     it has no V_N(K), no opening odds and no block weights. Given M it is the Dirichlet-multinomial prior
     :meth:`with_components`. Chains draw M beside the partition, where both a and the partition are known,
-    and :meth:`log_prob` sums over M: the terms left out are below 1e-12 of the sum. The filter, sequential
+    and :meth:`log_prob` sums over M: the terms left out are below 1e-13 of the sum. The filter, sequential
     Monte Carlo and predictions want a prior of Gibbs type, and say so.
 
     Args:
@@ -137,8 +137,8 @@ class DynamicMixturesPrior(PartitionPrior):
         log_p = torch.cat(padded).view(*shape, width)
         if bool(log_p.isnan().any()):
             raise ValueError(
-                f"assignments have {most_clusters(assignments)} clusters, expected at most as many as the prior "
-                "has components"
+                f"assignments have {most_clusters(assignments)} clusters, expected at most as many as the "
+                "prior has components"
             )
         return log_p
 

@@ -298,7 +298,14 @@ def start_chain(
     if power != 1.0:
         family.power[0] = power
     limits = None if model.constraints is None else model.constraints.clusters
-    prior = prior_tables(known.prior, num_points, most_clusters=num_rows, limits=limits, gamma=gamma, extra_components=model.prior.drawn_components)
+    prior = prior_tables(
+        known.prior,
+        num_points,
+        most_clusters=num_rows,
+        limits=limits,
+        gamma=gamma,
+        extra_components=model.prior.drawn_components,
+    )
     return Chain(family, state, prior, generator)
 
 
@@ -324,7 +331,7 @@ def _rows(model: CollapsedModel, points: np.ndarray) -> tuple[np.ndarray, np.nda
 
 @compiled
 def _draw_anew(state: Any, prior: Any, generator: Any) -> None:
-    draw_components(state, prior, True, generator)
+    draw_components(state, prior, -np.inf, generator)
 
 
 def place(

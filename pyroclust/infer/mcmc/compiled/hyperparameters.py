@@ -13,6 +13,7 @@ from pyroclust.compiling import inner, lean
 from pyroclust.infer.mcmc.compiled.chain import log_likelihood, recompute
 from pyroclust.infer.mcmc.compiled.prior_tables import (
     CONCENTRATION,
+    NUM_COMPONENTS,
     NUM_OF_PRIOR,
     draw_components,
     log_prior_of_partition,
@@ -34,7 +35,7 @@ __all__ = [
     "to_real",
 ]
 
-_GAMMA, _INVERSE_GAMMA, _LOG_NORMAL, _HALF_NORMAL, _HALF_CAUCHY, _BETA, _UNIFORM, _NORMAL = range(8)
+_GAMMA, _INVERSE_GAMMA, _LOG_NORMAL, _HALF_NORMAL, _HALF_CAUCHY, _F, _BETA, _UNIFORM, _NORMAL = range(9)
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 Code = tuple[int, float, float]
@@ -90,6 +91,11 @@ def _(prior: dist.HalfCauchy) -> Code:
 
 
 @density_code.register
+def _(prior: dist.FisherSnedecor) -> Code:
+    return _F, float(prior.df1), float(prior.df2)
+
+
+@density_code.register
 def _(prior: dist.Beta) -> Code:
     return _BETA, float(prior.concentration1), float(prior.concentration0)
 
@@ -122,6 +128,12 @@ def log_density(kind: int, first: float, second: float, value: float) -> float:
         return -0.5 * (value / first) ** 2 - math.log(first) - _HALF_LOG_2PI + math.log(2.0)
     if kind == _HALF_CAUCHY:
         return math.log(2.0 / (math.pi * first)) - math.log1p((value / first) ** 2)
+    if kind == _F:
+        half, other = 0.5 * first, 0.5 * second
+        norm = math.lgamma(half + other) - math.lgamma(half) - math.lgamma(other)
+        ratio = first / second
+        total = half * math.log(ratio) + (half - 1.0) * math.log(value)
+        return norm + total - (half + other) * math.log1p(ratio * value)
     if kind == _BETA:
         norm = math.lgamma(first + second) - math.lgamma(first) - math.lgamma(second)
         return norm + (first - 1.0) * math.log(value) + (second - 1.0) * math.log1p(-value)
@@ -138,7 +150,7 @@ def _bounds(kind: int, first: float, second: float) -> tuple[float, float]:
 @lean
 def to_real(kind: int, first: float, second: float, value: float) -> float:
     """Map a hyperparameter to the real line: logarithm, logit, or nothing."""
-    if kind <= _HALF_CAUCHY:
+    if kind <= _F:
         return math.log(value)
     if kind == _NORMAL:
         return value
@@ -149,7 +161,7 @@ def to_real(kind: int, first: float, second: float, value: float) -> float:
 @lean
 def from_real(kind: int, first: float, second: float, real: float) -> float:
     """Map a real number to the range of a hyperparameter."""
-    if kind <= _HALF_CAUCHY:
+    if kind <= _F:
         return math.exp(real)
     if kind == _NORMAL:
         return real
@@ -160,7 +172,7 @@ def from_real(kind: int, first: float, second: float, real: float) -> float:
 @lean
 def log_jacobian(kind: int, first: float, second: float, real: float) -> float:
     """Return the log derivative of :func:`from_real`."""
-    if kind <= _HALF_CAUCHY:
+    if kind <= _F:
         return real
     if kind == _NORMAL:
         return 0.0
@@ -196,12 +208,17 @@ def _draw_concentration(move: Any, family: Any, state: Any, prior: Any, generato
 
 
 class DrawComponents(NamedTuple):
-    """Draw the number of components given the partition, where it is drawn."""
+    """Draw the number of components given the partition, where it is drawn, in a slice of its law.
+
+    References:
+        Neal (2003), Slice sampling. https://doi.org/10.1214/aos/1056562461
+    """
 
 
 @step_of(DrawComponents)
 def _draw_components(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
-    draw_components(state, prior, False, generator)
+    present = prior.log_components[int(prior.hyper[NUM_COMPONENTS])]
+    draw_components(state, prior, present + math.log(1.0 - generator.random()), generator)
 
 
 # A slice that so many steps have not bracketed is sampled within the bracket there is, which is exact too.

@@ -88,12 +88,13 @@ def prior_tables(
             it has a Gamma prior.
         extra_components: the law of M - 1, where chains draw the number of components.
     """
-    log_components = np.zeros(0)
+    log_components, keeps_concentration = np.zeros(0), False
     if extra_components is not None:
         log_p = log_component_numbers(extra_components, at_least=num_points)
         log_components = np.append(-np.inf, log_p.detach().numpy())
         # The number is drawn where a chain is placed.
-        prior, keeps_concentration = prior.with_components(torch.tensor(1)), "concentration" in prior.hyper_names
+        keeps_concentration = "concentration" in prior.hyper_names
+        prior = prior.with_components(torch.tensor(1))
     sizes = torch.arange(1, num_points + 1)
     fewest, most = limits or (1, most_clusters)
     most = min(most, most_clusters)
@@ -109,7 +110,7 @@ def prior_tables(
         most=most,
         log_components=log_components,
         log_highest=np.maximum.accumulate(log_components[::-1])[::-1].copy(),
-        keeps_concentration=extra_components is not None and keeps_concentration,
+        keeps_concentration=keeps_concentration,
     )
     if extra_components is not None:
         weight = -float(prior.block_discount)
@@ -162,7 +163,7 @@ def log_open(prior: Any, num_clusters: int) -> float:
 
 @inner
 def set_weight(prior: Any) -> None:
-    """Bring all other hyperparameters in line after the number of components or what they share has changed."""
+    """Bring the others in line after the number of components, or what it keeps, has changed."""
     components = prior.hyper[NUM_COMPONENTS]
     if components > 0.0:
         if prior.keeps_concentration:
@@ -190,27 +191,23 @@ def log_prior_of_partition(state: Any, prior: Any) -> float:
 
 
 @inner
-def draw_components(state: Any, prior: Any, anew: bool, generator: Any) -> None:
-    """Draw the number of components given the partition: anew, or by a slice of its law from the present one.
+def draw_components(state: Any, prior: Any, level: float, generator: Any) -> None:
+    """Draw the number of components given the partition: anew, or in the slice of its law above a level.
 
     Each in turn takes the place of what was chosen before with the chance that its weight has so far. Beside
     more clusters than there can be components it is the most there can be.
-
-    References:
-        Neal (2003), Slice sampling: of one of two factors. https://doi.org/10.1214/aos/1056562461
     """
-    least = -math.inf
-    if not anew:
-        least = prior.log_components[int(prior.hyper[NUM_COMPONENTS])] + math.log(1.0 - generator.random())
     chosen, total = float(len(prior.log_components) - 1), -math.inf
     for m in range(state.counters[0], len(prior.log_components)):
-        if prior.log_highest[m] < least:
+        if prior.log_highest[m] < level:
             break
-        if prior.log_components[m] == -math.inf or prior.log_components[m] < least:
+        if prior.log_components[m] == -math.inf or prior.log_components[m] < level:
             continue
         prior.hyper[NUM_COMPONENTS] = m
         set_weight(prior)
-        log_weight = log_prior_of_partition(state, prior) + (prior.log_components[m] if anew else 0.0)
+        log_weight = log_prior_of_partition(state, prior)
+        if level == -math.inf:
+            log_weight += prior.log_components[m]
         high, low = max(total, log_weight), min(total, log_weight)
         total = high + math.log1p(math.exp(low - high))
         if math.log(1.0 - generator.random()) < log_weight - total:
