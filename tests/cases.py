@@ -143,7 +143,7 @@ POSTERIOR_PRIORS = {
     "pitman_yor": PitmanYorPrior(0.4, 0.5),
     "finite_mixtures": FiniteMixturesPrior(1.0, Poisson(1.5)),
     "dirichlet_multinomial": DirichletMultinomialPrior(3, 0.8),
-    "dynamic_mixtures": DynamicMixturesPrior(1.5, Poisson(1.5)),
+    "dynamic_mixtures": DynamicMixturesPrior(3.0, Poisson(3.0)),
 }
 POSTERIOR_FAMILIES = {
     "known_variance": NormalKnownVariance(2, 2.0, mean=0.5),

@@ -28,8 +28,7 @@ from pyroclust.registry import register
 __all__ = ["DynamicMixturesPrior"]
 
 # What the components that are left out may have of a sum over all.
-_NEGLIGIBLE = 1e-13
-_LOG_NEGLIGIBLE = math.log(_NEGLIGIBLE)
+_LOG_NEGLIGIBLE = math.log(1e-13)
 # Of the terms that are kept at once, 32 MiB of float64.
 _MAX_ENTRIES = 1 << 22
 
@@ -152,7 +151,7 @@ class DynamicMixturesPrior(PartitionPrior):
 
     def log_prob_num_clusters(self, num_points: int, *, most: int | None = None) -> Tensor:
         """Return the exact prior of the number of clusters in nats, as every prior does: a sum over M."""
-        log_p = self._log_numbers()
+        log_p = log_component_numbers(self.extra_components)
         each_concentration = self.given({"concentration": self.value("concentration").unsqueeze(-1)})
         given = each_concentration.with_components(torch.arange(1, len(log_p) + 1))
         each = given.log_prob_num_clusters(num_points, most=most)
@@ -160,17 +159,11 @@ class DynamicMixturesPrior(PartitionPrior):
 
     def expected_num_clusters(self, num_points: int) -> Tensor:
         """Return the prior mean of the number of clusters, ``batch_shape`` float64: a sum over M."""
-        log_p = self._log_numbers()
+        log_p = log_component_numbers(self.extra_components)
         components = torch.arange(1, len(log_p) + 1, dtype=torch.float64)
         weight = self.value("concentration").unsqueeze(-1) / components
         occupied = expected_occupied(components, weight, check_count("num_points", num_points))
         return (log_p.exp() * occupied).sum(-1)
-
-    def _log_numbers(self) -> Tensor:
-        """Return log p(M) for as many M as have all but a negligible part of the probability."""
-        log_p = log_component_numbers(self.extra_components)
-        beyond = 1 - log_p.exp().cumsum(0)
-        return log_p[: int((beyond > _NEGLIGIBLE).sum()) + 1].log_softmax(0)
 
     def _log_terms(self, assignments: Tensor, weights: Tensor | None) -> Iterator[Tensor]:
         """Yield log p(M) p(c | M) of some partitions after others, ``(rows, T)``."""

@@ -26,3 +26,12 @@ def test_eye_tracking_data_with_dynamic_weights(script, num_draws):
     errors *= np.sqrt(1 + draws.assignments[..., 0].size * script.SWEEPS / 100_000)
     rounding = np.where(np.array(published.values) > 1, 0.005, 0.0005)
     assert (abs(means - published.values) < DEVIATIONS * errors + rounding).all()
+
+
+@pytest.mark.parametrize("num_draws", [400, pytest.param(4000, marks=pytest.mark.prove)])
+def test_galaxies_with_a_random_scale(script, num_draws):
+    published = script.PUBLISHED["galaxies"]
+    model, data = published.build()
+    draws = script.draw(model, data, num_draws=num_draws, seed=1)
+    means, errors = script.batch_means(published.figures(model, draws))
+    assert (abs(means - published.values) < DEVIATIONS * errors + 0.0005).all()
