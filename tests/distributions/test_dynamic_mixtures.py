@@ -24,7 +24,9 @@ def log_terms(concentration, law, labels):
     """Return log p(M) p(c | M), of the Dirichlet-multinomial prior for each M."""
     log_p = log_component_numbers(law)
     components = torch.arange(1, len(log_p) + 1)
-    given = DirichletMultinomialPrior(components, torch.as_tensor(concentration).double() / components)
+    given = DirichletMultinomialPrior(
+        components, torch.as_tensor(concentration, dtype=torch.float64) / components
+    )
     return log_p + given.log_prob(labels.unsqueeze(-2))
 
 
