@@ -304,7 +304,7 @@ def start_chain(
         most_clusters=num_rows,
         limits=limits,
         gamma=gamma,
-        extra_components=model.prior.drawn_components,
+        log_numbers=model.prior.log_drawn_components(num_points),
     )
     return Chain(family, state, prior, generator)
 

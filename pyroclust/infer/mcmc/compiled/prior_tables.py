@@ -5,11 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch.distributions import Distribution
+from torch import Tensor
 
 from pyroclust.compiling import inner, lean
 from pyroclust.distributions import PartitionPrior
-from pyroclust.distributions.priors.finite_mixtures_v import log_component_numbers
 
 __all__ = [
     "CONCENTRATION",
@@ -72,7 +71,7 @@ def prior_tables(
     most_clusters: int,
     limits: tuple[int, int] | None,
     gamma: PartitionPrior | None,
-    extra_components: Distribution | None,
+    log_numbers: Tensor | None,
 ) -> PriorTables:
     """Tabulate a prior whose hyperparameters are numbers.
 
@@ -86,12 +85,11 @@ def prior_tables(
         limits: the fewest and the most that there may be; None for any number.
         gamma: the prior with hyperparameters ``shape`` and ``rate`` that integrates the concentration out, if
             it has a Gamma prior.
-        extra_components: the law of M - 1, where chains draw the number of components.
+        log_numbers: log p(M) for M = 1, ..., where chains draw the number of components.
     """
     log_components, keeps_concentration = np.zeros(0), False
-    if extra_components is not None:
-        log_p = log_component_numbers(extra_components, at_least=num_points)
-        log_components = np.append(-np.inf, log_p.detach().numpy())
+    if log_numbers is not None:
+        log_components = np.append(-np.inf, log_numbers.detach().numpy())
         # The number is drawn where a chain is placed.
         keeps_concentration = "concentration" in prior.hyper_names
         prior = prior.with_components(torch.tensor(1))
@@ -112,7 +110,7 @@ def prior_tables(
         log_highest=np.maximum.accumulate(log_components[::-1])[::-1].copy(),
         keeps_concentration=keeps_concentration,
     )
-    if extra_components is not None:
+    if log_numbers is not None:
         weight = -float(prior.block_discount)
         tables.hyper[:] = [-weight, weight, weight, 1.0]
     elif prior.is_pitman_yor:
