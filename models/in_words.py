@@ -35,6 +35,11 @@ _PRIORS: Mapping[str, tuple[str, str]] = {
         "M - 1 ~ {extra_components}, w ~ Dirichlet({weight_concentration}, ..., {weight_concentration}), "
         "c ~ Categorical(w)",
     ),
+    "DynamicMixturesPrior": (
+        "a finite mixture with a random number M of components{law}",
+        "M - 1 ~ {extra_components}, w ~ Dirichlet({concentration} / M, ..., {concentration} / M), "
+        "c ~ Categorical(w)",
+    ),
     "DirichletMultinomialPrior": (
         "a finite mixture of {num_components} components",
         "w ~ Dirichlet({weight_concentration}, ..., {weight_concentration}), c ~ Categorical(w)",

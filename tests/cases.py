@@ -16,6 +16,7 @@ from pyroclust.distributions import (
     Categories,
     ChineseRestaurantPrior,
     DirichletMultinomialPrior,
+    DynamicMixturesPrior,
     FiniteMixturesPrior,
     GammaConcentration,
     MultinomialDirichlet,
@@ -119,12 +120,20 @@ PRIORS: dict[str, PartitionPrior] = {
     "gaps": FiniteMixturesPrior(0.7, Categorical(torch.tensor([0.5, 0.0, 0.0, 0.3, 0.0, 0.2]))),
 }
 
+# Those that are not of Gibbs type: they have no weights of blocks and of the number of clusters.
+OTHER_LAWS: dict[str, PartitionPrior] = {
+    "dynamic": DynamicMixturesPrior(1.5, Geometric(torch.tensor(0.3))),
+    "dynamic_small": DynamicMixturesPrior(0.2, Poisson(torch.tensor(3.0))),
+    "dynamic_gaps": DynamicMixturesPrior(4.0, Categorical(torch.tensor([0.5, 0.0, 0.0, 0.3, 0.0, 0.2]))),
+}
+
 RANDOM: dict[str, PartitionPrior] = {
     "crp": ChineseRestaurantPrior(Gamma(2.0, 4.0)),
     "pitman_yor": PitmanYorPrior(Beta(1.0, 9.0), Gamma(2.0, 4.0)),
     "pitman_yor_half": PitmanYorPrior(0.5, Gamma(2.0, 4.0)),
     "dirichlet_multinomial": DirichletMultinomialPrior(4, Gamma(2.0, 4.0)),
     "poisson": FiniteMixturesPrior(Gamma(2.0, 4.0), Poisson(torch.tensor(3.0))),
+    "dynamic": DynamicMixturesPrior(Gamma(2.0, 4.0), Poisson(torch.tensor(3.0))),
 }
 
 # Priors and families for posteriors of seven points that are spread over many partitions.
@@ -134,6 +143,7 @@ POSTERIOR_PRIORS = {
     "pitman_yor": PitmanYorPrior(0.4, 0.5),
     "finite_mixtures": FiniteMixturesPrior(1.0, Poisson(1.5)),
     "dirichlet_multinomial": DirichletMultinomialPrior(3, 0.8),
+    "dynamic_mixtures": DynamicMixturesPrior(3.0, Poisson(3.0)),
 }
 POSTERIOR_FAMILIES = {
     "known_variance": NormalKnownVariance(2, 2.0, mean=0.5),

@@ -37,6 +37,7 @@ from pyroclust.distributions.priors.dirichlet_multinomial import (
     DirichletMultinomialPartition,
     DirichletMultinomialPrior,
 )
+from pyroclust.distributions.priors.dynamic_mixtures import DynamicMixturesPrior
 from pyroclust.distributions.priors.elicitation import elicit
 from pyroclust.distributions.priors.finite_mixtures import FiniteMixturesPrior, MixtureOfFiniteMixtures
 from pyroclust.distributions.priors.gamma_concentration import GammaConcentration
@@ -66,6 +67,7 @@ __all__ = [
     "DiagonalMixture",
     "DirichletMultinomialPartition",
     "DirichletMultinomialPrior",
+    "DynamicMixturesPrior",
     "Filtering",
     "FiniteMixturesPrior",
     "GammaConcentration",

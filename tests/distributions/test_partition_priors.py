@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from cases import PRIORS, RANDOM
+from cases import OTHER_LAWS, PRIORS, RANDOM
 from partition_laws import assert_counts_fit, partition_counts, simulate_prior
 from torch import Tensor
 
@@ -13,6 +13,8 @@ from pyroclust.distributions.priors.gibbs_type import block_sizes
 from pyroclust.partitions import canonical, enumerate_partitions, is_canonical, num_clusters
 
 every_prior = pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
+LAWS = PRIORS | OTHER_LAWS
+every_law = pytest.mark.parametrize("prior", LAWS.values(), ids=LAWS)
 every_random = pytest.mark.parametrize("prior", RANDOM.values(), ids=RANDOM)
 
 
@@ -20,7 +22,7 @@ def clusters_up_to(num_points: int) -> Tensor:
     return torch.arange(1, num_points + 1)
 
 
-@every_prior
+@every_law
 def test_probabilities_sum_to_one(prior: PartitionPrior) -> None:
     for num_points in range(1, 8):
         log_prob = prior.log_prob(enumerate_partitions(num_points))
@@ -28,7 +30,7 @@ def test_probabilities_sum_to_one(prior: PartitionPrior) -> None:
         assert log_prob.logsumexp(0).abs() < 1e-12
 
 
-@every_prior
+@every_law
 def test_distribution_agrees_with_the_prior(prior: PartitionPrior) -> None:
     law = simulate_prior(prior, 6, 1)[1].partition(6)
     support = law.enumerate_support()
@@ -41,13 +43,13 @@ def test_distribution_agrees_with_the_prior(prior: PartitionPrior) -> None:
         )
 
 
-@every_prior
+@every_law
 def test_frequencies_match_enumeration(prior: PartitionPrior) -> None:
     draws, _ = simulate_prior(prior, 6, 20_000)
     assert_counts_fit(partition_counts(draws), prior.log_prob(enumerate_partitions(6)).exp())
 
 
-@every_prior
+@every_law
 def test_large_draws_follow_the_exact_law_of_their_clusters(prior: PartitionPrior) -> None:
     draws, _ = simulate_prior(prior, 50, 5000)
     assert is_canonical(draws).all()
@@ -55,7 +57,7 @@ def test_large_draws_follow_the_exact_law_of_their_clusters(prior: PartitionPrio
     assert_counts_fit(seen, prior.log_prob_num_clusters(50).exp())
 
 
-@every_prior
+@every_law
 def test_block_sizes_of_large_draws_are_exchangeable(prior: PartitionPrior) -> None:
     """The last two points sit together as often as the first two."""
     draws, _ = simulate_prior(prior, 300, 4000)
@@ -119,7 +121,7 @@ def test_table_of_opening_odds(prior: PartitionPrior, num_points: int, width: in
     torch.testing.assert_close(table, torch.stack(rows), rtol=0, atol=1e-11)
 
 
-@every_prior
+@every_law
 def test_law_of_the_number_of_clusters_is_that_of_enumeration(prior: PartitionPrior) -> None:
     for num_points in (1, 2, 7):
         every = enumerate_partitions(num_points)
@@ -128,7 +130,7 @@ def test_law_of_the_number_of_clusters_is_that_of_enumeration(prior: PartitionPr
         torch.testing.assert_close(prior.log_prob_num_clusters(num_points), expected, rtol=0, atol=1e-12)
 
 
-@every_prior
+@every_law
 @pytest.mark.parametrize("num_points", [1, 2, 50, 1500])
 def test_expected_number_of_clusters_is_the_mean_of_its_law(prior: PartitionPrior, num_points: int) -> None:
     law = prior.log_prob_num_clusters(num_points)
@@ -139,7 +141,7 @@ def test_expected_number_of_clusters_is_the_mean_of_its_law(prior: PartitionPrio
     torch.testing.assert_close(PartitionPrior.expected_num_clusters(prior, num_points), expected)
 
 
-@every_prior
+@every_law
 def test_expected_number_of_clusters_of_a_million_points(prior: PartitionPrior) -> None:
     """One point more opens a cluster with the probability by which the mean grows."""
     few, many = (prior.expected_num_clusters(n) for n in (10**6, 10**6 + 1))
@@ -158,7 +160,7 @@ def test_blocks_are_weighed_by_size(prior: PartitionPrior) -> None:
     assert weight[1, 1].item() == pytest.approx(((1 - d) * (2 - d)).log().item(), abs=1e-13)
 
 
-@every_prior
+@every_law
 def test_order_of_points_does_not_matter(prior: PartitionPrior) -> None:
     draws, _ = simulate_prior(prior, 30, 20)
     shuffled = canonical(draws[:, torch.randperm(30)])
@@ -190,7 +192,7 @@ def test_batches_of_hyperparameters_are_rows_of_numbers(prior: PartitionPrior) -
         torch.testing.assert_close(weights[i], one.log_block_weight(torch.tensor([4, 0])), **same)
 
 
-@every_prior
+@every_law
 def test_distribution_expands_and_draws_batches(prior: PartitionPrior) -> None:
     law = simulate_prior(prior, 5, 3)[1].partition(5).expand((2, 3))
     assert (law.batch_shape, law.event_shape) == ((2, 3), (5,))
@@ -202,7 +204,7 @@ def test_distribution_expands_and_draws_batches(prior: PartitionPrior) -> None:
     assert law.log_prob(law.enumerate_support(expand=False)).logsumexp(0).abs().max() < 1e-12
 
 
-@every_prior
+@every_law
 def test_same_seed_same_draws(prior: PartitionPrior) -> None:
     torch.manual_seed(7)
     first, _ = simulate_prior(prior, 20, 5)
@@ -212,7 +214,7 @@ def test_same_seed_same_draws(prior: PartitionPrior) -> None:
     assert num_clusters(first).max() == 1 or not torch.equal(other, first)
 
 
-@every_prior
+@every_law
 def test_arguments_are_checked(prior: PartitionPrior) -> None:
     with pytest.raises(ValueError, match="num_points is 0, expected at least 1"):
         prior.log_prob_num_clusters(0)
@@ -227,13 +229,13 @@ def test_arguments_are_checked(prior: PartitionPrior) -> None:
             prior.given({name: float("nan")})
 
 
-@pytest.mark.parametrize("name", PRIORS)
-def test_the_law_of_few_clusters_is_the_beginning_of_that_of_all(name: str) -> None:
-    every = PRIORS[name].log_prob_num_clusters(30)
+@every_law
+def test_the_law_of_few_clusters_is_the_beginning_of_that_of_all(prior: PartitionPrior) -> None:
+    every = prior.log_prob_num_clusters(30)
     for most in (1, 4, 30, 50):
-        torch.testing.assert_close(PRIORS[name].log_prob_num_clusters(30, most=most), every[..., :most])
+        torch.testing.assert_close(prior.log_prob_num_clusters(30, most=most), every[..., :most])
     with pytest.raises(ValueError, match="most is 0"):
-        PRIORS[name].log_prob_num_clusters(30, most=0)
+        prior.log_prob_num_clusters(30, most=0)
 
 
 @every_random

@@ -313,6 +313,12 @@ CALLS = [
         MFM,
         a_prior,
     ),
+    Call(
+        "distributions.DynamicMixturesPrior",
+        _prior(lambda concentration: laws.DynamicMixturesPrior(concentration, POISSON)),
+        CRP,
+        a_prior,
+    ),
     Call("distributions.ChineseRestaurantProcess", _process(laws.ChineseRestaurantProcess), CRP, a_law),
     Call("distributions.PitmanYorProcess", _process(laws.PitmanYorProcess), PY, a_law),
     Call(

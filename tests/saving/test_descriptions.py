@@ -8,7 +8,7 @@ from typing import Any
 import pyro
 import pytest
 import torch
-from cases import CONJUGATE, FAMILIES, PRIORS, RANDOM
+from cases import CONJUGATE, FAMILIES, OTHER_LAWS, PRIORS, RANDOM
 from pyro import distributions as dist
 from torch import Tensor
 from torch import distributions as torch_dist
@@ -67,7 +67,7 @@ BATCHES = {
     "gamma": Mixture(GammaConcentration(torch.tensor([1.0, 2.0]), 2.0), KNOWN_FAMILY),
     "extra": Mixture(FiniteMixturesPrior(1.0, dist.Poisson(torch.tensor([1.7, 3.1]))), KNOWN_FAMILY),
 }
-every_prior = pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
+every_prior = pytest.mark.parametrize("prior", (PRIORS | OTHER_LAWS).values(), ids=PRIORS | OTHER_LAWS)
 
 
 def through_json(described: Any) -> Any:
@@ -159,7 +159,7 @@ def shipped(kind: type) -> set[str]:
 
 
 def test_every_prior_and_family_of_the_package_is_known_and_tested():
-    assert {type(one).__name__ for one in PRIORS.values()} == shipped(PartitionPrior)
+    assert {type(one).__name__ for one in (PRIORS | OTHER_LAWS).values()} == shipped(PartitionPrior)
     described = [describe_model(Mixture(KNOWN_PRIOR, one)) for one in FAMILIES.values()]
     known = {one["arguments"]["component"]["class"] for one in described}
     assert known | {"warped_arcs"} == shipped(Component)

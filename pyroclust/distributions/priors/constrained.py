@@ -28,15 +28,20 @@ def check_enough_clusters(prior: PartitionPrior, constraints: Constraints) -> No
     if prior.hyperpriors:
         return
     fewest, _ = constraints.clusters or (1, 1)
-    if bool((prior.log_v(fewest, torch.tensor(fewest)) == -torch.inf).any()):
+    if _has_fewer(prior, fewest, fewest):
         raise ValueError(
             f"clusters asks for at least {fewest}, and the prior allows fewer: take a prior that allows more"
         )
-    if bool((prior.log_v(constraints.num_points, torch.tensor(needed)) == -torch.inf).any()):
+    if _has_fewer(prior, constraints.num_points, needed):
         raise ValueError(
             f"cannot_link or labels has a point that is apart from {needed - 1} others, and the prior allows "
             f"fewer than {needed} clusters: take a prior that allows more"
         )
+
+
+def _has_fewer(prior: PartitionPrior, num_points: int, clusters: int) -> bool:
+    """Return whether points cannot be in so many clusters."""
+    return bool((prior.log_prob(torch.arange(num_points).clamp(max=clusters - 1)) == -torch.inf).any())
 
 
 class ConstrainedPartition(PartitionDistribution):

@@ -9,7 +9,10 @@ from torch.distributions import Distribution, constraints
 from pyroclust.counts import check_count
 from pyroclust.distributions.hyperparameters import Hyperparameter
 from pyroclust.distributions.partition_distribution import PartitionDistribution
-from pyroclust.distributions.priors.dirichlet_multinomial import expected_occupied
+from pyroclust.distributions.priors.dirichlet_multinomial import (
+    DirichletMultinomialPrior,
+    expected_occupied,
+)
 from pyroclust.distributions.priors.finite_mixtures_v import (
     check_extra_components,
     log_component_numbers,
@@ -133,6 +136,15 @@ class FiniteMixturesPrior(PartitionPrior):
     def batch_shape(self) -> Size:
         """The broadcast shape of the hyperparameters and of ``extra_components``."""
         return broadcast_shapes(super().batch_shape, self.extra_components.batch_shape)
+
+    @property
+    def drawn_components(self) -> Distribution | None:
+        """The law of M - 1 where the weight is random: weights V_N(K) of every weight would cost too much."""
+        return self.extra_components if self.hyperpriors else None
+
+    def with_components(self, num_components: Tensor) -> DirichletMultinomialPrior:
+        """Return the prior given M."""
+        return DirichletMultinomialPrior(num_components, self.weight_concentration)
 
     @property
     def block_discount(self) -> Tensor:

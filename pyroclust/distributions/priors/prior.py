@@ -4,10 +4,12 @@ from abc import ABC, abstractmethod
 
 import torch
 from torch import Size, Tensor
+from torch.distributions import Distribution
 
 from pyroclust.counts import check_count
 from pyroclust.distributions.hyperparameters import Hyperparameterised
 from pyroclust.distributions.partition_distribution import PartitionDistribution
+from pyroclust.distributions.priors.finite_mixtures_v import log_component_numbers
 from pyroclust.distributions.priors.gibbs_type import (
     block_sizes,
     log_block_weights,
@@ -52,6 +54,20 @@ class PartitionPrior(Hyperparameterised, ABC):
     def integrated_names(self) -> frozenset[str]:
         """Random hyperparameters that :meth:`log_prob` integrates over; others must be given first."""
         return frozenset()
+
+    @property
+    def drawn_components(self) -> Distribution | None:
+        """The law of a number of components less one that chains draw beside the partition, if they do."""
+        return None
+
+    def log_drawn_components(self, at_least: int) -> Tensor | None:
+        """Return the log-probabilities of M = 1, ..., T for :attr:`drawn_components`, T at least so."""
+        law = self.drawn_components
+        return None if law is None else log_component_numbers(law, at_least=at_least)
+
+    def with_components(self, num_components: Tensor) -> "PartitionPrior":
+        """Return the prior given the number of components, where :attr:`drawn_components` has one."""
+        raise NotImplementedError
 
     @property
     @abstractmethod

@@ -6,7 +6,7 @@ from pyro.distributions import validation_enabled
 from torch import Tensor
 
 from pyroclust.counts import check_count
-from pyroclust.distributions import Component
+from pyroclust.distributions import Component, DynamicMixturesPrior
 from pyroclust.infer.mcmc.auxiliary_pass import AuxiliaryPass, AuxiliaryPool, seating_weights
 from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.loop import Transition
@@ -118,19 +118,12 @@ class AuxiliaryTransition(Transition):
 
     def _set(self, states: ChainStates) -> None:
         """Take over the hyperparameters of the chains."""
-        model, (num_chains, num_points) = self._model, states.assignments.shape
-        hyper = states.hyperparameters
+        model, hyper = self._model, states.hyperparameters
         of_component = {name: hyper[name] for name in hyper if name in self._component_names}
         of_prior = {name: hyper[name] for name in hyper if name not in self._component_names}
         self._families = ChainFamilies(model, of_component)
-        prior = model.given(of_prior).prior
-        self._weights = seating_weights(
-            prior,
-            num_points,
-            num_chains=num_chains,
-            num_auxiliary=self._num_auxiliary,
-            clusters=None if model.constraints is None else model.constraints.clusters,
-        )
+        self._prior = model.given(of_prior).prior
+        self._weights: tuple[np.ndarray, np.ndarray] | None = None
 
     def _resume(self, states: ChainStates) -> None:
         labels = canonical(states.assignments)
@@ -145,7 +138,24 @@ class AuxiliaryTransition(Transition):
 
     def _sweep(self, clusters: ChainClusters) -> tuple[ChainClusters, Tensor]:
         drawn = self._updates.draw(clusters, self._families)
-        return self._visit(drawn, self._families, self._weights)
+        return self._visit(drawn, self._families, self._seating(clusters.labels))
+
+    def _seating(self, labels: Tensor) -> tuple[np.ndarray, np.ndarray]:
+        """Return the weights of choices, which change where a number of components is drawn beside them."""
+        if self._weights is not None:
+            return self._weights
+        prior, bounds = self._prior, self._model.constraints
+        if isinstance(prior, DynamicMixturesPrior):
+            prior = prior.with_components(prior.sample_components(labels))
+        weights = seating_weights(
+            prior,
+            labels.shape[-1],
+            num_chains=len(labels),
+            num_auxiliary=self._num_auxiliary,
+            clusters=None if bounds is None else bounds.clusters,
+        )
+        self._weights = weights if self._prior.drawn_components is None else None
+        return weights
 
     def log_prior_of_parameters(self) -> Tensor:
         """Return the log-density of the parameters of each chain's clusters in nats, ``(C,)``."""

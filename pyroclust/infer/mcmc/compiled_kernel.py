@@ -9,7 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pyroclust.distributions.priors.gibbs_type import block_sizes, log_block_weights
 from pyroclust.infer.mcmc.compiled.chain import Chain, hyper_places, place, start_chain
+from pyroclust.infer.mcmc.compiled.prior_tables import DISCOUNT, NUM_OF_PRIOR
 from pyroclust.infer.mcmc.compiled.runner import Program, run_draws
 from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.loop import Transition
@@ -155,7 +157,7 @@ def advance_chain(
     """Advance one chain; return labels ``(draws, N)``, scores and hyperparameters, see :func:`run_draws`."""
     num_points = len(chain.state.row_of)
     assignments = np.empty((num_draws, num_points), dtype=np.int64)
-    score, hyper = np.empty(num_draws), np.empty((num_draws, 2 + len(chain.family.hyper)))
+    score, hyper = np.empty(num_draws), np.empty((num_draws, NUM_OF_PRIOR + len(chain.family.hyper)))
     run_draws(
         program.steps,
         program.settings,
@@ -180,7 +182,7 @@ def trace_of(
     """Return draws of chains from what :func:`run_draws` wrote of each.
 
     Shape:
-        assignments: ``(C, draws, N)``; score: ``(C, draws)``; hyper: ``(C, draws, 2 + H)``.
+        assignments: ``(C, draws, N)``; score: ``(C, draws)``; hyper: ``(C, draws, 4 + H)``.
 
     Args:
         model: the model.
@@ -194,6 +196,11 @@ def trace_of(
     marginal = model.prior.integrated_names
     given = {name: found[name] for name in model.prior.hyperpriors if name in found and name not in marginal}
     prior = model.prior.given(given) if given else model.prior
-    num_points = assignments.shape[-1] if model.row_weights is None else int(model.row_weights.sum())
-    log_v = prior.log_v(num_points, label_range(assignments))
+    if model.prior.drawn_components is not None:
+        # The score has the weights of blocks given the number of components, which the prior sums over.
+        of_blocks = log_block_weights(block_sizes(assignments, model.row_weights), hyper[..., DISCOUNT])
+        log_v = prior.log_prob(assignments, weights=model.row_weights) - of_blocks.sum(-1)
+    else:
+        num_points = assignments.shape[-1] if model.row_weights is None else int(model.row_weights.sum())
+        log_v = prior.log_v(num_points, label_range(assignments))
     return Trace(assignments, found, score + log_v + log_hyperprior(model, found))

@@ -24,7 +24,7 @@ class SliceHyperparameters(CompiledKernel):
 
     Args:
         model: a model with random hyperparameters; their priors may be Gamma, Exponential, InverseGamma,
-            LogNormal, HalfNormal, HalfCauchy, Beta, Uniform or Normal.
+            LogNormal, HalfNormal, HalfCauchy, FisherSnedecor, Beta, Uniform or Normal.
         init: where chains start, see :class:`PartitionKernel`.
         thin: rounds over all hyperparameters a draw.
         width: first width of the slice on the log, logit or plain scale.
@@ -73,10 +73,11 @@ class SliceHyperparameters(CompiledKernel):
                 "give a Pyro distribution for a number, for instance ChineseRestaurantPrior(Gamma(2.0, 4.0))"
             )
         of_prior = self._codes.keys() & model.prior.hyperpriors.keys()
-        if of_prior and not model.prior.is_pitman_yor:
+        if of_prior and not model.prior.is_pitman_yor and model.prior.drawn_components is None:
             raise ValueError(
                 f"model.prior is a {type(model.prior).__name__} with random {', '.join(of_prior)}, expected "
-                "numbers: only the concentration and the discount of Pitman-Yor priors are sampled"
+                "numbers: only those of Pitman-Yor priors and of mixtures with a random number of "
+                "components are sampled"
             )
 
     @property

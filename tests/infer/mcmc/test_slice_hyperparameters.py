@@ -10,12 +10,14 @@ from partition_laws import check_law
 from pyro.distributions import (
     Beta,
     Exponential,
+    FisherSnedecor,
     Gamma,
     HalfCauchy,
     HalfNormal,
     InverseGamma,
     LogNormal,
     Normal,
+    Poisson,
     Uniform,
     Weibull,
 )
@@ -25,6 +27,8 @@ from pyroclust.distributions import (
     Categories,
     ChineseRestaurantPrior,
     DirichletMultinomialPrior,
+    DynamicMixturesPrior,
+    FiniteMixturesPrior,
     GammaConcentration,
     NormalInverseGamma,
     NormalInverseWishart,
@@ -59,6 +63,14 @@ MODELS = {
     "finite_nig": Mixture(
         DirichletMultinomialPrior(3, 1.0),
         NormalInverseGamma(1, 0.2, shape=HalfNormal(4.0), rate=HalfCauchy(1.0)),
+    ),
+    "dynamic_nig": Mixture(
+        DynamicMixturesPrior(FisherSnedecor(6.0, 3.0), Poisson(1.5)),
+        NormalInverseGamma(1, 0.2, shape=3.0, rate=Gamma(3.0, 3.0)),
+    ),
+    "random_weight_nig": Mixture(
+        FiniteMixturesPrior(Gamma(1.0, 1.0), Poisson(1.5)),
+        NormalInverseGamma(1, 0.2, shape=3.0, rate=Gamma(3.0, 3.0)),
     ),
 }
 
@@ -176,7 +188,7 @@ def test_partitions_of_counts_and_categories_have_the_integrated_posterior(famil
 
 PRIORS = [
     Gamma(2.0, 4.0), Exponential(3.0), InverseGamma(3.0, 2.0), LogNormal(0.3, 0.6), HalfNormal(2.0),
-    HalfCauchy(0.7), Beta(2.0, 5.0), Uniform(1.0, 4.0), Normal(-1.0, 2.0),
+    HalfCauchy(0.7), FisherSnedecor(6.0, 3.0), Beta(2.0, 5.0), Uniform(1.0, 4.0), Normal(-1.0, 2.0),
 ]  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.compiling import inner, lean
+from pyroclust.compiling import compiled, inner, lean
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.compiled.protocol import (
@@ -22,7 +22,10 @@ from pyroclust.distributions.compiled.protocol import (
 from pyroclust.infer.mcmc.compiled.prior_tables import (
     CONCENTRATION,
     DISCOUNT,
+    NUM_OF_PRIOR,
+    WEIGHT,
     PriorTables,
+    draw_components,
     prior_tables,
     tabulate_prior,
 )
@@ -34,7 +37,6 @@ from pyroclust.protocols import CollapsedModel
 
 __all__ = [
     "LINKED",
-    "NUM_OF_PRIOR",
     "Chain",
     "ChainState",
     "Linked",
@@ -52,15 +54,13 @@ __all__ = [
     "write_labels",
 ]
 
-NUM_OF_PRIOR = 2
-
 
 def hyper_places(model: CollapsedModel) -> dict[str, int]:
-    """Return the places of hyperparameters by name: 0 and 1 are the prior's, 2 + h the family's.
+    """Return the places of hyperparameters by name: the prior's, then the family's.
 
     Of the prior only random ones are named; a name that both have is the prior's where it is random there.
     """
-    of_prior = {"discount": DISCOUNT, "concentration": CONCENTRATION}
+    of_prior = {"discount": DISCOUNT, "concentration": CONCENTRATION, "weight_concentration": WEIGHT}
     of_family = {name: NUM_OF_PRIOR + index for index, name in enumerate(model.component.hyper_names)}
     return of_family | {name: of_prior[name] for name in model.prior.hyperpriors if name in of_prior}
 
@@ -259,7 +259,6 @@ class Chain:
     ) -> None:
         self.family: Family = family if isinstance(family, Family) else join_families([], [])
         self.state, self.prior, self.generator = state, prior, generator
-        self.has_gamma = prior.gamma_shape > 0.0
         self.family_at, self.state_at, self.prior_at = Address(self.family), Address(state), Address(prior)
         self.own_at = self.family_at if family is self.family else Address(family)
 
@@ -299,7 +298,14 @@ def start_chain(
     if power != 1.0:
         family.power[0] = power
     limits = None if model.constraints is None else model.constraints.clusters
-    prior = prior_tables(known.prior, num_points, most_clusters=num_rows, limits=limits, gamma=gamma)
+    prior = prior_tables(
+        known.prior,
+        num_points,
+        most_clusters=num_rows,
+        limits=limits,
+        gamma=gamma,
+        log_numbers=model.prior.log_drawn_components(num_points),
+    )
     return Chain(family, state, prior, generator)
 
 
@@ -321,6 +327,11 @@ def _rows(model: CollapsedModel, points: np.ndarray) -> tuple[np.ndarray, np.nda
     np.add.at(of_row, row_of, weight)
     np.add.at(summed, row_of, moments)
     return row_of, known.first.numpy(), of_row, summed
+
+
+@compiled
+def _draw_anew(state: Any, prior: Any, generator: Any) -> None:
+    draw_components(state, prior, -np.inf, generator)
 
 
 def place(
@@ -353,7 +364,9 @@ def place(
                 chain.prior.hyper[where] = one[index]
             else:
                 chain.family.hyper[where - NUM_OF_PRIOR] = one[index]
-        if is_of_prior:
+        if len(chain.prior.log_components):
+            _draw_anew(chain.state_at, chain.prior_at, chain.generator)
+        elif is_of_prior:
             tabulate_prior(chain.prior_at)
         recompute(chain.family_at, chain.state_at)
         if type(chain.own_at.content) in LINKED:

@@ -11,12 +11,21 @@ from torch.distributions import Distribution
 
 from pyroclust.compiling import inner, lean
 from pyroclust.infer.mcmc.compiled.chain import log_likelihood, recompute
-from pyroclust.infer.mcmc.compiled.prior_tables import CONCENTRATION, DISCOUNT, tabulate_prior
+from pyroclust.infer.mcmc.compiled.prior_tables import (
+    CONCENTRATION,
+    NUM_COMPONENTS,
+    NUM_OF_PRIOR,
+    draw_components,
+    log_prior_of_partition,
+    set_weight,
+    tabulate_prior,
+)
 from pyroclust.infer.mcmc.compiled.steps import (
     step_of,
 )
 
 __all__ = [
+    "DrawComponents",
     "DrawConcentration",
     "SliceUpdate",
     "density_code",
@@ -26,7 +35,7 @@ __all__ = [
     "to_real",
 ]
 
-_GAMMA, _INVERSE_GAMMA, _LOG_NORMAL, _HALF_NORMAL, _HALF_CAUCHY, _BETA, _UNIFORM, _NORMAL = range(8)
+_GAMMA, _INVERSE_GAMMA, _LOG_NORMAL, _HALF_NORMAL, _HALF_CAUCHY, _F, _BETA, _UNIFORM, _NORMAL = range(9)
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 Code = tuple[int, float, float]
@@ -82,6 +91,11 @@ def _(prior: dist.HalfCauchy) -> Code:
 
 
 @density_code.register
+def _(prior: dist.FisherSnedecor) -> Code:
+    return _F, float(prior.df1), float(prior.df2)
+
+
+@density_code.register
 def _(prior: dist.Beta) -> Code:
     return _BETA, float(prior.concentration1), float(prior.concentration0)
 
@@ -114,6 +128,12 @@ def log_density(kind: int, first: float, second: float, value: float) -> float:
         return -0.5 * (value / first) ** 2 - math.log(first) - _HALF_LOG_2PI + math.log(2.0)
     if kind == _HALF_CAUCHY:
         return math.log(2.0 / (math.pi * first)) - math.log1p((value / first) ** 2)
+    if kind == _F:
+        half, other = 0.5 * first, 0.5 * second
+        norm = math.lgamma(half + other) - math.lgamma(half) - math.lgamma(other)
+        ratio = first / second
+        total = half * math.log(ratio) + (half - 1.0) * math.log(value)
+        return norm + total - (half + other) * math.log1p(ratio * value)
     if kind == _BETA:
         norm = math.lgamma(first + second) - math.lgamma(first) - math.lgamma(second)
         return norm + (first - 1.0) * math.log(value) + (second - 1.0) * math.log1p(-value)
@@ -130,7 +150,7 @@ def _bounds(kind: int, first: float, second: float) -> tuple[float, float]:
 @lean
 def to_real(kind: int, first: float, second: float, value: float) -> float:
     """Map a hyperparameter to the real line: logarithm, logit, or nothing."""
-    if kind <= _HALF_CAUCHY:
+    if kind <= _F:
         return math.log(value)
     if kind == _NORMAL:
         return value
@@ -141,7 +161,7 @@ def to_real(kind: int, first: float, second: float, value: float) -> float:
 @lean
 def from_real(kind: int, first: float, second: float, real: float) -> float:
     """Map a real number to the range of a hyperparameter."""
-    if kind <= _HALF_CAUCHY:
+    if kind <= _F:
         return math.exp(real)
     if kind == _NORMAL:
         return real
@@ -152,7 +172,7 @@ def from_real(kind: int, first: float, second: float, real: float) -> float:
 @lean
 def log_jacobian(kind: int, first: float, second: float, real: float) -> float:
     """Return the log derivative of :func:`from_real`."""
-    if kind <= _HALF_CAUCHY:
+    if kind <= _F:
         return real
     if kind == _NORMAL:
         return 0.0
@@ -187,6 +207,20 @@ def _draw_concentration(move: Any, family: Any, state: Any, prior: Any, generato
     prior.filled[0] = 0
 
 
+class DrawComponents(NamedTuple):
+    """Draw the number of components given the partition, where it is drawn, in a slice of its law.
+
+    References:
+        Neal (2003), Slice sampling. https://doi.org/10.1214/aos/1056562461
+    """
+
+
+@step_of(DrawComponents)
+def _draw_components(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
+    present = prior.log_components[int(prior.hyper[NUM_COMPONENTS])]
+    draw_components(state, prior, present + math.log(1.0 - generator.random()), generator)
+
+
 # A slice that so many steps have not bracketed is sampled within the bracket there is, which is exact too.
 _STEPS_OUT = 20
 _MAX_SHRINKS = 200
@@ -196,7 +230,7 @@ class SliceUpdate(NamedTuple):
     """Draw hyperparameters one after the other given the partition.
 
     Attributes:
-        places: 0 and 1 are discount and concentration, 2 + h the family's, ``(H,)``.
+        places: those of :func:`hyper_places`, ``(H,)``.
         kind: kinds of their prior densities, ``(H,)``.
         parameters: parameters of these densities, ``(H, 2)``.
         width: first width of the slice on the unconstrained scale.
@@ -211,20 +245,6 @@ class SliceUpdate(NamedTuple):
 
 
 @inner
-def log_prior_of_partition(state: Any, prior: Any) -> float:
-    """Return the log-probability of the partition under the prior with ``prior.hyper``, in O(K)."""
-    discount, concentration = prior.hyper[DISCOUNT], prior.hyper[CONCENTRATION]
-    num_points, num_active = len(prior.log_join) - 1, state.counters[0]
-    total = math.lgamma(concentration + 1.0) - math.lgamma(concentration + num_points)
-    total -= num_active * math.lgamma(1.0 - discount)
-    for j in range(num_active):
-        if j > 0:
-            total += math.log(concentration + j * discount)
-        total += math.lgamma(state.sizes[state.active[j]] - discount)
-    return total
-
-
-@inner
 def _log_target(move: Any, h: int, real: float, family: Any, state: Any, prior: Any) -> float:
     """Set hyperparameter h to a value on the unconstrained scale and return its log density there."""
     kind, first, second = move.kind[h], move.parameters[h, 0], move.parameters[h, 1]
@@ -233,10 +253,11 @@ def _log_target(move: Any, h: int, real: float, family: Any, state: Any, prior: 
     if not math.isfinite(log_prior):
         return -np.inf
     place = move.places[h]
-    if place < 2:
+    if place < NUM_OF_PRIOR:
         prior.hyper[place] = value
+        set_weight(prior)
         return log_prior + log_prior_of_partition(state, prior)
-    family.hyper[place - 2] = value
+    family.hyper[place - NUM_OF_PRIOR] = value
     return log_prior + log_likelihood(family, state)
 
 
@@ -244,7 +265,7 @@ def _log_target(move: Any, h: int, real: float, family: Any, state: Any, prior: 
 def _slice_one(move: Any, h: int, family: Any, state: Any, prior: Any, generator: Any) -> None:
     place = move.places[h]
     kind, first, second = move.kind[h], move.parameters[h, 0], move.parameters[h, 1]
-    start = prior.hyper[place] if place < 2 else family.hyper[place - 2]
+    start = prior.hyper[place] if place < NUM_OF_PRIOR else family.hyper[place - NUM_OF_PRIOR]
     origin = to_real(kind, first, second, start)
     level = _log_target(move, h, origin, family, state, prior) + math.log(1.0 - generator.random())
     low = origin - move.width * generator.random()
@@ -269,10 +290,11 @@ def _slice_one(move: Any, h: int, family: Any, state: Any, prior: Any, generator
         else:
             high = candidate
     value = start if real == origin else from_real(kind, first, second, real)
-    if place < 2:
+    if place < NUM_OF_PRIOR:
         prior.hyper[place] = value
+        set_weight(prior)
     else:
-        family.hyper[place - 2] = value
+        family.hyper[place - NUM_OF_PRIOR] = value
 
 
 @step_of(SliceUpdate)
@@ -281,8 +303,8 @@ def _slice(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> No
     for _ in range(move.rounds):
         for h in range(len(move.places)):
             _slice_one(move, h, family, state, prior, generator)
-            of_prior = of_prior or move.places[h] < 2
-            of_family = of_family or move.places[h] >= 2
+            of_prior = of_prior or move.places[h] < NUM_OF_PRIOR
+            of_family = of_family or move.places[h] >= NUM_OF_PRIOR
     if of_prior:
         tabulate_prior(prior)
     if of_family:

@@ -8,7 +8,8 @@ from numba import typeof, types
 from pyroclust.compiling import compiled
 from pyroclust.distributions.compiled.pointers import Address, address_of, caller
 from pyroclust.infer.mcmc.compiled.chain import LINKED, Chain, RebuildSums, log_likelihood, write_labels
-from pyroclust.infer.mcmc.compiled.hyperparameters import DrawConcentration
+from pyroclust.infer.mcmc.compiled.hyperparameters import DrawComponents, DrawConcentration
+from pyroclust.infer.mcmc.compiled.prior_tables import NUM_OF_PRIOR
 from pyroclust.infer.mcmc.compiled.steps import (
     STEPS,
 )
@@ -22,7 +23,7 @@ _call_step = caller(types.void(_POINTER, _POINTER, _POINTER, _POINTER, _GENERATO
 _call_number = caller(types.float64(_POINTER, _POINTER))
 
 # How a step ends that has moved points.
-END_OF_STEP: tuple[NamedTuple, ...] = (DrawConcentration(), RebuildSums())
+END_OF_STEP: tuple[NamedTuple, ...] = (DrawConcentration(), DrawComponents(), RebuildSums())
 
 
 class Program:
@@ -36,7 +37,11 @@ class Program:
     def __init__(self, moves: tuple[Any, ...], chain: Chain) -> None:
         self._moves, self._chain = moves, chain
         kind, state, prior = type(chain.own_at.content), chain.state_at.type, chain.prior_at.type
-        moves = tuple(one for one in moves if chain.has_gamma or not isinstance(one, DrawConcentration))
+        draws = {
+            DrawConcentration: chain.prior.gamma_shape > 0.0,
+            DrawComponents: len(chain.prior.log_components) > 0,
+        }
+        moves = tuple(one for one in moves if draws.get(type(one), True))
         self._places = {id(one): Address(one) for one in moves}
         steps = {}
         for key, place in self._places.items():
@@ -90,7 +95,7 @@ def run_draws(
         family_hyper: the hyperparameters of the family, which moves may change.
         assignments: output, ``(draws, N)`` int64, canonical.
         score: output, ``(draws,)``: log-likelihood plus the log weights of the blocks, without log V_N(K).
-        hyper: output, ``(draws, 2 + H)``: discount, concentration and the hyperparameters of the family.
+        hyper: output, ``(draws, 4 + H)``: what the prior has, and the hyperparameters of the family.
     """
     for draw in range(len(score)):
         for _ in range(thin):
@@ -101,10 +106,10 @@ def run_draws(
             score[draw] += prior.log_weight[state.sizes[state.active[j]]]
         write_labels(state, assignments, draw)
         # Loops: an assignment of slices compiles numba's broadcasting with all its messages, for seconds.
-        for h in range(2):
+        for h in range(NUM_OF_PRIOR):
             hyper[draw, h] = prior.hyper[h]
         for h in range(len(family_hyper)):
-            hyper[draw, 2 + h] = family_hyper[h]
+            hyper[draw, NUM_OF_PRIOR + h] = family_hyper[h]
 
 
 @compiled

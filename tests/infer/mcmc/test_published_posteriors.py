@@ -1,0 +1,37 @@
+"""Posteriors of the number of components and of clusters that others have published."""
+
+import importlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+# Of a mean of batches: Student's t with 39 degrees of freedom is beyond this once in 100,000 times.
+DEVIATIONS = 5.0
+
+
+@pytest.fixture
+def script(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "benchmarks"))
+    return importlib.import_module("published_posteriors")
+
+
+@pytest.mark.parametrize("num_draws", [400, pytest.param(5000, marks=pytest.mark.prove)])
+def test_eye_tracking_data_with_dynamic_weights(script, num_draws):
+    published = script.PUBLISHED["eyes"]
+    model, data = published.build()
+    draws = script.draw(model, data, num_draws=num_draws, seed=1)
+    means, errors = script.batch_means(published.figures(model, draws))
+    # The reference made 100,000 sweeps: it has a Monte Carlo error, too.
+    errors *= np.sqrt(1 + draws.assignments[..., 0].size * script.SWEEPS / 100_000)
+    rounding = np.where(np.array(published.values) > 1, 0.005, 0.0005)
+    assert (abs(means - published.values) < DEVIATIONS * errors + rounding).all()
+
+
+@pytest.mark.parametrize("num_draws", [400, pytest.param(4000, marks=pytest.mark.prove)])
+def test_galaxies_with_a_random_scale(script, num_draws):
+    published = script.PUBLISHED["galaxies"]
+    model, data = published.build()
+    draws = script.draw(model, data, num_draws=num_draws, seed=1)
+    means, errors = script.batch_means(published.figures(model, draws))
+    assert (abs(means - published.values) < DEVIATIONS * errors + 0.0005).all()
