@@ -135,7 +135,7 @@ def diagnose_draws(
 def _judge(work: "Work") -> None:
     found = work.analysis
     names = [one.name for one in found.sources]
-    verdict = found.sources[0].summary.verdict
+    verdict = found.sources[0].verdict
     if len(names) == 2:
         between = found.results.get("two_samples", {}).get("first")
         verdict = no_verdict((names[0], names[1])) if between is None else between.verdict

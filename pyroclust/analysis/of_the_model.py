@@ -292,7 +292,7 @@ def constraints(work: Work) -> Knowledge:
     found, gathered = work.analysis, work.analysis.results.get("evidence")
     assert found.knowledge is not None
     estimates = None if work.model is None else () if gathered is None else tuple(gathered.estimates)
-    result = summarise_constraints(found.knowledge, found.reference.summary.marginals, estimates)
+    result = summarise_constraints(found.knowledge, found.reference.marginals, estimates)
     found.failures += result.failures
     return result
 
@@ -313,7 +313,7 @@ def _has_normal_clusters(work: Work) -> bool:
 def split_clusters(work: Work) -> SplitClusters | None:
     """Ask whether clusters are split because they are skewed or heavy-tailed."""
     found, model = work.analysis, work.model
-    estimate = found.reference.summary.estimate
+    estimate = found.reference.estimate
     if estimate is None:
         return None
 
@@ -322,7 +322,7 @@ def split_clusters(work: Work) -> SplitClusters | None:
 
     result = find_split(
         estimate.assignments,
-        draws=found.reference.summary.some,
+        draws=found.reference.some,
         data=work.data.numpy(),
         log_joint=log_joint,
         is_independent=isinstance(model.component, NormalInverseGamma),

@@ -23,7 +23,7 @@ _HIGHEST = 24.0
 
 def clustering_picture(found: Analysis) -> Picture | None:
     """Draw the rows, coloured by cluster; uncertain ones are hollow."""
-    view, estimate = found.reference, found.reference.summary.estimate
+    view, estimate = found.reference, found.reference.estimate
     if found.data is None or estimate is None:
         return None
     data, names = found.data.shown, axis_names(found.data.shown_columns)
@@ -36,7 +36,7 @@ def clustering_picture(found: Analysis) -> Picture | None:
             estimate.uncertainty,
             ax=figure.subplots(),
             columns=names,
-            sizes=view.summary.sizes,
+            sizes=view.sizes,
         ),
         size=(9, 2.7 if is_stacked else 4.8),
         alternative=f"The {len(data)} rows over {', '.join(names)}, coloured by "
@@ -49,7 +49,7 @@ def clustering_picture(found: Analysis) -> Picture | None:
 
 def images_section(found: Analysis) -> Section | None:
     """Show the images of each cluster, from sure to unsure."""
-    data, estimate = found.data, found.reference.summary.estimate
+    data, estimate = found.data, found.reference.estimate
     if data is None or not isinstance(data.shape, Images) or estimate is None:
         return None
     images = data.shown.reshape(-1, *data.shape.event_shape)
@@ -76,7 +76,7 @@ def images_section(found: Analysis) -> Section | None:
 
 def unsure_images_section(found: Analysis) -> Section | None:
     """Show the images whose place is least sure."""
-    data, estimate = found.data, found.reference.summary.estimate
+    data, estimate = found.data, found.reference.estimate
     if data is None or not isinstance(data.shape, Images) or estimate is None:
         return None
     images = data.shown.reshape(-1, *data.shape.event_shape)
@@ -100,7 +100,7 @@ def unsure_images_section(found: Analysis) -> Section | None:
 
 def waveforms_section(found: Analysis) -> Section | None:
     """Show the mean waveform of each cluster."""
-    data, estimate = found.data, found.reference.summary.estimate
+    data, estimate = found.data, found.reference.estimate
     if data is None or not isinstance(data.shape, Waveforms) or estimate is None:
         return None
     waveforms = data.shown.reshape(-1, *data.shape.event_shape)
@@ -117,7 +117,7 @@ def waveforms_section(found: Analysis) -> Section | None:
 
 def graph_section(found: Analysis) -> Section | None:
     """Show the graph, and the matrix of its edges with rows sorted by cluster."""
-    data, view, estimate = found.data, found.reference, found.reference.summary.estimate
+    data, view, estimate = found.data, found.reference, found.reference.estimate
     if data is None or not isinstance(data.shape, Graph) or estimate is None:
         return None
     adjacency = data.shape.adjacency

@@ -55,7 +55,7 @@ class BaselineRow:
 
 def baseline_rows(found: Analysis, methods: Sequence[Baseline]) -> tuple[BaselineRow, ...]:
     """Run the classical methods and place each among the draws; none where all points are equal."""
-    data, draws, summary = found.data, found.reference.draws, found.reference.summary
+    data, draws, summary = found.data, found.reference.draws, found.reference
     if data is None or (data.vectors == data.vectors[0]).all():
         return ()
     loss, estimate, ball = VariationOfInformation(), summary.estimate, summary.ball

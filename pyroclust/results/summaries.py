@@ -26,7 +26,10 @@ from pyroclust.diagnostics.verdicts.findings import (
 )
 from pyroclust.partitions import Draws
 
-__all__ = ["DrawsSummary", "Estimate"]
+__all__ = ["OF_THE_GUIDE", "DrawsSummary", "Estimate"]
+
+OF_THE_GUIDE = ("guide", "weighted")
+"""Names of the draws of a guide."""
 
 # Draws among which the most central one is sought, and from which on those of an estimate are thinned.
 _CANDIDATES, _ENOUGH_FOR_AN_ESTIMATE = 1000, 1000
@@ -85,6 +88,7 @@ class DrawsSummary:
         self,
         draws: Draws,
         *,
+        key: str = "",
         name: str,
         seed: int,
         data: np.ndarray | None = None,
@@ -92,7 +96,7 @@ class DrawsSummary:
         allowed: Callable[[np.ndarray], bool] | None = None,
         row_weights: np.ndarray | None = None,
     ) -> None:
-        self.name, self.seed, self.data = name, seed, data
+        self.draws, self.key, self.name, self.seed, self.data = draws, key, name, seed, data
         self.labels, self.log_joint = as_chains(draws.assignments), draws.log_joint
         # A point estimate that was found before.
         self.known: np.ndarray | None = None
@@ -109,6 +113,11 @@ class DrawsSummary:
     def make(self, what: str, part: Callable[[], Made]) -> Made | None:
         """Return a part, or ``None`` where it cannot be made."""
         return self._tries.make(f"{what} of {self.name}", part)
+
+    @property
+    def is_independent(self) -> bool:
+        """Whether the draws have no chains that could fail to converge."""
+        return self.key in (*OF_THE_GUIDE, "refined", "forest")
 
     @property
     def failures(self) -> tuple[str, ...]:

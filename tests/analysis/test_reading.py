@@ -83,7 +83,7 @@ def test_folders_of_version_0_1_are_read(frame, kind, level, answer, tmp_path):
     np.testing.assert_allclose(found.data.clustered.data, frame[["a", "b"]])
     assert list(found.data.labels) == frame["kind"].tolist()
     shown = {"weighted": "answer", "refined": "refined"}.get(kind, "mcmc")
-    np.testing.assert_array_equal(found.reference.summary.estimate.assignments, rows[f"{shown}_cluster"])
+    np.testing.assert_array_equal(found.reference.estimate.assignments, rows[f"{shown}_cluster"])
     assert predict(tmp_path, NEW).clusters.tolist() == [0, 1, 2]
     assert len(update(tmp_path, NEW, num_draws=20).row_names) == 23
 
