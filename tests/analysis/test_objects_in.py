@@ -45,6 +45,19 @@ def test_diagnose_a_run_of_pyro_beside_one_of_ours():
     assert len({one.name for one in found.sources}) == 2
 
 
+def test_diagnose_reads_files_as_it_is_told(tmp_path):
+    for name, chain in zip(("one", "two"), LABELS.numpy(), strict=True):
+        np.save(tmp_path / f"{name}.npy", chain)
+    found = diagnose(tmp_path / "one.npy", chains=[tmp_path / "two.npy"], burn_in=50)
+    np.testing.assert_array_equal(found.draws["first"].assignments, LABELS[:, 50:])
+    with pytest.raises(ValueError, match="burn_in is given, but source is no file: leave it out"):
+        diagnose(MINE, burn_in=50)
+    with pytest.raises(ValueError, match="other-group is 'guide', but there is no second file"):
+        diagnose(MINE, other_group="guide")
+    with pytest.raises(TypeError, match="burnin"):
+        diagnose(tmp_path / "one.npy", burnin=50)
+
+
 def test_diagnose_refuses_what_holds_no_equally_weighted_draws():
     weighted = Draws(assignments=LABELS.numpy(), log_weights=LOG_JOINT)
     with pytest.raises(ValueError, match=r"equally weighted draws: give pyroclust.diagnostics.resample"):
