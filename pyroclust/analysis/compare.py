@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["cluster", "compare", "options_given", "scaled"]
 
-# Columns are independent in these families, of the last where cells are missing.
-_INDEPENDENT = ("nig", "diagonal", "normal")
+# Columns of these families may be divided in two; normal ones are independent where they are.
+_DIVISIBLE = ("nig", "diagonal", "normal")
 # Labels as drawn, canonical, and as chains of draws.
 _BYTES_A_LABEL = 3 * 8
 _OF_COMPARE_ALONE = ("conditions", "within", "between", "kernel", "refine", "tolerance")
@@ -282,7 +282,7 @@ def compare(
         kinds={} if kinds is None and of_any_table else kinds,
         weight=weight if isinstance(weight, str) else None,
         # Full covariances and principal components need all cells.
-        masses_apart=of_any_table and pca is None and family in (None, *_INDEPENDENT),
+        masses_apart=of_any_table and pca is None and family in (None, *_DIVISIBLE),
         **{name: given[name] for name in _OF_TABLES},
         **reading,
     )
