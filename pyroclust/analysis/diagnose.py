@@ -70,10 +70,11 @@ def diagnose(
         'trust'
     """
     shown = data if data is None or isinstance(data, str | PathLike) else ...
-    asked = {"data": shown, "columns": columns, "label": label, **reading}
-    options = {name: one for name, one in asked.items() if one is ... or one is False or one}
+    options = {"data": shown, "columns": None if columns is None else [*columns], "label": label}
+    options |= {name: one for name, one in reading.items() if one or one is False}
     of_text = {name: reading.pop(name) for name in _OF_TEXT_FILES if name in reading}
     chains, other_group = reading.pop("chains", None), reading.pop("other_group", None)
+    options |= {"chains": [*map(str, chains)]} if chains else {}
     given = [(source, reading)]
     if other is not None:
         given.append((other, reading | {"group": other_group}))
