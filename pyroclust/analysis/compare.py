@@ -303,7 +303,6 @@ def compare(
     from pyroclust.analysis.picking import pick_guide
     from pyroclust.analysis.running import STEPS, begin, checksums, judged
     from pyroclust.analysis.steps import Settings, Work, complete
-    from pyroclust.data.columns_of_table import ColumnsOfTable
     from pyroclust.progress import lines_instead_of_bars
     from pyroclust.results.analysis import Analysis
     from pyroclust.results.data import AnalysedData
@@ -314,25 +313,9 @@ def compare(
     constraints, knowledge = constraints_of(
         table, must_link=must_link, cannot_link=cannot_link, clusters=clusters
     )
-    picked = pick_guide(
-        guide,
-        dim=points.data.shape[1],
-        num_points=size,
-        conditions=conditions or {},
-        names={name: given[name] for name in _OF_MODELS},
-        is_raw=points.is_raw,
-        shape=table.shape,
-        columns=None if table.shape is not None else ColumnsOfTable.of(table, points),
-        rows=points.data,
-        weights=table.weights,
-    )
-    found = Analysis(
-        command=command,
-        data=AnalysedData(table, points),
-        knowledge=knowledge,
-        seed=seed,
-        tolerance=tolerance,
-    )
+    data, words = AnalysedData(table, points), {name: given[name] for name in _OF_MODELS}
+    picked = pick_guide(guide, data, conditions=conditions or {}, names=words)
+    found = Analysis(command=command, data=data, knowledge=knowledge, seed=seed, tolerance=tolerance)
     settings = Settings(
         num_draws=num_draws,
         num_chains=num_chains,

@@ -28,6 +28,7 @@ from pyroclust.models import StochasticBlockModel, default_mixture, table_mixtur
 from pyroclust.models.standardised import named_prior
 from pyroclust.partitions import canonical
 from pyroclust.protocols import is_of_graphs, takes_missing
+from pyroclust.results.data import AnalysedData
 from pyroclust.saving.cards import NO_GUIDE, GuideCard, find_guide, list_guides, read_card
 from pyroclust.saving.guides import load_guide
 from pyroclust.saving.models import build_model
@@ -145,19 +146,15 @@ def model_by_name(
 @single_precision()
 def pick_guide(
     guide: str | PathLike[str] | torch.nn.Module | None,
+    data: AnalysedData,
     *,
-    dim: int,
-    num_points: int = 2,
     conditions: Mapping[str, float],
     names: Mapping[str, Any] | None = None,
-    is_raw: bool = False,
-    shape: PointShape | None = None,
-    columns: ColumnsOfTable | None = None,
-    rows: NDArray[np.float64] | None = None,
-    weights: NDArray[np.int64] | None = None,
 ) -> ModelAndGuide:
     """Return a guide by name, folder or as it is; by default one of the model that ``names`` says."""
     words = {name: one for name, one in (names or {}).items() if one is not None}
+    shape, (num_points, dim) = data.shape, data.values.shape
+    columns = ColumnsOfTable.of(data.table, data.points) if shape is None else None
     if shape is not None and not isinstance(shape, Graph):
         if guide == NO_GUIDE or words:
             raise ValueError(
@@ -171,8 +168,8 @@ def pick_guide(
     earlier_of = partial(model_of, mixture=table_mixture)
     if guide is None or guide == NO_GUIDE:
         model, before, after = model_of(shape=shape, **words), [], []
-        if rows is not None and "family" not in words and _has_random_scale(model):
-            number = _tied_values(model, rows, weights)
+        if "family" not in words and _has_random_scale(model):
+            number = _tied_values(model, data.values, data.table.weights)
             if number:
                 model, before = earlier_of(**words), [_TIED.format(number=number)]
         picked = ModelAndGuide(model=model) if guide == NO_GUIDE else _default(model, num_points)
@@ -184,7 +181,7 @@ def pick_guide(
                     f"There is no guide of the model {model.name} for such columns yet, which pyroclust "
                     f"cluster takes: guide and MCMC are those of the default of 0.1, {picked.model.name}."
                 )
-        if is_raw and shape is None:
+        if data.points.is_raw and shape is None:
             after.append(
                 f"The columns are as they were given (--raw), but the model {model.name} expects columns of "
                 "mean 0 and variance 1: its prior of the centres and the widths of clusters has that scale."
