@@ -131,8 +131,8 @@ def _table(view: DrawsSummary) -> FigureTable:
             without = f" No partition of {view.name} was drawn twice: no entropy then."
     if modes is not None:
         rows["modes and their weights"] = ", ".join(numbers(modes.weights, 2))
-    if estimate is not None and estimate.truth_rand is not None:
-        rows["adjusted Rand index to the known labels"] = number(estimate.truth_rand)
+    if estimate is not None and estimate.scores is not None:
+        rows["adjusted Rand index to the known labels"] = number(estimate.scores.adjusted_rand)
     return FigureTable(
         f"The posterior of the partition.{without}", ("", view.name), tuple(rows.items()), "The partition"
     )

@@ -203,14 +203,10 @@ def matrices_picture(
 
 def profile_section(found: Analysis) -> Section | None:
     """Show sizes, membership and stability of the clusters, and their centres with intervals."""
-    summary = found.reference
-    profiles, member = summary.profiles, summary.membership
+    profiles = found.reference.profiles
     if profiles is None or found.data is None:
         return None
-    labels, sizes = summary.assignments, summary.sizes
-    rows_in = np.full(len(labels), np.nan) if member is None else member[np.arange(len(labels)), labels]
-    means = np.bincount(labels, weights=rows_in) / np.bincount(labels)
-    shares = sizes / sizes.sum()
+    sizes = found.reference.sizes
     parts: list[Part] = [
         FigureTable(
             "Size and share of each cluster of the estimate, the share with the 95 % interval of its "
@@ -221,17 +217,17 @@ def profile_section(found: Analysis) -> Section | None:
             ("cluster", "rows", "share (95 %)", "membership", "stability"),
             tuple(
                 (
-                    str(k + 1),
-                    str(sizes[k]),
-                    f"{number(shares[k], 2)} ({interval(profiles.share_low[k], profiles.share_high[k], 2)})",
-                    *numbers((means[k], profiles.stability[k]), 2),
+                    str(one.cluster),
+                    str(size),
+                    f"{number(one.share, 2)} ({interval(one.share_low, one.share_high, 2)})",
+                    *numbers((one.mean_membership, one.stability), 2),
                 )
-                for k in range(len(sizes))
+                for size, one in zip(sizes, found.clusters().itertuples(), strict=True)
             ),
         )
     ]
-    if found.data.labels is not None:
-        parts.append(_labels(found.data.labels, labels))
+    if found.data.table.labels is not None:
+        parts.append(_labels(found.data.table.labels, found.reference.assignments))
     columns = min(_MOST_COLUMNS, profiles.centres.shape[1])
     names = axis_names(found.data.described_by[:columns])
     picture = Picture(

@@ -76,17 +76,6 @@ def _of(step: str, make: Callable[[Analysis, Any], Section]) -> Callable[[Analys
     return lambda found: make(found, found.results[step]) if step in found.results else None
 
 
-_OF_STEPS: dict[str, Callable[[Analysis, Any], Section]] = {
-    "agreement": beside_mcmc_section,
-    "refining": refining_section,
-    "weights": weights_section,
-    "orders": orders_section,
-    "evidence": evidence_section,
-    "witnesses": witnesses_section,
-    "familiarity": familiarity_section,
-    "calibration": calibration_section,
-    "baselines": baseline_section,
-}
 # By their names in sentences, in the order of the page. Steps that are registered come after these.
 _SECTIONS: dict[str, Callable[[Analysis], Section | None]] = {
     "the number of clusters": counts_section,
@@ -103,7 +92,15 @@ _SECTIONS: dict[str, Callable[[Analysis], Section | None]] = {
     "rows": rows_section,
     "checks": checks_section,
     "certainty": certainty_section,
-    **{step: _of(step, make) for step, make in _OF_STEPS.items()},
+    "agreement": _of("agreement", beside_mcmc_section),
+    "refining": _of("refining", refining_section),
+    "weights": _of("weights", weights_section),
+    "orders": _of("orders", orders_section),
+    "evidence": _of("evidence", evidence_section),
+    "witnesses": _of("witnesses", witnesses_section),
+    "familiarity": _of("familiarity", familiarity_section),
+    "calibration": _of("calibration", calibration_section),
+    "baselines": _of("baselines", baseline_section),
 }
 _OF_SHAPES = ("the images by cluster", "the waveforms by cluster", "the data")
 

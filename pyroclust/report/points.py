@@ -19,6 +19,11 @@ __all__ = [
 _MOST_CLUSTERS, _MOST_IMAGES, _UNSURE, _COLUMNS = 12, 16, 36, 18
 # Of pictures, in inches, however many channels or however high images are.
 _HIGHEST = 24.0
+_MARKS = (
+    "Colour and shape are clusters of the partition with the least expected variation of information under "
+    "{}. A full mark is sure to be with its companions; a hollow one is apart from them in at least half of "
+    "the draws."
+)
 
 
 def clustering_picture(found: Analysis) -> Picture | None:
@@ -41,9 +46,7 @@ def clustering_picture(found: Analysis) -> Picture | None:
         size=(9, 2.7 if is_stacked else 4.8),
         alternative=f"The {len(data)} rows over {', '.join(names)}, coloured by "
         f"{counted(estimate.num_clusters, 'cluster')}; {estimate.num_doubtful} of them uncertain and hollow.",
-        caption=f"{layout} Colour and shape are clusters of the partition with the least expected "
-        f"variation of information under {view.name}. A full mark is sure to be with its companions; a "
-        "hollow one is apart from them in at least half of the draws.",
+        caption=f"{layout} {_MARKS.format(view.name)}",
     )
 
 
@@ -117,7 +120,7 @@ def waveforms_section(found: Analysis) -> Section | None:
 
 def graph_section(found: Analysis) -> Section | None:
     """Show the graph, and the matrix of its edges with rows sorted by cluster."""
-    data, view, estimate = found.data, found.reference, found.reference.estimate
+    data, estimate = found.data, found.reference.estimate
     if data is None or not isinstance(data.shape, Graph) or estimate is None:
         return None
     adjacency = data.shape.adjacency
@@ -135,9 +138,7 @@ def graph_section(found: Analysis) -> Section | None:
         ),
         size=(9, 6.4),
         alternative=f"A graph of {nodes:,} nodes and {edges:,} edges, nodes coloured by {clusters}.",
-        caption=f"{nodes:,} nodes and {edges:,} edges{some}. Colour and shape are clusters of the partition "
-        f"with the least expected variation of information under {view.name}. A full mark is sure "
-        "to be with its companions; a hollow one is apart from them in at least half of the draws. Edges "
+        caption=f"{nodes:,} nodes and {edges:,} edges{some}. {_MARKS.format(found.reference.name)} Edges "
         "within a cluster are darker.",
     )
     matrix = Picture(

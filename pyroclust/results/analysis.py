@@ -16,11 +16,10 @@ from pyroclust.diagnostics import Finding, Trust, Verdict
 from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.diagnostics.verdicts.judging import with_untold
 from pyroclust.partitions import Draws
-from pyroclust.results.answer import AnswerInWords, reliance
+from pyroclust.results.answer import AnswerInWords, reliance, with_doubts
 from pyroclust.results.constraints import Knowledge
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import figures_of
-from pyroclust.results.frames import clusters_frame, points_frame
 from pyroclust.results.records import GuideRecord, ModelRecord, Repeat
 from pyroclust.results.summaries import OF_THE_GUIDE, DrawsSummary, Estimate
 from pyroclust.text import range_in_words
@@ -116,7 +115,7 @@ class Analysis:
     def name(self) -> str:
         """Of the data, or of the draws."""
         if self.data is not None:
-            return self.data.name
+            return self.data.table.name
         return " beside ".join(one.name for one in self.draws.values())
 
     @property
@@ -142,7 +141,7 @@ class Analysis:
                 name=WORDS.get(name, self.draws[name].name),
                 seed=self.seed,
                 data=np.stack([values for _, values in described], -1) if described else None,
-                true_labels=None if self.data is None else self.data.labels,
+                true_labels=None if self.data is None else self.data.table.labels,
                 allowed=None if self.knowledge is None else self.knowledge.allows,
                 row_weights=None if self.data is None else self.data.table.weights,
             )
@@ -248,13 +247,29 @@ class Analysis:
         its companions there. Columns of the table and labels follow, and the clusters of the other sources.
         A column of the table that is called as another one here has "(given)" after its name.
         """
-        others = {
-            name if name in WORDS else self.draws[name].name: one
-            for name, one in self.estimates.items()
-            if name != self.reference.key
-        }
-        table = None if self.data is None else self.data.table
-        return points_frame(self.row_names, self.reference, others, table)
+        shown, beside = self.reference, dict[str, Any]()
+        found: dict[str, Any] = {"row": list(self.row_names)}
+        for key, one in self.estimates.items():
+            if key == shown.key:
+                own = shown.own_membership
+                found["cluster"] = one.assignments + 1
+                found |= ({} if own is None else {"probability": own}) | {"uncertainty": one.uncertainty}
+            else:
+                name = key if key in WORDS else self.draws[key].name
+                beside |= {f"{name}_cluster": one.assignments + 1, f"{name}_uncertainty": one.uncertainty}
+        if self.data is not None:
+            table = self.data.table
+            known = {"label": table.labels, "partial_label": table.partial_labels}
+            weights = {} if table.weights is None else {"weight": table.weights}
+            taken = {*found, *beside, *known, *weights}
+            for title, values in table.written() if table.shape is None else ():
+                while title in taken:
+                    title += " (given)"
+                taken.add(title)
+                found[title] = values
+            found |= weights
+            found |= {name: pd.Series(one, dtype=object) for name, one in known.items() if one is not None}
+        return pd.DataFrame(found | beside)
 
     def clusters(self) -> pd.DataFrame:
         """Return one row a cluster: rows, share, mean membership, stability, means with intervals.
@@ -262,9 +277,25 @@ class Analysis:
         Where rows have weights, ``weight`` is their sum beside the number of rows. Units are those of the
         columns; intervals hold 95 % of the draws.
         """
-        columns = () if self.data is None else tuple(name for name, _ in self.data.described)
-        weights = None if self.data is None else self.data.table.weights
-        return clusters_frame(self.reference, columns, weights)
+        shown, own, profiles = self.reference, self.reference.own_membership, self.reference.profiles
+        if shown.estimate is None:
+            return pd.DataFrame({"cluster": []})
+        labels, sizes = shown.assignments, np.bincount(shown.assignments)
+        found: dict[str, Any] = {"cluster": np.arange(len(sizes)) + 1, "rows": sizes}
+        if self.data is not None and self.data.table.weights is not None:
+            found["weight"] = shown.sizes
+        found["share"] = shown.sizes / shown.sizes.sum()
+        own = np.full(len(labels), np.nan) if own is None else own
+        found["mean_membership"] = np.bincount(labels, weights=own) / sizes
+        if profiles is not None:
+            found |= {name: getattr(profiles, name) for name in ("share_low", "share_high", "stability")}
+            for d, (name, _) in enumerate(() if self.data is None else self.data.described):
+                while name in found:
+                    name += " (given)"
+                found[name] = profiles.centres[:, d]
+                found[f"{name} low"] = profiles.centre_low[:, d]
+                found[f"{name} high"] = profiles.centre_high[:, d]
+        return pd.DataFrame(found)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``summary.json`` holds: what was done, and every figure; what was not asked is null."""
@@ -313,7 +344,7 @@ class Analysis:
         untold = [one for one in self.reference.findings if one.value is None]
         self.verdict = with_untold(judged, (*self.unanswered, *untold))
         has_guide = "agreement" in self.results
-        self.about["rely"] = reliance(judged, chains, has_guide=has_guide, doubts=doubts)
+        self.about["rely"] = with_doubts(reliance(judged, chains, has_guide=has_guide), doubts)
 
     # How it is shown and kept. The page is made by the package above this one, when it is asked for.
 
@@ -348,20 +379,8 @@ class Analysis:
 
 # Results that every file has a place for, whether or not they were asked for.
 _STEPS = (
-    "prior_num_clusters",
-    "other_priors",
-    "agreement",
-    "two_samples",
-    "refining",
-    "orders",
-    "weights",
-    "evidence",
-    "familiarity",
-    "witnesses",
-    "calibration",
-    "constraints",
-    "split_clusters",
-    "baselines",
+    *("prior_num_clusters", "other_priors", "agreement", "two_samples", "refining", "orders", "weights"),
+    *("evidence", "familiarity", "witnesses", "calibration", "constraints", "split_clusters", "baselines"),
     "missing",
 )
 _ALWAYS_DETAILED = ("mcmc", "forest", "first", "second")

@@ -69,7 +69,7 @@ def baseline_rows(found: Analysis, methods: Sequence[Baseline]) -> tuple[Baselin
             rows.append(BaselineRow(method.name, failed=first_line(error).split(". ")[0]))
             continue
         labels = result.assignments
-        row = BaselineRow(result.name, result, to_labels=scores_where_known(data.labels, labels))
+        row = BaselineRow(result.name, result, to_labels=scores_where_known(data.table.labels, labels))
         if estimate is not None:
             row = replace(row, to_estimate=partition_scores(estimate.assignments, labels))
             if ball is not None:

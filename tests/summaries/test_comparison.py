@@ -65,7 +65,7 @@ def test_counts(equal):
     drawn = equal.draws["mcmc"].num_clusters.ravel()
     np.testing.assert_allclose(counts["mcmc"], [(drawn == value).mean() for value in values])
     assert next(iter(equal.summary("mcmc").functionals)) == "log_joint"
-    assert equal.estimates["mcmc"].truth_rand > 0.7
+    assert equal.estimates["mcmc"].scores.adjusted_rand > 0.7
 
 
 def test_weighted_counts_are_exact_where_weighted_draws_are_shown():
@@ -144,3 +144,10 @@ def test_effective_draws_have_one_definition():
     weights = found.results["weights"]
     assert found.effective_draws("guide") == weights.effective_draws
     assert found.seconds_each("guide") == pytest.approx(0.03 / weights.effective_draws)
+
+
+def test_columns_that_are_called_as_ours_stand_beside_these():
+    found = make_comparison(dim=2, columns=("share", "rows")).clusters()
+    assert found["rows"].sum() == 60
+    assert found["share"].sum() == pytest.approx(1)
+    assert {"share (given)", "rows (given)", "rows (given) low"} <= {*found.columns}
