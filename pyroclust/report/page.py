@@ -138,26 +138,22 @@ def page_of(found: Analysis) -> Page:
     makes |= {"cost": partial(cost_section, found), "how it was computed": partial(computed_section, found)}
     made = {name: tries.make(f"The section '{name}'", make) for name, make in makes.items()}
     sections = {name: one for name, one in made.items() if one is not None}
+    words = found.in_words
     return Page(
-        title=f"{found.name}: {found.in_words.num_clusters} clusters{_given(found)}",
+        title=f"{found.name}: {words.num_clusters} clusters{f', given {words.given}' * bool(words.given)}",
         kicker=f"pyroclust {found.command}",
         heading=found.name,
         introduction="Interrupted before it was finished: this is what there was."
         if found.interrupted
         else "",
-        answer=found.in_words.lines,
-        mark=found.in_words.mark,
+        answer=words.lines,
+        mark=words.mark,
         picture=tries.make("The picture of the data", lambda: _picture(found, sections)),
         sections=tuple(sections.values()),
         notes=(*found.notes, *found.failures),
         footer=_FOOTER,
         missing=tries.failures,
     )
-
-
-def _given(found: Analysis) -> str:
-    given = found.in_words.given
-    return f", given {given}" if given else ""
 
 
 def _picture(found: Analysis, sections: dict[str, Section]) -> Picture | None:

@@ -290,7 +290,7 @@ class Analysis:
         if profiles is not None:
             found |= {name: getattr(profiles, name) for name in ("share_low", "share_high", "stability")}
             for d, (name, _) in enumerate(() if self.data is None else self.data.described):
-                while name in found:
+                while found.keys() & {name, f"{name} low", f"{name} high"}:
                     name += " (given)"
                 found[name] = profiles.centres[:, d]
                 found[f"{name} low"] = profiles.centre_low[:, d]

@@ -147,7 +147,7 @@ def test_effective_draws_have_one_definition():
 
 
 def test_columns_that_are_called_as_ours_stand_beside_these():
-    found = make_comparison(dim=2, columns=("share", "rows")).clusters()
+    found = make_comparison(dim=3, columns=("share", "rows low", "rows")).clusters()
     assert found["rows"].sum() == 60
     assert found["share"].sum() == pytest.approx(1)
-    assert {"share (given)", "rows (given)", "rows (given) low"} <= {*found.columns}
+    assert {"share (given)", "rows (given)", "rows (given) low", "rows low low"} <= {*found.columns}
