@@ -70,7 +70,8 @@ def diagnose(
         'trust'
     """
     shown = data if data is None or isinstance(data, str | PathLike) else ...
-    options = {"data": shown, "columns": None if columns is None else [*columns], "label": label}
+    chosen = None if columns is None else [*columns]
+    options: dict[str, Any] = {"data": shown, "columns": chosen, "label": label}
     options |= {name: one for name, one in reading.items() if one or one is False}
     of_text = {name: reading.pop(name) for name in _OF_TEXT_FILES if name in reading}
     chains, other_group = reading.pop("chains", None), reading.pop("other_group", None)
