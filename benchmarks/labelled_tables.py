@@ -205,7 +205,7 @@ def row(name: str, *, seconds: float, populations: tuple[int, int, int]) -> dict
     took, spent = time.perf_counter() - began, time.process_time() - cpu
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     labels = np.unique(frame[LABEL].astype(str), return_inverse=True)[1]
-    draws, estimate = result.reference.draws.flat, result.reference.summary.estimate.assignments
+    draws, estimate = result.reference.draws.flat, result.reference.estimate.assignments
     ball = credible_ball(draws, estimate)
     truth = variation_of_information(labels[None], estimate[None])
     model, data = build_model(result.model.description), torch.from_numpy(result.data.values)

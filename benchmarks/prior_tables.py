@@ -56,7 +56,7 @@ def measure(name: str, candidate: str) -> dict[str, Any]:
         "clusters": int(np.bincount(numbers.ravel()).argmax()),
         "by chain": [round(float(one.mean()), 1) for one in numbers],
         "probability": float((numbers == labels.max() + 1).mean()),
-        "ari": float(adjusted_rand_score(labels, found.reference.summary.estimate.assignments)),
+        "ari": float(adjusted_rand_score(labels, found.reference.estimate.assignments)),
         "seconds": time.process_time() - began,
     }
 

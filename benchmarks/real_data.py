@@ -42,8 +42,8 @@ def row(source: str, guide: str, draws: int, mcmc_draws: int) -> dict[str, Any]:
         "co noise": raw.noise_largest_difference,
         "efficiency": weights.efficiency,
         "Pareto k": weights.pareto_k,
-        "s/effective draw": found.source("guide").seconds_each,
-        "s/effective MCMC": found.source("mcmc").seconds_each,
+        "s/effective draw": found.seconds_each("guide"),
+        "s/effective MCMC": found.seconds_each("mcmc"),
     }
 
 

@@ -26,7 +26,7 @@ from rich.console import Console
 from torch import Tensor
 
 from pyroclust.analysis.chains import overdispersed_starts
-from pyroclust.analysis.picking import pick_guide
+from pyroclust.analysis.picking import model_by_name
 from pyroclust.infer.mcmc import FromDraws, ParallelTempering, PartitionKernel
 from pyroclust.infer.mcmc.long_chains import LongChains
 from pyroclust.infer.mcmc.named_kernels import named_kernel
@@ -118,7 +118,7 @@ def main(kernel: Annotated[list[str] | None, typer.Option()] = None) -> None:
     """Run some or all kernels, and print and keep what comes out."""
     torch.set_num_threads(1)
     data = points_of(TABLE)
-    model = pick_guide(None, dim=data.shape[1], num_points=len(data), conditions={}).model
+    model = model_by_name(data.shape[1], len(data))
     for name in kernel or KERNELS:
         row = measured(name, model, data)
         Console(width=200).print(row)

@@ -123,7 +123,7 @@ class PartitionPosterior(TransformerMixin, ClusterMixin, BaseEstimator):
             warmup=self.warmup,
             seed=_seed_of(self.random_state),
         )
-        estimate = self.result_.reference.summary.estimate
+        estimate = self.result_.reference.estimate
         if estimate is None:
             raise ValueError(self.result_.failures[0])
         self.draws_, self.labels_ = self.result_.reference.draws.flat, estimate.assignments
@@ -152,7 +152,7 @@ class PartitionPosterior(TransformerMixin, ClusterMixin, BaseEstimator):
     def probabilities_(self) -> NDArray[np.float64]:
         """Probabilities of the rows to be in each cluster of ``labels_``, ``(N, J)``."""
         check_is_fitted(self)
-        member = self.result_.reference.summary.membership
+        member = self.result_.reference.membership
         assert member is not None
         return member
 

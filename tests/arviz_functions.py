@@ -76,7 +76,7 @@ def check_file(tree: object, comparison: Analysis, path: Path) -> object:
         np.testing.assert_array_equal(again[group]["log_joint"], draws.log_joint)
     assert again["posterior"]["point"].values.tolist() == list(comparison.row_names)
     assert list(again["posterior"].data_vars) == FUNCTIONALS
-    assert again["observed_data"]["label"].values.tolist() == comparison.data.labels.tolist()
+    assert again["observed_data"]["label"].values.tolist() == comparison.data.table.labels.tolist()
     with xr.open_dataset(path, group="posterior", engine="h5netcdf") as posterior:
         np.testing.assert_array_equal(posterior["assignments"], comparison.draws["mcmc"].assignments)
     check_summary(again)

@@ -73,7 +73,7 @@ def analysis_of(
         guide=guide,
         draws=draws,
         about={
-            "source": data.name,
+            "source": data.table.name,
             "model": model,
             "guide": None if guide is None else guide.name,
             "mcmc_kernel": draws["mcmc"].name if "mcmc" in draws else None,

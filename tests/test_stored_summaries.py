@@ -94,7 +94,7 @@ def case(request):
     found, kind = result(request.param), request.param
     figures = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     for one in found.sources:
-        figures["sources"][one.key] |= json.loads(json.dumps(plain(one.summary.figures())))
+        figures["sources"][one.key] |= json.loads(json.dumps(plain(one.figures())))
     return STORED[kind], keyed(figures)
 
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["cluster", "compare", "options_given", "scaled"]
 
-# Columns are independent in these families, of the last where cells are missing.
-_INDEPENDENT = ("nig", "diagonal", "normal")
+# Columns of these families may be divided in two; normal ones are independent where they are.
+_DIVISIBLE = ("nig", "diagonal", "normal")
 # Labels as drawn, canonical, and as chains of draws.
 _BYTES_A_LABEL = 3 * 8
 _OF_COMPARE_ALONE = ("conditions", "within", "between", "kernel", "refine", "tolerance")
@@ -282,7 +282,7 @@ def compare(
         kinds={} if kinds is None and of_any_table else kinds,
         weight=weight if isinstance(weight, str) else None,
         # Full covariances and principal components need all cells.
-        masses_apart=of_any_table and pca is None and family in (None, *_INDEPENDENT),
+        masses_apart=of_any_table and pca is None and family in (None, *_DIVISIBLE),
         **{name: given[name] for name in _OF_TABLES},
         **reading,
     )
@@ -303,7 +303,6 @@ def compare(
     from pyroclust.analysis.picking import pick_guide
     from pyroclust.analysis.running import STEPS, begin, checksums, judged
     from pyroclust.analysis.steps import Settings, Work, complete
-    from pyroclust.data.columns_of_table import ColumnsOfTable
     from pyroclust.progress import lines_instead_of_bars
     from pyroclust.results.analysis import Analysis
     from pyroclust.results.data import AnalysedData
@@ -314,25 +313,9 @@ def compare(
     constraints, knowledge = constraints_of(
         table, must_link=must_link, cannot_link=cannot_link, clusters=clusters
     )
-    picked = pick_guide(
-        guide,
-        dim=points.data.shape[1],
-        num_points=size,
-        conditions=conditions or {},
-        names={name: given[name] for name in _OF_MODELS},
-        is_raw=points.is_raw,
-        shape=table.shape,
-        columns=None if table.shape is not None else ColumnsOfTable.of(table, points),
-        rows=points.data,
-        weights=table.weights,
-    )
-    found = Analysis(
-        command=command,
-        data=AnalysedData(table, points),
-        knowledge=knowledge,
-        seed=seed,
-        tolerance=tolerance,
-    )
+    data, words = AnalysedData(table, points), {name: given[name] for name in _OF_MODELS}
+    picked = pick_guide(guide, data, conditions=conditions or {}, names=words)
+    found = Analysis(command=command, data=data, knowledge=knowledge, seed=seed, tolerance=tolerance)
     settings = Settings(
         num_draws=num_draws,
         num_chains=num_chains,

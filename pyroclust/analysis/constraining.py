@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pandas import factorize
 
 from pyroclust.analysis.chains import draw_mcmc
 from pyroclust.analysis.picking import ModelAndGuide, exact_filter_of
@@ -39,8 +40,7 @@ from pyroclust.results.constraints import FreePosterior, Knowledge
 __all__ = ["constrained", "constraints_of", "content_of", "unconstrained_posterior"]
 
 _CONVERGENCE = "The convergence without the constraints"
-_PAIR = re.compile(r"\((\d+), (\d+)\)")
-_POINTS = re.compile(r"different labels for (\d+) and (\d+)")
+_POINTS = re.compile(r"\(\d+, \d+\)|different labels for \d+ and \d+")
 
 
 def constraints_of(
@@ -51,29 +51,19 @@ def constraints_of(
     clusters: int | tuple[int, int] | None = None,
 ) -> tuple[Constraints | None, Knowledge | None]:
     """Return the constraints on the rows of a table, and what a result keeps of them."""
-    if clusters is not None and table.shape is not None:
-        raise ValueError(
-            f"clusters is given, but {table.name} has {table.shape}, expected rows of columns: leave it out"
-        )
-    linked = {"must_link": must_link, "cannot_link": cannot_link}
-    for name, one in linked.items():
-        if one is not None and table.shape is not None:
+    named = {"must_link": must_link, "cannot_link": cannot_link}
+    linked = {name: one for name, one in named.items() if one is not None}
+    for name in (*(() if clusters is None else ("clusters",)), *linked):
+        if table.shape is not None:
             raise ValueError(
                 f"{name} is given, but {table.name} has {table.shape}, expected rows of columns: leave it out"
             )
-    pairs = {
-        name: None if one is None else read_pairs(one, name=name, row_names=table.row_names)
-        for name, one in linked.items()
-    }
+    pairs = {name: read_pairs(one, name=name, row_names=table.row_names) for name, one in linked.items()}
     labels = table.partial_labels
-    names = [name for name, one in {**linked, "partial_labels": labels}.items() if one is not None]
+    names = [*linked, *(() if labels is None else ("partial_labels",))]
     if not names and clusters is None:
         return None, None
-    codes = None
-    if labels is not None:
-        known = dict.fromkeys(one for one in labels if one is not None)
-        code = {label: place for place, label in enumerate(known)}
-        codes = np.array([code.get(one, -1) for one in labels], dtype=np.int64)
+    codes = None if labels is None else factorize(labels)[0]
     try:
         found = Constraints.of(len(table.data), **pairs, labels=codes, clusters=clusters)
     except ValueError as error:
@@ -90,8 +80,8 @@ def constraints_of(
     return found, Knowledge(
         row_names=table.row_names,
         groups=tuple(tuple(one.tolist()) for one in groups if len(one) > 1),
-        must_link=nothing if pairs["must_link"] is None else pairs["must_link"],
-        cannot_link=nothing if pairs["cannot_link"] is None else pairs["cannot_link"],
+        must_link=pairs.get("must_link", nothing),
+        cannot_link=pairs.get("cannot_link", nothing),
         labels=labels,
         apart=found.first[found.apart].numpy(),
         bound=found.bound_points.numpy(),
@@ -109,14 +99,8 @@ def content_of(constraints: Constraints | None) -> dict[str, Any]:
 
 def _in_names(text: str, names: tuple[str, ...]) -> str:
     """Write the points of an error as rows of the table."""
-
-    def pair(found: re.Match[str]) -> str:
-        return f"({names[int(found[1])]}, {names[int(found[2])]})"
-
-    def both(found: re.Match[str]) -> str:
-        return f"different labels for the rows {names[int(found[1])]} and {names[int(found[2])]}"
-
-    text = _POINTS.sub(both, _PAIR.sub(pair, text))
+    text = _POINTS.sub(lambda found: re.sub(r"\d+", lambda one: names[int(one[0])], found[0]), text)
+    text = text.replace("different labels for", "different labels for the rows")
     return text.replace("the pair (", "the pair of rows (").replace("points", "rows")
 
 

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyroclust.counts import check_seed
 from pyroclust.data.datasets import Source, read_table
 from pyroclust.data.standardise import standardise
 from pyroclust.data.tables import Table
+from pyroclust.delimited import PLAIN
 from pyroclust.diagnostics.draws.pairs import about_pairs
 from pyroclust.diagnostics.verdicts.sources import no_verdict
 from pyroclust.partitions import Draws
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
     from pyroclust.analysis.steps import Work
     from pyroclust.results.analysis import Analysis
 
-__all__ = ["check_table_options", "diagnose", "diagnose_draws"]
+__all__ = ["diagnose"]
+
+_OF_TEXT_FILES = ("delimiter", "decimal", "header")
 
 
 def diagnose(
@@ -31,6 +35,7 @@ def diagnose(
     overwrite: bool = False,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
+    **reading: Any,
 ) -> "Analysis":
     """Diagnose draws of a partition, whatever drew them; beside a second source, say whether the two agree.
 
@@ -52,6 +57,8 @@ def diagnose(
         overwrite: replace the results of another run, and write beside files that are no results.
         seed: same seed, same figures.
         progress: called with the name of each stage.
+        **reading: how files are read, as :func:`~pyroclust.io.draws.read_draws` says, with ``other_group``
+            beside ``group``; ``chains`` are more files, each the next chain of ``source``.
 
     Raises:
         ValueError: if a source or the data cannot be used; the sentence says what to do.
@@ -62,33 +69,32 @@ def diagnose(
         >>> diagnose(draws).verdict.level.value
         'trust'
     """
-    from pyroclust.io.draws import draws_from
-
-    check_table_options(data, columns, label)
-    given = (source,) if other is None else (source, other)
     shown = data if data is None or isinstance(data, str | PathLike) else ...
-    return diagnose_draws(
-        [draws_from(one) for one in given],
-        table=None if data is None else read_table(data, columns=columns, label=label),
-        typed=(given, {"data": shown, "columns": columns, "label": label}),
-        out=out,
-        overwrite=overwrite,
-        seed=check_seed(seed),
-        tell=progress or (lambda stage: None),
-    )
-
-
-def diagnose_draws(
-    sources: Sequence[Draws],
-    *,
-    table: Table | None,
-    typed: tuple[Sequence[Any], Mapping[str, Any]],
-    out: str | PathLike[str] | None,
-    overwrite: bool,
-    seed: int,
-    tell: Callable[[str], None],
-) -> "Analysis":
-    """Diagnose one or two sources; ``typed`` is what was asked for, to be repeated."""
+    chosen = None if columns is None else [*columns]
+    options: dict[str, Any] = {"data": shown, "columns": chosen, "label": label}
+    options |= {name: one for name, one in reading.items() if one or one is False}
+    of_text = {name: reading.pop(name) for name in _OF_TEXT_FILES if name in reading}
+    chains, other_group = reading.pop("chains", None), reading.pop("other_group", None)
+    options |= {"chains": [*map(str, chains)]} if chains else {}
+    given = [(source, reading)]
+    if other is not None:
+        given.append((other, reading | {"group": other_group}))
+    elif other_group is not None:
+        raise ValueError(
+            f"--other-group is '{other_group}', but there is no second file: name the first once more to "
+            "compare two groups of it"
+        )
+    if of_text and not any(_of_text(one, of_text) for one in (source, other, data)):
+        raise ValueError(f"--{next(iter(of_text))} is given, but no file here is .csv or .tsv: leave it out")
+    if chains and other is not None:
+        raise ValueError("--chains and a second source are both given, expected one of them")
+    sources = [_draws(one, chains, how | _of_text(one, of_text)) for one, how in given]
+    for name, value in (("columns", columns), ("label", label)):
+        if value is not None and data is None:
+            raise ValueError(f"{name} is {value!r}, but there is no table to look for it in: give data too")
+    table = None
+    if data is not None:
+        table = read_table(data, columns=columns, label=label, **_of_text(data, of_text))
     if len({one.name for one in sources}) < len(sources):
         letters = zip(sources, "AB", strict=True)
         sources = [replace(one, name=f"{one.name} {letter}") for one, letter in letters]
@@ -101,13 +107,14 @@ def diagnose_draws(
     from pyroclust.results.files import name_of_run, results_folder, table_content
     from pyroclust.results.records import Repeat
 
+    seed, tell = check_seed(seed), progress or (lambda stage: None)
     run = name_of_run(
         "diagnose",
         draws=[(one.name, one.assignments, one.log_joint, one.point_names) for one in sources],
         table=None if table is None else table_content(table),
         seed=seed,
     )
-    repeat = Repeat.of("diagnose", *typed, seed=seed, run=run)
+    repeat = Repeat.of("diagnose", [one for one, _ in given], options, seed=seed, run=run)
     sizes = "; ".join(
         f"{chains:,} chain{'s' * (chains != 1)} of {draws:,} draws from {one.name}"
         for one in sources
@@ -135,7 +142,7 @@ def diagnose_draws(
 def _judge(work: "Work") -> None:
     found = work.analysis
     names = [one.name for one in found.sources]
-    verdict = found.sources[0].summary.verdict
+    verdict = found.sources[0].verdict
     if len(names) == 2:
         between = found.results.get("two_samples", {}).get("first")
         verdict = no_verdict((names[0], names[1])) if between is None else between.verdict
@@ -143,11 +150,21 @@ def _judge(work: "Work") -> None:
     found.about["source"] = found.name
 
 
-def check_table_options(data: Source | None, columns: Sequence[str] | None, label: str | None) -> None:
-    """Refuse columns and a label where there is no table."""
-    for name, value in (("columns", columns), ("label", label)):
-        if value is not None and data is None:
-            raise ValueError(f"{name} is {value!r}, but there is no table to look for it in: give data too")
+def _of_text(source: Any, of_text: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is said of text files for a file, nothing where it is no text."""
+    kind = Path(source).suffix.lower() if isinstance(source, str | PathLike) else ""
+    held = of_text.keys() if kind in PLAIN else {"header"} if kind == ".xlsx" else ()
+    return {name: one for name, one in of_text.items() if name in held}
+
+
+def _draws(source: Any, chains: Sequence[Any] | None, how: Mapping[str, Any]) -> Draws:
+    from pyroclust.io.draws import draws_from, read_draws
+
+    if isinstance(source, str | PathLike):
+        return read_draws([source, *chains] if chains else source, **how)
+    if told := [name for name, one in {"chains": chains, **how}.items() if one is not None]:
+        raise ValueError(f"{told[0]} is given, but source is no file: leave it out")
+    return draws_from(source)
 
 
 def _check_sources(sources: Sequence[Draws], table: Table | None) -> None:

@@ -129,17 +129,17 @@ def draw_guide(work: Work) -> str:
             f"{words}; the others were left out. Its log q is that given this, by the share, which the log "
             "evidence counts too."
         )
-    work.posteriors, is_exact = posteriors, all(one.is_exact for one in posteriors)
+    work.posteriors = posteriors
     draws = found.draws["guide"] = replace(draws, name=found.guide.name, seconds=clock.seconds["draw"])
     # Of draws that are left there are no equal parts.
     orders = num_orders_of(posteriors) if share == 1 else 1
-    found.guide = replace(found.guide, is_exact=is_exact, num_orders=orders)
+    found.guide = replace(found.guide, num_orders=orders)
     found.about |= {
         "guide": found.guide.name,
         "guide_draws": draws.num_draws,
         "guide_seconds": draws.seconds,
     }
-    if not is_exact and work.model.has_likelihood:
+    if work.model.has_likelihood and not all(one.is_exact for one in posteriors):
         found.notes.append(
             "The guide's log q is estimated by simulation: its importance weights stay right on average, "
             "and are more uneven for it."

@@ -14,6 +14,7 @@ from pyroclust.analysis.populations import MOST_ANNEALED, annealed, can_be_annea
 from pyroclust.analysis.predicting import missing_cells
 from pyroclust.analysis.steps import Step, Work, as_step, never
 from pyroclust.arrays import without_gaps
+from pyroclust.attempts import Attempts
 from pyroclust.calibration import calibrate_near
 from pyroclust.calibration.certificate import Certificate
 from pyroclust.calibration.judgement import calibration_findings
@@ -21,9 +22,11 @@ from pyroclust.calibration.result import LocalCalibration
 from pyroclust.calibration.training_world import TrainingWorld, simulated_world
 from pyroclust.data.standardise import indicators
 from pyroclust.diagnostics import Familiarity, LogEvidence, log_evidences
+from pyroclust.diagnostics.differences.conditioning import conditioning
 from pyroclust.diagnostics.estimates.split_clusters import SplitClusters
 from pyroclust.diagnostics.estimates.split_clusters import split_clusters as find_split
 from pyroclust.diagnostics.simulations.witnesses import Witnesses
+from pyroclust.diagnostics.verdicts.constraints import ConstraintOdds, constraint_odds, moved_points
 from pyroclust.diagnostics.verdicts.findings import (
     Question,
     certificate_finding,
@@ -46,7 +49,7 @@ from pyroclust.models import Mixture
 from pyroclust.models.normal_mixture import WEIGHT, law_of_number
 from pyroclust.partitions import canonical
 from pyroclust.results.answer import likeliest_of, with_doubts
-from pyroclust.results.constraints import Knowledge, summarise_constraints
+from pyroclust.results.constraints import Knowledge
 from pyroclust.results.missing_cells import MissingCells
 from pyroclust.results.weights import Evidence
 
@@ -289,12 +292,25 @@ def _cross_scored(work: Work) -> tuple[np.ndarray, np.ndarray] | None:
 )
 def constraints(work: Work) -> Knowledge:
     """Compute what the data say of the constraints, and what they changed."""
-    found, gathered = work.analysis, work.analysis.results.get("evidence")
-    assert found.knowledge is not None
-    estimates = None if work.model is None else () if gathered is None else tuple(gathered.estimates)
-    result = summarise_constraints(found.knowledge, found.reference.summary.marginals, estimates)
-    found.failures += result.failures
-    return result
+    found, gathered, tries = work.analysis, work.analysis.results.get("evidence"), Attempts()
+    known = found.knowledge
+    assert known is not None
+    free = known.free
+    prior: dict[str, Any] = {"log_prior": known.log_prior, "why_no_prior": known.why_no_prior}
+    if free is None:
+        why = "there is no posterior without them to compare with"
+        odds = ConstraintOdds(**prior, log_posterior=math.nan, error=math.nan, why_no_posterior=why)
+        return replace(known, odds=odds)
+    if work.model is not None:
+        estimates = () if gathered is None else tuple(gathered.estimates)
+        odds = constraint_odds(
+            estimates, free.evidences, **prior, kept=free.kept, effective_draws=free.effective_draws
+        )
+        known = replace(known, odds=odds)
+    after = found.reference.marginals
+    effect = tries.make("What the constraints changed", lambda: conditioning(free.draws.assignments, after))
+    found.failures += tries.failures
+    return known if effect is None else replace(known, effect=effect, moved=moved_points(effect))
 
 
 def _has_normal_clusters(work: Work) -> bool:
@@ -313,7 +329,7 @@ def _has_normal_clusters(work: Work) -> bool:
 def split_clusters(work: Work) -> SplitClusters | None:
     """Ask whether clusters are split because they are skewed or heavy-tailed."""
     found, model = work.analysis, work.model
-    estimate = found.reference.summary.estimate
+    estimate = found.reference.estimate
     if estimate is None:
         return None
 
@@ -322,7 +338,7 @@ def split_clusters(work: Work) -> SplitClusters | None:
 
     result = find_split(
         estimate.assignments,
-        draws=found.reference.summary.some,
+        draws=found.reference.some,
         data=work.data.numpy(),
         log_joint=log_joint,
         is_independent=isinstance(model.component, NormalInverseGamma),

@@ -1,7 +1,8 @@
 """Which model and which guide a table is clustered with, and whether the guide fits."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from math import inf, prod
 from os import PathLike
 from typing import Any
@@ -27,6 +28,7 @@ from pyroclust.models import StochasticBlockModel, default_mixture, table_mixtur
 from pyroclust.models.standardised import named_prior
 from pyroclust.partitions import canonical
 from pyroclust.protocols import is_of_graphs, takes_missing
+from pyroclust.results.data import AnalysedData
 from pyroclust.saving.cards import NO_GUIDE, GuideCard, find_guide, list_guides, read_card
 from pyroclust.saving.guides import load_guide
 from pyroclust.saving.models import build_model
@@ -120,6 +122,7 @@ def model_by_name(
     shape: PointShape | None = None,
     *,
     columns: ColumnsOfTable | None = None,
+    mixture: Callable[..., Any] = default_mixture,
     **names: Any,
 ) -> Any:
     """Return the model for such columns and points by the words of :func:`pyroclust.compare`."""
@@ -137,31 +140,21 @@ def model_by_name(
     if rates:
         raise ValueError(f"{' and '.join(rates)} given for rows of columns, expected a graph: leave it out")
     columns = ColumnsOfTable(numbers=dim) if columns is None else columns
-    return default_mixture(**asdict(columns), **words, num_points=num_points)
-
-
-def _earlier_model(dim: int, num_points: int, columns: ColumnsOfTable | None, **words: Any) -> Any:
-    """Return the model that such columns had before scales were random, and that guides know."""
-    columns = ColumnsOfTable(numbers=dim) if columns is None else columns
-    return table_mixture(**asdict(columns), **words, num_points=num_points)
+    return mixture(**asdict(columns), **words, num_points=num_points)
 
 
 @single_precision()
 def pick_guide(
     guide: str | PathLike[str] | torch.nn.Module | None,
+    data: AnalysedData,
     *,
-    dim: int,
-    num_points: int = 2,
     conditions: Mapping[str, float],
     names: Mapping[str, Any] | None = None,
-    is_raw: bool = False,
-    shape: PointShape | None = None,
-    columns: ColumnsOfTable | None = None,
-    rows: NDArray[np.float64] | None = None,
-    weights: NDArray[np.int64] | None = None,
 ) -> ModelAndGuide:
     """Return a guide by name, folder or as it is; by default one of the model that ``names`` says."""
     words = {name: one for name, one in (names or {}).items() if one is not None}
+    shape, (num_points, dim) = data.shape, data.values.shape
+    columns = ColumnsOfTable.of(data.table, data.points) if shape is None else None
     if shape is not None and not isinstance(shape, Graph):
         if guide == NO_GUIDE or words:
             raise ValueError(
@@ -170,37 +163,35 @@ def pick_guide(
                 "guide stands alone"
             )
         guide = _guide_for(shape) if guide is None else guide
+    model_of = partial(model_by_name, dim, num_points, columns=columns)
+    # The model that such columns had before scales were random, and that guides know.
+    earlier_of = partial(model_of, mixture=table_mixture)
     if guide is None or guide == NO_GUIDE:
-        model = model_by_name(dim, num_points, shape, columns=columns, **words)
-        tied: tuple[str, ...] = ()
-        if rows is not None and "family" not in words and _has_random_scale(model):
-            number = _tied_values(model, rows, weights)
+        model, before, after = model_of(shape=shape, **words), [], []
+        if "family" not in words and _has_random_scale(model):
+            number = _tied_values(model, data.values, data.table.weights)
             if number:
-                model = _earlier_model(dim, num_points, columns, **words)
-                tied = (_TIED.format(number=number),)
+                model, before = earlier_of(**words), [_TIED.format(number=number)]
         picked = ModelAndGuide(model=model) if guide == NO_GUIDE else _default(model, num_points)
-        picked = replace(picked, notes=(*tied, *picked.notes))
-        if isinstance(picked.guide, PredictiveFilter) and not tied and not {"family", "prior"} & set(words):
-            picked = _earlier_guide(_earlier_model(dim, num_points, columns, **words), num_points) or picked
-            if picked.model != model:
-                note = (
+        if isinstance(picked.guide, PredictiveFilter) and not before and not {"family", "prior"} & set(words):
+            earlier = _default(earlier_of(**words), num_points)
+            if not isinstance(earlier.guide, PredictiveFilter):
+                picked = earlier
+                after.append(
                     f"There is no guide of the model {model.name} for such columns yet, which pyroclust "
                     f"cluster takes: guide and MCMC are those of the default of 0.1, {picked.model.name}."
                 )
-                picked = replace(picked, notes=(*picked.notes, note))
-        if is_raw and shape is None:
-            note = (
+        if data.points.is_raw and shape is None:
+            after.append(
                 f"The columns are as they were given (--raw), but the model {model.name} expects columns of "
                 "mean 0 and variance 1: its prior of the centres and the widths of clusters has that scale."
             )
-            picked = replace(picked, notes=(*picked.notes, note))
+        picked = replace(picked, notes=(*before, *picked.notes, *after))
     elif not isinstance(guide, torch.nn.Module) and read_card(find_guide(guide)).fits_any_table:
         # Columns are independent in a cluster, numbers too unless another family was asked for.
-        if _has_random_scale(_model_of(read_card(find_guide(guide)))):
-            model = model_by_name(dim, num_points, columns=columns, **{"family": "diagonal"} | words)
-        else:
-            model = _earlier_model(dim, num_points, columns, **{"family": "nig"} | words)
-        picked = _of_any_table(guide, model)
+        is_random = _has_random_scale(_model_of(read_card(find_guide(guide))))
+        of_table, family = (model_of, "diagonal") if is_random else (earlier_of, "nig")
+        picked = _of_any_table(guide, of_table(**{"family": family} | words))
     elif words:
         raise ValueError(
             f"{', '.join(words)} given beside a guide, which has a model of its own: leave out --guide, or "
@@ -308,12 +299,6 @@ def _default(model: Any, num_points: int) -> ModelAndGuide:
         "after the other and looks at no later point, so its draws need the weights or the comparison with "
         f"MCMC.{_HOW_TO_TRAIN if _is_of_numbers(model) else ''}",
     )
-
-
-def _earlier_guide(model: Any, num_points: int) -> ModelAndGuide | None:
-    """Return the trained guide of a model, if there is one."""
-    picked = _default(model, num_points)
-    return None if isinstance(picked.guide, PredictiveFilter) else picked
 
 
 def _guide_of_any_table(model: Any) -> GuideCard | None:

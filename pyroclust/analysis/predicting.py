@@ -146,7 +146,7 @@ def predict(
     """
     check_count("num_draws", num_draws)
     found, data, model = analysis_of(source)
-    rng, clusters = np.random.default_rng(seed), found.reference.summary.estimate
+    rng, clusters = np.random.default_rng(seed), found.reference.estimate
     assert clusters is not None
     law = _new_points_law(found, data, model, num_draws=num_draws, rng=rng)
     beside = {"aggregate": aggregate, "refuses_unseen": refuse_unseen}
@@ -264,7 +264,7 @@ def analysis_of(source: "Analysis | str | PathLike[str]") -> tuple[Analysis, Ana
         )
     if found.model.description is None:
         raise ValueError(_no_predictive_density(found.model.name))
-    if found.reference.summary.estimate is None:
+    if found.reference.estimate is None:
         raise ValueError("source has no point estimate, so that there are no clusters to belong to")
     model, weights = build_model(found.model.description), found.data.table.weights
     return found, found.data, model if weights is None else model.weighted(weights)

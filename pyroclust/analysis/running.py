@@ -163,13 +163,7 @@ def judged(work: Work) -> None:
     verdict = judge(checks, chains=chains, prefers_guide=asked_for)
     weights = found.results.get("weights")
     if verdict.answer is Answer.WEIGHTED and weights is not None:
-        shown = found.draws["guide"]
-        found.draws["weighted"] = replace(
-            shown,
-            assignments=weights.resampled(found.proposals, shown.num_draws, seed=found.seed),
-            log_joint=None,
-            log_prob=None,
-        )
+        found.draws["weighted"] = weights.resampled(found.proposals, found.draws["guide"], seed=found.seed)
     found.conclude(verdict, chains=chains, doubts=() if found.data is None else found.data.table.doubts)
     found.introduction = _introduction(work)
     found.next = _next(work, chains)

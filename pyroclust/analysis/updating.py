@@ -137,7 +137,7 @@ def update(
             command="update",
             data=AnalysedData(table, scaled),
             model=found.model,
-            guide=GuideRecord(_NAME, is_exact=record.is_exact),
+            guide=GuideRecord(_NAME),
             draws={
                 "guide": shown,
                 "proposals": proposals,

@@ -4,15 +4,12 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyroclust
 from pyroclust.cli.console import print_analysis, print_plainly, standard_output
-from pyroclust.cli.options import Option, argument, options, python_arguments, reading_of, takes
+from pyroclust.cli.options import Option, argument, options, python_arguments, takes
 from pyroclust.progress import stages
-
-if TYPE_CHECKING:
-    from pyroclust.results.analysis import Analysis
 
 __all__ = ["cluster", "compare", "diagnose", "forest", "predict", "recipe", "update"]
 
@@ -43,7 +40,6 @@ def _analysis(
     says: str,
     taken: dict[str, Option],
     *,
-    run: Callable[..., "Analysis"] | None = None,
     place: Callable[[Path], Path] | None = None,
     first: str = "reading the table",
 ) -> Callable[..., None]:
@@ -53,11 +49,11 @@ def _analysis(
     def command(
         *, out: Path | None, strict: bool, as_json: bool, quiet: bool, verbose: bool, **typed: Any
     ) -> None:
-        usual = Path(f"{name}-{Path(typed[source]).stem}") if place is None else place(typed[source])
+        named, analyse = typed.pop(source), getattr(pyroclust, name)
+        usual = Path(f"{name}-{Path(named).stem}") if place is None else place(named)
         folder = usual if out is None else out
         with stages(first=first, shown=not quiet) as tell:
-            analyse = getattr(pyroclust, name) if run is None else run
-            found = analyse(typed.pop(source), **python_arguments(typed), out=folder, progress=tell)
+            found = analyse(named, **python_arguments(typed), out=folder, progress=tell)
         print_analysis(found, folder, as_json=as_json, verbose=verbose, strict=strict)
 
     command.__name__, command.__doc__ = name, says + _WRITES
@@ -105,47 +101,6 @@ forest = _analysis(
 )
 
 
-def _diagnosis(
-    draws: str, *, out: Path, overwrite: bool, seed: int, progress: Callable[[str], None], **typed: Any
-) -> "Analysis":
-    from pyroclust.analysis.diagnose import check_table_options, diagnose_draws
-    from pyroclust.data.datasets import read_table
-    from pyroclust.io.draws import read_draws
-
-    reading = {name: typed[name] for name in _READING.split() if name in typed}
-    how = {name: typed[name] for name in ("variable", "transpose", "burn_in") if name in typed}
-    of_table: dict[str, Any] = {name: typed.get(name) for name in ("columns", "label")}
-    other, data, chains = (typed.get(name) for name in ("other", "data", "chains"))
-    if "other_group" in typed and other is None:
-        raise ValueError(
-            f"--other-group is '{typed['other_group']}', but there is no second file: name the first once "
-            "more to compare two groups of it"
-        )
-    if reading and not any(reading_of(path, reading) for path in (draws, other, data)):
-        raise ValueError(f"--{next(iter(reading))} is given, but no file here is .csv or .tsv: leave it out")
-    if chains and other is not None:
-        raise ValueError("--chains and a second source are both given, expected one of them")
-    files = {"group": draws} if other is None else {"group": draws, "other_group": other}
-    sources = [
-        read_draws(
-            [path, *chains] if chains else path, group=typed.get(group), **how, **reading_of(path, reading)
-        )
-        for group, path in files.items()
-    ]
-    check_table_options(data, **of_table)
-    table = None if data is None else read_table(data, **of_table, **reading_of(data, reading))
-    asked = {name: one for name, one in typed.items() if name != "other" and (one or one is False)}
-    return diagnose_draws(
-        sources,
-        table=table,
-        typed=([*files.values()], asked),
-        out=out,
-        overwrite=overwrite,
-        seed=seed,
-        tell=progress,
-    )
-
-
 diagnose = _analysis(
     "diagnose",
     """Judge draws of a partition from any software: convergence, clusters, certainty.
@@ -168,7 +123,6 @@ diagnose = _analysis(
         columns="Columns of the table.",
         label="Column of known labels in the table.",
     ),
-    run=_diagnosis,
     first="reading the draws",
 )
 update = _analysis(

@@ -14,7 +14,6 @@ import typer
 from typer.core import TyperCommand
 
 from pyroclust.cli.errors import one_sentence_errors
-from pyroclust.delimited import PLAIN
 from pyroclust.text import visible
 
 __all__ = [
@@ -24,7 +23,6 @@ __all__ = [
     "argument",
     "options",
     "python_arguments",
-    "reading_of",
     "takes",
 ]
 
@@ -260,14 +258,6 @@ def takes(taken: Mapping[str, Option]) -> Callable[[Callable[..., None]], Callab
         return command
 
     return decorate
-
-
-def reading_of(path: str | None, reading: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what is said of text files for a file, nothing where it is no text."""
-    kind = "" if path is None else Path(path).suffix.lower()
-    if kind == ".xlsx":
-        return {name: one for name, one in reading.items() if name == "header"}
-    return reading if kind in PLAIN else {}
 
 
 def python_arguments(typed: Mapping[str, Any]) -> dict[str, Any]:

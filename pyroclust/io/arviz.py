@@ -160,7 +160,7 @@ def _about(draws: Draws, analysis: Any) -> dict[str, Any]:
 
 def _observed(analysis: DrawsOnData, points: Mapping[str, Any]) -> xr.Dataset:
     data, described = analysis.data, None if analysis.model is None else analysis.model.description
-    table, attributes = data.clustered, {"source": data.name}
+    table, attributes = data.clustered, {"source": data.table.name}
     # What builds the model again, and kinds and categories where not all columns are numbers.
     attributes |= {} if described is None else {"model": json.dumps(described)}
     names = [name for name in ("units", "codes") if any(getattr(table, name))]
@@ -169,9 +169,9 @@ def _observed(analysis: DrawsOnData, points: Mapping[str, Any]) -> xr.Dataset:
     attributes |= {name: json.dumps(getattr(table, name)) for name in names}
     found = observed_group(data.values, points=points).assign_coords(column=list(data.points.columns))
     found["location"], found["scale"] = ("column", data.points.location), ("column", data.points.scale)
-    if data.labels is not None:
+    if data.table.labels is not None:
         # HDF5 has no NUL.
-        texts = ["" if one is None else visible(str(one)) for one in data.labels]
+        texts = ["" if one is None else visible(str(one)) for one in data.table.labels]
         found["label"] = "point", np.array(texts)
     if data.table.weights is not None:
         found["weight"] = "point", data.table.weights

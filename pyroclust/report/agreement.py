@@ -48,7 +48,7 @@ def beside_mcmc_section(found: Analysis, distances: Mapping[str, Agreement]) -> 
 
 def agreement_section(found: Analysis, name: str, tests: SourceComparison) -> Section:
     """Show how far a source and the last one are apart, beside what chance makes of their own draws."""
-    first, second = found.source(name), found.sources[-1]
+    first, second = found.summary(name), found.sources[-1]
     one, of_tests = tests.agreement, tests.names
     marginals = Picture(
         lambda figure: plots.plot_agreement(one, ax=figure.subplots(), tolerance=tests.tolerance),
@@ -130,18 +130,20 @@ def _table(tests: SourceComparison, corrected: Agreement | None) -> FigureTable:
 def cost_section(found: Analysis) -> Section | None:
     """Set the cost of the sources beside each other."""
     sources = found.sources
-    if any(math.isnan(one.made.seconds) for one in sources):
+    made = [found.made(one.key) for one in sources]
+    if any(math.isnan(one.seconds) for one in made):
         return None
     # Divided by draws, where nothing says what these are worth.
-    is_worth = any(one.effective_draws != one.made.num_draws for one in sources)
+    effective = [found.effective_draws(one.key) for one in sources]
+    is_worth = effective != [one.num_draws for one in made]
     unit = "effective draw" if is_worth else "draw"
-    worth = ("effective draws", *(number(one.effective_draws, 0) for one in sources))
+    each = [seconds(found.seconds_each(one.key)) for one in sources]
     rows = (
-        ("draws", *(f"{one.made.num_draws:,}" for one in sources)),
-        *((worth,) if is_worth else ()),
-        ("seconds, all draws", *(seconds(one.made.seconds) for one in sources)),
-        (f"seconds per {unit}", *(seconds(one.seconds_each) for one in sources)),
+        ("draws", *(f"{one.num_draws:,}" for one in made)),
+        *([("effective draws", *numbers(effective, 0))] if is_worth else []),
+        ("seconds, all draws", *(seconds(one.seconds) for one in made)),
+        (f"seconds per {unit}", *each),
     )
     table = FigureTable("What the draws cost.", ("", *(one.name for one in sources)), rows, "Cost")
-    each = ", ".join(f"{seconds(one.seconds_each)} by {one.name}" for one in sources)
-    return Section("Cost", (table,), gist=f"{'An effective' if is_worth else 'A'} draw: {each}")
+    said = ", ".join(f"{one} by {source.name}" for one, source in zip(each, sources, strict=True))
+    return Section("Cost", (table,), gist=f"{'An effective' if is_worth else 'A'} draw: {said}")

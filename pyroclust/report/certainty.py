@@ -10,7 +10,7 @@ from pyroclust.diagnostics import CredibleBall, PartitionModes, RankedPartitions
 from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.report.parts import FigureTable, Part, Picture, Section
 from pyroclust.report.words import axis_names, number, numbers
-from pyroclust.results.analysis import Analysis, Source
+from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.summaries import DrawsSummary
 
@@ -21,8 +21,8 @@ _MOST_MODES = 4
 
 def certainty_section(found: Analysis) -> Section:
     """Show the ball around the estimate, the likeliest partitions and the modes."""
-    view, summary, data = found.reference, found.reference.summary, found.data
-    ball, modes, ranked, estimate = summary.ball, summary.modes, summary.ranked, summary.estimate
+    view, data = found.reference, found.data
+    ball, modes, ranked, estimate = view.ball, view.modes, view.ranked, view.estimate
     parts: list[Part] = []
     gist = ""
     if ball is not None:
@@ -41,7 +41,7 @@ def certainty_section(found: Analysis) -> Section:
     if modes is not None and len(modes.weights) > 1 and data is not None:
         parts.append(_modes(data, modes))
     if ranked is not None:
-        parts.append(_ranked(ranked, summary))
+        parts.append(_ranked(ranked, view))
     if estimate is not None:
         points = Picture(
             lambda figure: plots.plot_point_uncertainty(
@@ -109,9 +109,9 @@ def _ranked(ranked: RankedPartitions, summary: DrawsSummary) -> Picture:
     )
 
 
-def _table(view: Source) -> FigureTable:
-    estimate, ball, entropy = view.summary.estimate, view.summary.ball, view.summary.entropy
-    ranked, modes = view.summary.ranked, view.summary.modes
+def _table(view: DrawsSummary) -> FigureTable:
+    estimate, ball, entropy = view.estimate, view.ball, view.entropy
+    ranked, modes = view.ranked, view.modes
     rows: dict[str, str] = {}
     without = ""
     if estimate is not None:
@@ -131,8 +131,8 @@ def _table(view: Source) -> FigureTable:
             without = f" No partition of {view.name} was drawn twice: no entropy then."
     if modes is not None:
         rows["modes and their weights"] = ", ".join(numbers(modes.weights, 2))
-    if estimate is not None and estimate.truth_rand is not None:
-        rows["adjusted Rand index to the known labels"] = number(estimate.truth_rand)
+    if estimate is not None and estimate.scores is not None:
+        rows["adjusted Rand index to the known labels"] = number(estimate.scores.adjusted_rand)
     return FigureTable(
         f"The posterior of the partition.{without}", ("", view.name), tuple(rows.items()), "The partition"
     )

@@ -9,23 +9,23 @@ from pyroclust.diagnostics import Convergence
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS
 from pyroclust.report.parts import FigureTable, Paragraph, Part, Picture, Section
 from pyroclust.report.words import functional_title, number, numbers
-from pyroclust.results.analysis import Analysis, Source
+from pyroclust.results.analysis import Analysis
+from pyroclust.results.summaries import DrawsSummary
 
 __all__ = ["convergence_section"]
 
 _TRACED = ("log_joint", "num_clusters", "entropy", "largest_share", "distance_to_reference")
 
 
-def convergence_section(found: Analysis, view: Source) -> Section:
+def convergence_section(found: Analysis, view: DrawsSummary) -> Section:
     """Show the chains of one source, and every figure of their convergence."""
-    summary = view.summary
     # Of chains alone the verdict says it already.
     is_only = sum(not source.is_independent for source in found.sources) == 1
-    parts: list[Part] = [] if is_only else [Paragraph(summary.verdict.sentence)]
-    names = [name for name in _TRACED if name in summary.functionals][:4]
+    parts: list[Part] = [] if is_only else [Paragraph(view.verdict.sentence)]
+    names = [name for name in _TRACED if name in view.functionals][:4]
     if names:
-        parts += [_traces(view, names), *([_ranks(view, names[:2])] if summary.shape[0] > 1 else [])]
-    rows, rhat, ess = summary.convergence, number(summary.max_rhat), number(summary.min_ess, 0)
+        parts += [_traces(view, names), *([_ranks(view, names[:2])] if view.shape[0] > 1 else [])]
+    rows, rhat, ess = view.convergence, number(view.max_rhat), number(view.min_ess, 0)
     if rows is not None:
         figures = Picture(
             lambda figure: plots.plot_convergence(rows, axes=figure.subplots(1, 2)),
@@ -59,11 +59,11 @@ def _convergence(row: Convergence) -> tuple[str, ...]:
     return (*moments, number(row.rhat), *numbers((row.ess_bulk, row.ess_tail), 0))
 
 
-def _traces(view: Source, names: Sequence[str]) -> Picture:
+def _traces(view: DrawsSummary, names: Sequence[str]) -> Picture:
     def draw(figure: Figure) -> None:
         for place, name in enumerate(names, 1):
             ax = figure.add_subplot(2, 2, place)
-            plots.plot_trace(view.summary.functionals[name], ax=ax, name=functional_title(name))
+            plots.plot_trace(view.functionals[name], ax=ax, name=functional_title(name))
         handles, labels = ax.get_legend_handles_labels()
         legend = figure.legend(handles[:8], labels[:8], loc="outside lower center", ncols=8)
         for line in legend.get_lines():
@@ -80,10 +80,10 @@ def _traces(view: Source, names: Sequence[str]) -> Picture:
     )
 
 
-def _ranks(view: Source, names: Sequence[str]) -> Picture:
+def _ranks(view: DrawsSummary, names: Sequence[str]) -> Picture:
     def draw(figure: Figure) -> None:
         for name, ax in zip(names, figure.subplots(1, 2), strict=True):
-            plots.plot_rank_bars(view.summary.functionals[name], ax=ax, name=functional_title(name))
+            plots.plot_rank_bars(view.functionals[name], ax=ax, name=functional_title(name))
 
     return Picture(
         draw,
@@ -96,8 +96,8 @@ def _ranks(view: Source, names: Sequence[str]) -> Picture:
     )
 
 
-def _pairs(view: Source) -> FigureTable:
-    found, distances = view.summary.co_membership, view.summary.distance_rhat
+def _pairs(view: DrawsSummary) -> FigureTable:
+    found, distances = view.co_membership, view.distance_rhat
     rows: tuple[tuple[str, str], ...] = ()
     if found is not None:
         rows += (

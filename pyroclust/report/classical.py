@@ -9,9 +9,10 @@ from pyroclust import plots
 from pyroclust.baselines.scores import PartitionScores
 from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section
 from pyroclust.report.words import YES_OR_NO, axis_names, number, numbers
-from pyroclust.results.analysis import Analysis, Source
+from pyroclust.results.analysis import Analysis
 from pyroclust.results.baseline_rows import BaselineRow
 from pyroclust.results.data import AnalysedData
+from pyroclust.results.summaries import DrawsSummary
 
 __all__ = ["baseline_section"]
 
@@ -28,8 +29,8 @@ def baseline_section(found: Analysis, rows: Sequence[BaselineRow]) -> Section:
     return Section("What classical methods find", parts, gist=gist)
 
 
-def _picture(rows: Sequence[BaselineRow], view: Source, data: AnalysedData) -> Picture:
-    estimate = view.summary.estimate
+def _picture(rows: Sequence[BaselineRow], view: DrawsSummary, data: AnalysedData) -> Picture:
+    estimate = view.estimate
     results = [row.result for row in rows if row.result is not None]
     partitions = {} if estimate is None else {_OWN: estimate.assignments}
     partitions |= {one.name: one.assignments for one in results}
@@ -50,8 +51,8 @@ def _picture(rows: Sequence[BaselineRow], view: Source, data: AnalysedData) -> P
     )
 
 
-def _table(rows: Sequence[BaselineRow], view: Source) -> FigureTable:
-    estimate, ball = view.summary.estimate, view.summary.ball
+def _table(rows: Sequence[BaselineRow], view: DrawsSummary) -> FigureTable:
+    estimate, ball = view.estimate, view.ball
     is_labelled = any(row.to_labels is not None for row in rows) or (
         estimate is not None and estimate.scores is not None
     )

@@ -44,7 +44,7 @@ _BARS = {"guide": "guide", "weighted": "weighted draws", "refined": "refined dra
 def counts_section(found: Analysis) -> Section:
     """Show the posterior of the number of clusters, sources side by side, and the prior behind them."""
     values, by_key = found.num_clusters()
-    bars = {_BARS[key] if key in _BARS else found.source(key).name: p for key, p in by_key.items()}
+    bars = {_BARS[key] if key in _BARS else found.summary(key).name: p for key, p in by_key.items()}
     likeliest = ", ".join(f"{values[p.argmax()]} by {name}" for name, p in bars.items())
     caption = "The height of a bar is the share of the draws with so many clusters."
     law, prior = found.results.get("prior_num_clusters"), None
@@ -142,9 +142,9 @@ def pairs_section(found: Analysis) -> Section:
     """Show the co-assignment matrix of one source, or those of several with a difference."""
     *others, last = found.sources
     shown = found.reference if found.reference.key != last.key or not others else others[-1]
-    matrix = shown.summary.co_assignment
+    matrix = shown.co_assignment
     if not others:
-        estimate = last.summary.estimate
+        estimate = last.estimate
         clusters = "clusters" if estimate is None else counted(estimate.num_clusters, "cluster")
         gist = "The probability of every pair of rows"
         picture = Picture(
@@ -156,12 +156,12 @@ def pairs_section(found: Analysis) -> Section:
             "cluster. Dark squares on the diagonal are clusters, pale ones are doubtful.",
         )
     else:
-        gap = number(float(np.abs(matrix - last.summary.co_assignment).max()), 2)
+        gap = number(float(np.abs(matrix - last.co_assignment).max()), 2)
         title = f"{shown.name} minus {last.name}"
-        noise = number(last.summary.noise.largest_difference, 2)
+        noise = number(last.noise.largest_difference, 2)
         picture = matrices_picture(
-            {source.name: source.summary.co_assignment for source in found.sources},
-            (matrix, last.summary.co_assignment),
+            {source.name: source.co_assignment for source in found.sources},
+            (matrix, last.co_assignment),
             title=title if len(others) < 2 and len(title) < 30 else "difference",
             alternative="Matrices of pairs of rows: co-assignment probabilities by "
             f"{', by '.join(source.name for source in found.sources)}, and the difference "
@@ -174,7 +174,7 @@ def pairs_section(found: Analysis) -> Section:
         )
         of = "" if len(others) == 1 else f" of {shown.name} and {last.name}"
         gist = f"Probabilities of pairs{of} differ by at most {gap}"
-    every, some = shown.summary.shape[2], len(shown.summary.paired_points)
+    every, some = shown.shape[2], len(shown.paired_points)
     among = "" if some == every else f" among {some:,} of {every:,}"
     return Section("Which rows belong together", (picture,), is_open=True, gist=gist + among)
 
@@ -203,14 +203,10 @@ def matrices_picture(
 
 def profile_section(found: Analysis) -> Section | None:
     """Show sizes, membership and stability of the clusters, and their centres with intervals."""
-    summary = found.reference.summary
-    profiles, member = summary.profiles, summary.membership
+    profiles = found.reference.profiles
     if profiles is None or found.data is None:
         return None
-    labels, sizes = summary.assignments, summary.sizes
-    rows_in = np.full(len(labels), np.nan) if member is None else member[np.arange(len(labels)), labels]
-    means = np.bincount(labels, weights=rows_in) / np.bincount(labels)
-    shares = sizes / sizes.sum()
+    sizes = found.reference.sizes
     parts: list[Part] = [
         FigureTable(
             "Size and share of each cluster of the estimate, the share with the 95 % interval of its "
@@ -221,17 +217,17 @@ def profile_section(found: Analysis) -> Section | None:
             ("cluster", "rows", "share (95 %)", "membership", "stability"),
             tuple(
                 (
-                    str(k + 1),
-                    str(sizes[k]),
-                    f"{number(shares[k], 2)} ({interval(profiles.share_low[k], profiles.share_high[k], 2)})",
-                    *numbers((means[k], profiles.stability[k]), 2),
+                    str(one.cluster),
+                    str(size),
+                    f"{number(one.share, 2)} ({interval(one.share_low, one.share_high, 2)})",
+                    *numbers((one.mean_membership, one.stability), 2),
                 )
-                for k in range(len(sizes))
+                for size, one in zip(sizes, found.clusters().itertuples(), strict=True)
             ),
         )
     ]
-    if found.data.labels is not None:
-        parts.append(_labels(found.data.labels, labels))
+    if found.data.table.labels is not None:
+        parts.append(_labels(found.data.table.labels, found.reference.assignments))
     columns = min(_MOST_COLUMNS, profiles.centres.shape[1])
     names = axis_names(found.data.described_by[:columns])
     picture = Picture(
@@ -271,7 +267,7 @@ def _labels(labels: np.ndarray, assignments: np.ndarray) -> FigureTable:
 
 def apart_section(found: Analysis) -> Section | None:
     """Say which columns tell the clusters apart, and in a sentence a cluster what sets it apart."""
-    view, estimate = found.reference, found.reference.summary.estimate
+    view, estimate = found.reference, found.reference.estimate
     described = () if found.data is None else found.data.described
     if not described or estimate is None:
         return None
@@ -290,7 +286,7 @@ def apart_section(found: Analysis) -> Section | None:
     )
     is_answer = [bool(np.isin(column[~np.isnan(column)], (0.0, 1.0)).all()) for column in data.T]
     contrasts = cluster_contrasts(estimate.assignments, data=data)
-    sizes = view.summary.sizes
+    sizes = view.sizes
     largest = np.argsort(-sizes, kind="stable")
     said = [_contrast(contrasts, k, sizes, names, is_answer) for k in largest[:_MOST_SENTENCES]]
     more = len(largest) - _MOST_SENTENCES

@@ -76,17 +76,6 @@ def _of(step: str, make: Callable[[Analysis, Any], Section]) -> Callable[[Analys
     return lambda found: make(found, found.results[step]) if step in found.results else None
 
 
-_OF_STEPS: dict[str, Callable[[Analysis, Any], Section]] = {
-    "agreement": beside_mcmc_section,
-    "refining": refining_section,
-    "weights": weights_section,
-    "orders": orders_section,
-    "evidence": evidence_section,
-    "witnesses": witnesses_section,
-    "familiarity": familiarity_section,
-    "calibration": calibration_section,
-    "baselines": baseline_section,
-}
 # By their names in sentences, in the order of the page. Steps that are registered come after these.
 _SECTIONS: dict[str, Callable[[Analysis], Section | None]] = {
     "the number of clusters": counts_section,
@@ -103,7 +92,15 @@ _SECTIONS: dict[str, Callable[[Analysis], Section | None]] = {
     "rows": rows_section,
     "checks": checks_section,
     "certainty": certainty_section,
-    **{step: _of(step, make) for step, make in _OF_STEPS.items()},
+    "agreement": _of("agreement", beside_mcmc_section),
+    "refining": _of("refining", refining_section),
+    "weights": _of("weights", weights_section),
+    "orders": _of("orders", orders_section),
+    "evidence": _of("evidence", evidence_section),
+    "witnesses": _of("witnesses", witnesses_section),
+    "familiarity": _of("familiarity", familiarity_section),
+    "calibration": _of("calibration", calibration_section),
+    "baselines": _of("baselines", baseline_section),
 }
 _OF_SHAPES = ("the images by cluster", "the waveforms by cluster", "the data")
 
@@ -141,26 +138,22 @@ def page_of(found: Analysis) -> Page:
     makes |= {"cost": partial(cost_section, found), "how it was computed": partial(computed_section, found)}
     made = {name: tries.make(f"The section '{name}'", make) for name, make in makes.items()}
     sections = {name: one for name, one in made.items() if one is not None}
+    words = found.in_words
     return Page(
-        title=f"{found.name}: {found.in_words.num_clusters} clusters{_given(found)}",
+        title=f"{found.name}: {words.num_clusters} clusters{f', given {words.given}' * bool(words.given)}",
         kicker=f"pyroclust {found.command}",
         heading=found.name,
         introduction="Interrupted before it was finished: this is what there was."
         if found.interrupted
         else "",
-        answer=found.in_words.lines,
-        mark=found.in_words.mark,
+        answer=words.lines,
+        mark=words.mark,
         picture=tries.make("The picture of the data", lambda: _picture(found, sections)),
         sections=tuple(sections.values()),
         notes=(*found.notes, *found.failures),
         footer=_FOOTER,
         missing=tries.failures,
     )
-
-
-def _given(found: Analysis) -> str:
-    given = found.in_words.given
-    return f", given {given}" if given else ""
 
 
 def _picture(found: Analysis, sections: dict[str, Section]) -> Picture | None:

@@ -19,11 +19,16 @@ __all__ = [
 _MOST_CLUSTERS, _MOST_IMAGES, _UNSURE, _COLUMNS = 12, 16, 36, 18
 # Of pictures, in inches, however many channels or however high images are.
 _HIGHEST = 24.0
+_MARKS = (
+    "Colour and shape are clusters of the partition with the least expected variation of information under "
+    "{}. A full mark is sure to be with its companions; a hollow one is apart from them in at least half of "
+    "the draws."
+)
 
 
 def clustering_picture(found: Analysis) -> Picture | None:
     """Draw the rows, coloured by cluster; uncertain ones are hollow."""
-    view, estimate = found.reference, found.reference.summary.estimate
+    view, estimate = found.reference, found.reference.estimate
     if found.data is None or estimate is None:
         return None
     data, names = found.data.shown, axis_names(found.data.shown_columns)
@@ -36,20 +41,18 @@ def clustering_picture(found: Analysis) -> Picture | None:
             estimate.uncertainty,
             ax=figure.subplots(),
             columns=names,
-            sizes=view.summary.sizes,
+            sizes=view.sizes,
         ),
         size=(9, 2.7 if is_stacked else 4.8),
         alternative=f"The {len(data)} rows over {', '.join(names)}, coloured by "
         f"{counted(estimate.num_clusters, 'cluster')}; {estimate.num_doubtful} of them uncertain and hollow.",
-        caption=f"{layout} Colour and shape are clusters of the partition with the least expected "
-        f"variation of information under {view.name}. A full mark is sure to be with its companions; a "
-        "hollow one is apart from them in at least half of the draws.",
+        caption=f"{layout} {_MARKS.format(view.name)}",
     )
 
 
 def images_section(found: Analysis) -> Section | None:
     """Show the images of each cluster, from sure to unsure."""
-    data, estimate = found.data, found.reference.summary.estimate
+    data, estimate = found.data, found.reference.estimate
     if data is None or not isinstance(data.shape, Images) or estimate is None:
         return None
     images = data.shown.reshape(-1, *data.shape.event_shape)
@@ -76,7 +79,7 @@ def images_section(found: Analysis) -> Section | None:
 
 def unsure_images_section(found: Analysis) -> Section | None:
     """Show the images whose place is least sure."""
-    data, estimate = found.data, found.reference.summary.estimate
+    data, estimate = found.data, found.reference.estimate
     if data is None or not isinstance(data.shape, Images) or estimate is None:
         return None
     images = data.shown.reshape(-1, *data.shape.event_shape)
@@ -100,7 +103,7 @@ def unsure_images_section(found: Analysis) -> Section | None:
 
 def waveforms_section(found: Analysis) -> Section | None:
     """Show the mean waveform of each cluster."""
-    data, estimate = found.data, found.reference.summary.estimate
+    data, estimate = found.data, found.reference.estimate
     if data is None or not isinstance(data.shape, Waveforms) or estimate is None:
         return None
     waveforms = data.shown.reshape(-1, *data.shape.event_shape)
@@ -117,7 +120,7 @@ def waveforms_section(found: Analysis) -> Section | None:
 
 def graph_section(found: Analysis) -> Section | None:
     """Show the graph, and the matrix of its edges with rows sorted by cluster."""
-    data, view, estimate = found.data, found.reference, found.reference.summary.estimate
+    data, estimate = found.data, found.reference.estimate
     if data is None or not isinstance(data.shape, Graph) or estimate is None:
         return None
     adjacency = data.shape.adjacency
@@ -135,9 +138,7 @@ def graph_section(found: Analysis) -> Section | None:
         ),
         size=(9, 6.4),
         alternative=f"A graph of {nodes:,} nodes and {edges:,} edges, nodes coloured by {clusters}.",
-        caption=f"{nodes:,} nodes and {edges:,} edges{some}. Colour and shape are clusters of the partition "
-        f"with the least expected variation of information under {view.name}. A full mark is sure "
-        "to be with its companions; a hollow one is apart from them in at least half of the draws. Edges "
+        caption=f"{nodes:,} nodes and {edges:,} edges{some}. {_MARKS.format(found.reference.name)} Edges "
         "within a cluster are darker.",
     )
     matrix = Picture(

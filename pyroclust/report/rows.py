@@ -50,7 +50,8 @@ def rows_section(found: Analysis) -> Section:
     if data is not None:
         written = data.clustered.written() if data.shape is None else ()
         columns += [RowColumn(title, values, _cell) for title, values in written]
-        columns += [] if data.labels is None else [RowColumn("known label", data.labels, _cell)]
+        known = data.table.labels
+        columns += [] if known is None else [RowColumn("known label", known, _cell)]
     for key, estimate in found.estimates.items():
         name = found.summary(key).name
         columns.append(RowColumn(f"cluster, {name}", np.asarray(estimate.assignments) + 1))

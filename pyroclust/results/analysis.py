@@ -16,19 +16,18 @@ from pyroclust.diagnostics import Finding, Trust, Verdict
 from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.diagnostics.verdicts.judging import with_untold
 from pyroclust.partitions import Draws
-from pyroclust.results.answer import AnswerInWords, reliance
+from pyroclust.results.answer import AnswerInWords, reliance, with_doubts
 from pyroclust.results.constraints import Knowledge
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import figures_of
-from pyroclust.results.frames import clusters_frame, points_frame
 from pyroclust.results.records import GuideRecord, ModelRecord, Repeat
-from pyroclust.results.summaries import DrawsSummary, Estimate
+from pyroclust.results.summaries import OF_THE_GUIDE, DrawsSummary, Estimate
 from pyroclust.text import range_in_words
 
 if TYPE_CHECKING:
     from os import PathLike
 
-__all__ = ["WORDS", "Analysis", "Source"]
+__all__ = ["WORDS", "Analysis"]
 
 WORDS = {
     "guide": "the guide",
@@ -38,64 +37,9 @@ WORDS = {
     "forest": "the spanning forest",
 }
 """What pages call the draws of an analysis."""
-# Draws of a guide, draws that have no chains, and the results that say what draws are worth.
-_OF_THE_GUIDE = ("guide", "weighted")
-_INDEPENDENT = (*_OF_THE_GUIDE, "refined", "forest")
-_WORTH_BY = dict.fromkeys(_OF_THE_GUIDE, "weights") | {"refined": "refining"}
+# The results that say what draws are worth.
+_WORTH_BY = dict.fromkeys(OF_THE_GUIDE, "weights") | {"refined": "refining"}
 _NOT_JUDGED = Verdict(Trust.UNKNOWN, "No verdict yet.")
-
-
-@dataclass(frozen=True, eq=False)
-class Source:
-    """Some of the draws of an analysis, as pages show them."""
-
-    found: "Analysis"
-    key: str
-
-    def __repr__(self) -> str:
-        return f"Source({self.name})"
-
-    @property
-    def draws(self) -> Draws:
-        """Those that are shown."""
-        return self.found.draws[self.key]
-
-    @property
-    def summary(self) -> DrawsSummary:
-        """What they say."""
-        return self.found.summary(self.key)
-
-    @property
-    def name(self) -> str:
-        """What pages call it."""
-        return self.summary.name
-
-    @property
-    def is_independent(self) -> bool:
-        """Whether the draws have no chains that could fail to converge."""
-        return self.key in _INDEPENDENT
-
-    @property
-    def made(self) -> Draws:
-        """Draws that the seconds are of, where only some are shown."""
-        return self.found.proposals if self.key in _OF_THE_GUIDE else self.draws
-
-    @property
-    def effective_draws(self) -> float:
-        """What all draws are worth; nan where unknown."""
-        record = self.found.results.get(_WORTH_BY.get(self.key, ""))
-        if record is not None:
-            return float(record.effective_draws)
-        if self.key in _OF_THE_GUIDE and "mcmc" in self.found.draws:
-            return math.nan
-        has_chains = not self.is_independent or self.key == "refined"
-        worth = self.summary.min_ess if has_chains else float(self.draws.num_draws)
-        return worth if math.isfinite(worth) else math.nan
-
-    @property
-    def seconds_each(self) -> float:
-        """Seconds per effective draw; nan where unknown."""
-        return self.made.seconds / self.effective_draws if self.effective_draws else math.nan
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -171,7 +115,7 @@ class Analysis:
     def name(self) -> str:
         """Of the data, or of the draws."""
         if self.data is not None:
-            return self.data.name
+            return self.data.table.name
         return " beside ".join(one.name for one in self.draws.values())
 
     @property
@@ -182,10 +126,10 @@ class Analysis:
         return None if {"mcmc", "guide"} & self.draws.keys() else next(iter(self.draws))
 
     @property
-    def reference(self) -> Source:
+    def reference(self) -> DrawsSummary:
         """The draws whose clusters are shown: those of the answer, of MCMC where there is none."""
         names = (self.answer, "mcmc", "guide", *self.draws)
-        return self.source(next(name for name in names if name in self.draws))
+        return self.summary(next(name for name in names if name in self.draws))
 
     def summary(self, name: str) -> DrawsSummary:
         """Return what some of the draws say; each part of it is computed when it is first asked for."""
@@ -193,35 +137,52 @@ class Analysis:
             described = () if self.data is None else self.data.described
             self._summaries[name] = DrawsSummary(
                 self.draws[name],
+                key=name,
                 name=WORDS.get(name, self.draws[name].name),
                 seed=self.seed,
                 data=np.stack([values for _, values in described], -1) if described else None,
-                true_labels=None if self.data is None else self.data.labels,
+                true_labels=None if self.data is None else self.data.table.labels,
                 allowed=None if self.knowledge is None else self.knowledge.allows,
                 row_weights=None if self.data is None else self.data.table.weights,
             )
         return self._summaries[name]
-
-    def source(self, name: str) -> Source:
-        """Return some of the draws as pages show them."""
-        return Source(self, name)
 
     @property
     def proposals(self) -> Draws:
         """All draws of the guide, which have the weights; ``"guide"`` may be some of them."""
         return self.draws.get("proposals", self.draws["guide"])
 
+    def made(self, name: str) -> Draws:
+        """Return the draws that the seconds are of, where only some are shown."""
+        return self.proposals if name in OF_THE_GUIDE else self.draws[name]
+
+    def effective_draws(self, name: str) -> float:
+        """Return what all of these draws are worth; nan where unknown."""
+        source, record = self.summary(name), self.results.get(_WORTH_BY.get(name, ""))
+        if record is not None:
+            return float(record.effective_draws)
+        if name in OF_THE_GUIDE and "mcmc" in self.draws:
+            return math.nan
+        has_chains = not source.is_independent or name == "refined"
+        worth = source.min_ess if has_chains else float(source.draws.num_draws)
+        return worth if math.isfinite(worth) else math.nan
+
+    def seconds_each(self, name: str) -> float:
+        """Return seconds per effective draw; nan where unknown."""
+        worth = self.effective_draws(name)
+        return self.made(name).seconds / worth if worth else math.nan
+
     @property
-    def sources(self) -> tuple[Source, ...]:
+    def sources(self) -> tuple[DrawsSummary, ...]:
         """What pages set beside each other, that which others are compared with last."""
         order = ("guide", "weighted", "refined", "mcmc")
         if not set(order) & self.draws.keys():
-            return tuple(self.source(name) for name in self.draws)
-        return tuple(self.source(name) for name in order if name in self.draws)
+            return tuple(map(self.summary, self.draws))
+        return tuple(self.summary(name) for name in order if name in self.draws)
 
     def num_clusters(self) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Return posteriors of the number of clusters by source, and weighted, on one support."""
-        found = {one.key: one.summary.marginals.counts for one in self.sources}
+        found = {one.key: one.marginals.counts for one in self.sources}
         weights = self.results.get("weights")
         if weights is not None and "guide" in found:
             counts = np.bincount(
@@ -241,7 +202,7 @@ class Analysis:
             self.verdict.findings,
             *self.checks.values(),
             self.unanswered,
-            self.reference.summary.findings,
+            self.reference.findings,
         )
         for one in chain.from_iterable(every):
             found.setdefault(one.question, one)
@@ -263,7 +224,7 @@ class Analysis:
         """The answer in a person's words."""
         limits = self.about.get("clusters")
         return AnswerInWords.of(
-            self.reference.summary,
+            self.reference,
             rely=self.about.get("rely", ""),
             following=self.next,
             given="" if limits is None else range_in_words(tuple(limits)),
@@ -286,13 +247,29 @@ class Analysis:
         its companions there. Columns of the table and labels follow, and the clusters of the other sources.
         A column of the table that is called as another one here has "(given)" after its name.
         """
-        others = {
-            name if name in WORDS else self.draws[name].name: one
-            for name, one in self.estimates.items()
-            if name != self.reference.key
-        }
-        table = None if self.data is None else self.data.table
-        return points_frame(self.row_names, self.reference.summary, others, table)
+        shown, beside = self.reference, dict[str, Any]()
+        found: dict[str, Any] = {"row": list(self.row_names)}
+        for key, one in self.estimates.items():
+            if key == shown.key:
+                own = shown.own_membership
+                found["cluster"] = one.assignments + 1
+                found |= ({} if own is None else {"probability": own}) | {"uncertainty": one.uncertainty}
+            else:
+                name = key if key in WORDS else self.draws[key].name
+                beside |= {f"{name}_cluster": one.assignments + 1, f"{name}_uncertainty": one.uncertainty}
+        if self.data is not None:
+            table = self.data.table
+            known = {"label": table.labels, "partial_label": table.partial_labels}
+            weights = {} if table.weights is None else {"weight": table.weights}
+            taken = {*found, *beside, *known, *weights}
+            for title, values in table.written() if table.shape is None else ():
+                while title in taken:
+                    title += " (given)"
+                taken.add(title)
+                found[title] = values
+            found |= weights
+            found |= {name: pd.Series(one, dtype=object) for name, one in known.items() if one is not None}
+        return pd.DataFrame(found | beside)
 
     def clusters(self) -> pd.DataFrame:
         """Return one row a cluster: rows, share, mean membership, stability, means with intervals.
@@ -300,9 +277,25 @@ class Analysis:
         Where rows have weights, ``weight`` is their sum beside the number of rows. Units are those of the
         columns; intervals hold 95 % of the draws.
         """
-        columns = () if self.data is None else tuple(name for name, _ in self.data.described)
-        weights = None if self.data is None else self.data.table.weights
-        return clusters_frame(self.reference.summary, columns, weights)
+        shown, own, profiles = self.reference, self.reference.own_membership, self.reference.profiles
+        if shown.estimate is None:
+            return pd.DataFrame({"cluster": []})
+        labels, sizes = shown.assignments, np.bincount(shown.assignments)
+        found: dict[str, Any] = {"cluster": np.arange(len(sizes)) + 1, "rows": sizes}
+        if self.data is not None and self.data.table.weights is not None:
+            found["weight"] = shown.sizes
+        found["share"] = shown.sizes / shown.sizes.sum()
+        own = np.full(len(labels), np.nan) if own is None else own
+        found["mean_membership"] = np.bincount(labels, weights=own) / sizes
+        if profiles is not None:
+            found |= {name: getattr(profiles, name) for name in ("share_low", "share_high", "stability")}
+            for d, (name, _) in enumerate(() if self.data is None else self.data.described):
+                while found.keys() & {name, f"{name} low", f"{name} high"}:
+                    name += " (given)"
+                found[name] = profiles.centres[:, d]
+                found[f"{name} low"] = profiles.centre_low[:, d]
+                found[f"{name} high"] = profiles.centre_high[:, d]
+        return pd.DataFrame(found)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``summary.json`` holds: what was done, and every figure; what was not asked is null."""
@@ -327,12 +320,14 @@ class Analysis:
             **{name: figures_of(found) for name, found in self.results.items()},
             "point_estimates": {name: one.figures() for name, one in self.estimates.items()},
             "sources": {
-                one.key: (one.summary.figures() if one.key in detailed else one.summary.short_figures())
-                | ({} if one.is_independent else {"verdict": one.summary.verdict.to_dict()})
+                one.key: (one.figures() if one.key in detailed else one.short_figures())
+                | ({} if one.is_independent else {"verdict": one.verdict.to_dict()})
                 for one in self.sources
             },
             "seconds_per_effective_draw": {
-                one.key: one.seconds_each for one in self.sources if not math.isnan(one.made.seconds)
+                one.key: self.seconds_each(one.key)
+                for one in self.sources
+                if not math.isnan(self.made(one.key).seconds)
             },
             "seconds_of": self.seconds_of,
             "not_asked": self.not_asked,
@@ -346,10 +341,10 @@ class Analysis:
     def conclude(self, judged: Verdict, *, chains: Verdict | None = None, doubts: Sequence[str] = ()) -> None:
         """Set the verdict, with questions that parts which failed leave open, and whether to rely on it."""
         self.verdict = judged
-        untold = [one for one in self.reference.summary.findings if one.value is None]
+        untold = [one for one in self.reference.findings if one.value is None]
         self.verdict = with_untold(judged, (*self.unanswered, *untold))
         has_guide = "agreement" in self.results
-        self.about["rely"] = reliance(judged, chains, has_guide=has_guide, doubts=doubts)
+        self.about["rely"] = with_doubts(reliance(judged, chains, has_guide=has_guide), doubts)
 
     # How it is shown and kept. The page is made by the package above this one, when it is asked for.
 
@@ -384,20 +379,8 @@ class Analysis:
 
 # Results that every file has a place for, whether or not they were asked for.
 _STEPS = (
-    "prior_num_clusters",
-    "other_priors",
-    "agreement",
-    "two_samples",
-    "refining",
-    "orders",
-    "weights",
-    "evidence",
-    "familiarity",
-    "witnesses",
-    "calibration",
-    "constraints",
-    "split_clusters",
-    "baselines",
+    *("prior_num_clusters", "other_priors", "agreement", "two_samples", "refining", "orders", "weights"),
+    *("evidence", "familiarity", "witnesses", "calibration", "constraints", "split_clusters", "baselines"),
     "missing",
 )
 _ALWAYS_DETAILED = ("mcmc", "forest", "first", "second")

@@ -42,8 +42,7 @@ class LargeClusters:
     @property
     def how_many(self) -> str:
         """The most probable number with its probability and interval."""
-        clusters, sure = _clusters(self.num_clusters), _sure(self.probability, self.interval)
-        return f"{clusters} of at least {self.least_rows:,} rows ({sure})"
+        return _how_many(self, f" of at least {self.least_rows:,} rows")
 
 
 @dataclass(frozen=True)
@@ -84,8 +83,7 @@ class AnswerInWords:
     @property
     def how_many(self) -> str:
         """The most probable number with its probability and interval."""
-        given = f", given {self.given}" * bool(self.given)
-        return f"{_clusters(self.num_clusters)}{given} ({_sure(self.probability, self.interval)})"
+        return _how_many(self, f", given {self.given}" * bool(self.given))
 
     @property
     def mark(self) -> Mark:
@@ -122,14 +120,11 @@ def likeliest_of(counts: np.ndarray) -> dict[str, Any]:
     return {"num_clusters": likeliest, "probability": float(counts.max()), "interval": (low, high)}
 
 
-def _clusters(number: int) -> str:
-    return f"{number} cluster{'s' * (number != 1)}"
-
-
-def _sure(probability: float, interval: tuple[int, int]) -> str:
-    low, high = interval
+def _how_many(one: LargeClusters | AnswerInWords, which: str) -> str:
+    low, high = one.interval
     between = f"{low}" if low == high else f"{low} to {high}"
-    return f"probability {probability:.2f}; 90 % interval {between}"
+    clusters = f"{one.num_clusters} cluster{'s' * (one.num_clusters != 1)}{which}"
+    return f"{clusters} (probability {one.probability:.2f}; 90 % interval {between})"
 
 
 _ABOUT_GUIDE = {
@@ -138,11 +133,6 @@ _ABOUT_GUIDE = {
     Trust.MCMC: "the guide does not agree here, and is not used",
     Trust.UNKNOWN: "how far the guide agrees cannot be told",
 }
-
-
-def reliance(verdict: Verdict, chains: Verdict | None, *, has_guide: bool, doubts: Sequence[str] = ()) -> str:
-    """Say in one line whether an answer can be relied on; what is doubtful of the columns stays so."""
-    return with_doubts(_reliance(verdict, chains, has_guide=has_guide), doubts)
 
 
 def with_doubts(said: str, doubts: Sequence[str]) -> str:
@@ -154,7 +144,8 @@ def with_doubts(said: str, doubts: Sequence[str]) -> str:
     return f"{careful} But {doubts[0][0].lower()}{doubts[0][1:]}{more}"
 
 
-def _reliance(verdict: Verdict, chains: Verdict | None, *, has_guide: bool) -> str:
+def reliance(verdict: Verdict, chains: Verdict | None, *, has_guide: bool) -> str:
+    """Say in one line whether an answer can be relied on."""
     if chains is None:
         if verdict.level is Trust.UNCONFIRMED:
             return "With care: the refined draws have settled, but nothing confirms them."

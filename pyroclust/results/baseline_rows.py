@@ -55,10 +55,10 @@ class BaselineRow:
 
 def baseline_rows(found: Analysis, methods: Sequence[Baseline]) -> tuple[BaselineRow, ...]:
     """Run the classical methods and place each among the draws; none where all points are equal."""
-    data, draws, summary = found.data, found.reference.draws, found.reference.summary
+    data, shown = found.data, found.reference
     if data is None or (data.vectors == data.vectors[0]).all():
         return ()
-    loss, estimate, ball = VariationOfInformation(), summary.estimate, summary.ball
+    loss, estimate, ball = VariationOfInformation(), shown.estimate, shown.ball
     rows = []
     for method in methods:
         try:
@@ -69,7 +69,7 @@ def baseline_rows(found: Analysis, methods: Sequence[Baseline]) -> tuple[Baselin
             rows.append(BaselineRow(method.name, failed=first_line(error).split(". ")[0]))
             continue
         labels = result.assignments
-        row = BaselineRow(result.name, result, to_labels=scores_where_known(data.labels, labels))
+        row = BaselineRow(result.name, result, to_labels=scores_where_known(data.table.labels, labels))
         if estimate is not None:
             row = replace(row, to_estimate=partition_scores(estimate.assignments, labels))
             if ball is not None:
@@ -77,5 +77,5 @@ def baseline_rows(found: Analysis, methods: Sequence[Baseline]) -> tuple[Baselin
         rows.append(row)
     # The expected losses of all at once go through the draws once.
     every = [one.result.assignments for one in rows if one.result is not None]
-    means = iter(loss.expected(np.stack(every), draws.assignments) if every else ())
+    means = iter(loss.expected(np.stack(every), shown.draws.assignments) if every else ())
     return tuple(one if one.result is None else replace(one, expected_vi=float(next(means))) for one in rows)

@@ -2,22 +2,19 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from pyroclust.attempts import Attempts
 from pyroclust.diagnostics import Finding, LogEvidence
-from pyroclust.diagnostics.differences.agreement import Marginals
-from pyroclust.diagnostics.differences.conditioning import Conditioning, conditioning
-from pyroclust.diagnostics.verdicts.constraints import ConstraintOdds, constraint_odds, moved_points
+from pyroclust.diagnostics.differences.conditioning import Conditioning
+from pyroclust.diagnostics.verdicts.constraints import ConstraintOdds
 from pyroclust.partitions import Draws
 from pyroclust.text import listed, range_in_words
 
-__all__ = ["FreePosterior", "Knowledge", "summarise_constraints"]
+__all__ = ["FreePosterior", "Knowledge"]
 
-_EFFECT = "What the constraints changed"
 # Groups and pairs that are spelled, and rows of a group.
 _MOST_SPELLED, _MOST_ROWS = 5, 8
 
@@ -49,16 +46,13 @@ class Knowledge:
     apart: np.ndarray
     bound: np.ndarray  # points that something is known of, (M,)
     clusters: tuple[int, int] | None = None  # the fewest and the most clusters; None for any number
-    log_prior: float = (
-        math.nan
-    )  # log P(constraints) under the prior of partitions, in nats; nan where unknown
+    log_prior: float = math.nan  # log P(constraints) under the prior of partitions, in nats; nan if unknown
     why_no_prior: str = "nobody asked for it"  # why it is, without a full stop
     free: FreePosterior | None = None  # the posterior without; None where that failed
     odds: ConstraintOdds | None = None  # what the data say of them; None where there is no model
     effect: Conditioning | None = None  # the posterior without and with them; None where one is missing
     # Points that they moved, those that moved most first, (P,).
     moved: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    failures: tuple[str, ...] = ()  # why parts are missing, a sentence each
 
     def __repr__(self) -> str:
         return f"Knowledge({self.sentence})"
@@ -142,23 +136,3 @@ class Knowledge:
                 "log_evidence": [vars(one) for one in free.evidences],
             },
         }
-
-
-def summarise_constraints(
-    known: Knowledge, after: Marginals, evidences: Sequence[LogEvidence] | None
-) -> Knowledge:
-    """Compute what the data say of constraints, where there is a model, and what they changed."""
-    free, tries = known.free, Attempts()
-    prior: dict[str, Any] = {"log_prior": known.log_prior, "why_no_prior": known.why_no_prior}
-    if free is None:
-        why = "there is no posterior without them to compare with"
-        odds = ConstraintOdds(**prior, log_posterior=math.nan, error=math.nan, why_no_posterior=why)
-        return replace(known, odds=odds)
-    if evidences is not None:
-        odds = constraint_odds(
-            evidences, free.evidences, **prior, kept=free.kept, effective_draws=free.effective_draws
-        )
-        known = replace(known, odds=odds)
-    effect = tries.make(_EFFECT, lambda: conditioning(free.draws.assignments, after))
-    moved = known.moved if effect is None else moved_points(effect)
-    return replace(known, effect=effect, moved=moved, failures=tries.failures)

@@ -34,11 +34,6 @@ class AnalysedData:
         return f"AnalysedData({self.table.name}: {self.size_in_words})"
 
     @property
-    def name(self) -> str:
-        """Of the table."""
-        return self.table.name
-
-    @property
     def values(self) -> np.ndarray:
         """The points as the model sees them, ``(N, D)``."""
         return self.points.data
@@ -107,11 +102,6 @@ class AnalysedData:
             return ()
         values = indicators(self.clustered.data, self.clustered)
         return tuple(zip(self.described_by, values.T, strict=True))
-
-    @property
-    def labels(self) -> np.ndarray | None:
-        """Known labels."""
-        return self.table.labels
 
     @property
     def size_in_words(self) -> str:

@@ -26,20 +26,11 @@ _LARGEST_SUMMARY = 1 << 28
 _GROUPS = ("guide", "proposals", "refined", "weighted", "second")
 # What summary.json says of the run, beside figures.
 _ABOUT = (
-    *("source", "columns", "points", "num_points", "model", "model_in_words", "guide"),
+    *("source", "columns", "points", "num_points", "model", "model_in_words", "guide", "clusters"),
     *("mcmc_kernel", "mcmc_chains", "mcmc_draws", "mcmc_seconds", "mcmc_seconds_warmup"),
-    *(
-        "clusters",
-        "share_of_guide_draws_inside",
-        "guide_draws",
-        "guide_seconds",
-        "refined_draws",
-        "refined_seconds",
-    ),
+    *("share_of_guide_draws_inside", "guide_draws", "guide_seconds", "refined_draws", "refined_seconds"),
     *("asked", "noise_scale", "draws", "seconds", "more_clusters_than_asked"),
 )
-
-
 # What 0.1 did not write, and what not every command writes.
 _LACKING: dict[str, Any] = {
     **{"command": "compare", "points": "rows", "seed": 0, "interrupted": False, "seconds_of": {}},
@@ -75,7 +66,6 @@ def _read(folder: Path) -> Analysis:
     check_self_contained(draws_file, is_read_whole=True)
     with xr.open_datatree(draws_file, engine="h5netcdf") as tree:
         groups = {name.strip("/"): tree[name].to_dataset().load() for name in tree.groups if name != "/"}
-    verdict, repeat = _verdict(summary), _repeat(summary)
     main = groups["posterior"]
     observed = groups.get("observed_data")
     names = {"posterior": "guide" if "guide" in groups else "first"}
@@ -84,13 +74,29 @@ def _read(folder: Path) -> Analysis:
     names |= {name: name for name in _GROUPS if name in groups}
     in_words, limits = summary["answer_in_words"], summary["tolerance"]
     failures = list(map(str, summary["failures"]))
+    # Findings of 0.1 have no mark.
+    findings = (
+        Finding(**one | ({"mark": Mark(one["mark"])} if "mark" in one else {})) for one in summary["findings"]
+    )
+    judged, answer, model = summary["verdict"], summary["answer"], None
+    if summary["model"] is not None:
+        described = None
+        if observed is not None and summary["points"] == "rows" and "model" in observed.attrs:
+            described = parse_json(observed.attrs["model"])
+        model = ModelRecord(summary["model"], summary["model_in_words"], described)
+    repeat = Repeat(seed=summary["seed"], run=summary["run"]) if summary["run"] else None
+    if summary["repeat"] is not None:
+        kept = dict(summary["repeat"])
+        repeat = Repeat(name=summary["command"] if kept.pop("command") else "", **kept)
     found = Analysis(
         command=summary["command"],
         data=None if observed is None else _data(observed, main),
-        model=_model(summary, observed),
+        model=model,
         guide=GuideRecord(summary["guide"]) if summary["guide"] else None,
         draws={name: _draws(groups[group]) for group, name in names.items()},
-        verdict=verdict,
+        verdict=Verdict(
+            Trust(judged["level"]), judged["sentence"], tuple(findings), answer and Answer(answer)
+        ),
         seed=int(summary["seed"]),
         # Limits of the library differ, one that was asked for holds for both.
         tolerance=limits["guide"] if limits["guide"] == limits["refined"] else None,
@@ -113,17 +119,6 @@ def _read(folder: Path) -> Analysis:
     _take_weights(found)
     _take_estimates(found, summary)
     return found
-
-
-def _verdict(summary: dict[str, Any]) -> Verdict:
-    of_file = summary["verdict"]
-    findings = tuple(
-        # Those of 0.1 have no mark.
-        Finding(**one | ({"mark": Mark(one["mark"])} if "mark" in one else {}))
-        for one in summary["findings"]
-    )
-    answer = None if summary["answer"] is None else Answer(summary["answer"])
-    return Verdict(Trust(of_file["level"]), of_file["sentence"], findings, answer)
 
 
 def _draws(group: Any) -> Draws:
@@ -175,23 +170,6 @@ def _data(observed: Any, main: Any) -> AnalysedData:
     return AnalysedData(table, points)
 
 
-def _model(summary: dict[str, Any], observed: Any) -> ModelRecord | None:
-    if summary["model"] is None:
-        return None
-    is_of_rows = observed is not None and summary["points"] == "rows"
-    described = observed.attrs.get("model") if is_of_rows else None
-    return ModelRecord(
-        summary["model"], summary["model_in_words"], None if described is None else parse_json(described)
-    )
-
-
-def _repeat(summary: dict[str, Any]) -> Repeat | None:
-    if summary["repeat"] is None:
-        return Repeat(seed=summary["seed"], run=summary["run"]) if summary["run"] else None
-    kept = dict(summary["repeat"])
-    return Repeat(name=summary["command"] if kept.pop("command") else "", **kept)
-
-
 def _take_weights(found: Analysis) -> None:
     """Weigh the guide's draws again; where weighted ones are the answer and were not kept, resample them."""
     draws = found.draws.get("guide")
@@ -200,11 +178,7 @@ def _take_weights(found: Analysis) -> None:
     weights = Weighting.of(found.proposals)
     found.results["weights"] = weights
     if found.verdict.answer is Answer.WEIGHTED and "weighted" not in found.draws:
-        found.draws["weighted"] = Draws(
-            name=draws.name,
-            assignments=weights.resampled(found.proposals, draws.num_draws, seed=found.seed),
-            point_names=draws.point_names,
-        )
+        found.draws["weighted"] = weights.resampled(found.proposals, draws, seed=found.seed)
 
 
 def _take_estimates(found: Analysis, summary: dict[str, Any]) -> None:

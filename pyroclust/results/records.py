@@ -52,7 +52,6 @@ class GuideRecord:
     """A guide beside its draws."""
 
     name: str
-    is_exact: bool = True  # whether log q of its draws is exact, not an estimate
     num_orders: int = 1  # visiting orders that share its draws in equal parts, one after the other
     # What its card says was measured; empty without one.
     certificate: Mapping[str, Any] = field(default_factory=dict)

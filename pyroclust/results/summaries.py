@@ -26,7 +26,10 @@ from pyroclust.diagnostics.verdicts.findings import (
 )
 from pyroclust.partitions import Draws
 
-__all__ = ["DrawsSummary", "Estimate"]
+__all__ = ["OF_THE_GUIDE", "DrawsSummary", "Estimate"]
+
+OF_THE_GUIDE = ("guide", "weighted")
+"""Names of the draws of a guide."""
 
 # Draws among which the most central one is sought, and from which on those of an estimate are thinned.
 _CANDIDATES, _ENOUGH_FOR_AN_ESTIMATE = 1000, 1000
@@ -54,11 +57,6 @@ class Estimate:
         return int(self.assignments.max()) + 1
 
     @property
-    def truth_rand(self) -> float | None:
-        """Adjusted Rand index to the known labels, or ``None``."""
-        return None if self.scores is None else self.scores.adjusted_rand
-
-    @property
     def num_doubtful(self) -> int:
         """Points that are apart from their companions more often than with them."""
         return num_doubtful(self.uncertainty)
@@ -68,7 +66,7 @@ class Estimate:
         return {
             "num_clusters": self.num_clusters,
             "mean_uncertainty": self.uncertainty.mean(),
-            "adjusted_rand_to_labels": self.truth_rand,
+            "adjusted_rand_to_labels": None if self.scores is None else self.scores.adjusted_rand,
             "scores": None if self.scores is None else asdict(self.scores),
         }
 
@@ -85,6 +83,7 @@ class DrawsSummary:
         self,
         draws: Draws,
         *,
+        key: str = "",
         name: str,
         seed: int,
         data: np.ndarray | None = None,
@@ -92,7 +91,7 @@ class DrawsSummary:
         allowed: Callable[[np.ndarray], bool] | None = None,
         row_weights: np.ndarray | None = None,
     ) -> None:
-        self.name, self.seed, self.data = name, seed, data
+        self.draws, self.key, self.name, self.seed, self.data = draws, key, name, seed, data
         self.labels, self.log_joint = as_chains(draws.assignments), draws.log_joint
         # A point estimate that was found before.
         self.known: np.ndarray | None = None
@@ -100,15 +99,20 @@ class DrawsSummary:
         self._tries = Attempts()
 
     def __repr__(self) -> str:
-        chains, draws, points = self.shape
+        (chains, draws, points), counts = self.shape, self.marginals.counts
         return (
             f"DrawsSummary({self.name}: {chains} x {draws} draws of {points} points, likeliest number of "
-            f"clusters {self.likeliest} with probability {self.probabilities.max():.2f})"
+            f"clusters {counts.argmax()} with probability {counts.max():.2f})"
         )
 
     def make(self, what: str, part: Callable[[], Made]) -> Made | None:
         """Return a part, or ``None`` where it cannot be made."""
         return self._tries.make(f"{what} of {self.name}", part)
+
+    @property
+    def is_independent(self) -> bool:
+        """Whether the draws have no chains that could fail to converge."""
+        return self.key in (*OF_THE_GUIDE, "refined", "forest")
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -133,22 +137,6 @@ class DrawsSummary:
     def noise(self) -> Noise:
         """How far two halves of the draws are apart."""
         return self._marginals[1]
-
-    @property
-    def values(self) -> np.ndarray:
-        """Numbers of clusters among the draws, without gaps, ``(V,)``."""
-        found = np.flatnonzero(self.marginals.counts)
-        return np.arange(found[0], found[-1] + 1)
-
-    @property
-    def probabilities(self) -> np.ndarray:
-        """Their probabilities, ``(V,)``."""
-        return self.marginals.counts[self.values]
-
-    @property
-    def likeliest(self) -> int:
-        """The most probable number of clusters."""
-        return int(self.marginals.counts.argmax())
 
     @cached_property
     def large_counts(self) -> np.ndarray:
@@ -211,6 +199,13 @@ class DrawsSummary:
 
     # Probabilities of the points to be in each cluster of the estimate, ``(N, J)``; rows sum to 1.
     membership = _part("The membership of the rows", lambda of: membership_in(of.some, of.assignments))
+
+    @property
+    def own_membership(self) -> np.ndarray | None:
+        """Probability of each point to be in its cluster of the estimate, ``(N,)``."""
+        member = self.membership
+        return None if member is None else member[np.arange(len(member)), self.assignments]
+
     # 95 % credible ball around the estimate, under variation of information.
     ball = _part("The credible ball", lambda of: diagnostics.credible_ball(of.labels, of.assignments))
     ranked = _part("The most probable partitions", lambda of: diagnostics.ranked_partitions(of.labels))
@@ -294,10 +289,12 @@ class DrawsSummary:
 
     def short_figures(self) -> dict[str, Any]:
         """Return what is said of a source beside the one whose clusters are shown."""
+        drawn = np.flatnonzero(self.marginals.counts)
+        values = np.arange(drawn[0], drawn[-1] + 1)
         return {
             "name": self.name,
             **dict(zip(("chains", "draws", "points"), self.shape, strict=True)),
-            "num_clusters": {"values": self.values, "probabilities": self.probabilities},
+            "num_clusters": {"values": values, "probabilities": self.marginals.counts[values]},
             "num_large_clusters": {
                 "least_rows": self.least_rows,
                 "values": np.arange(len(self.large_counts)),

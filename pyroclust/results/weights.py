@@ -1,7 +1,7 @@
 """A guide's draws as importance samples: their weights, their visiting orders, and the evidence."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,11 +48,12 @@ class Weighting:
         """Whether the tail is short, and the draws are worth enough."""
         return weights_findings(self.pareto_k, self.effective_draws)
 
-    def resampled(self, draws: Draws, number: int, *, seed: int) -> np.ndarray:
-        """Return so many of the draws that have equal weights, ``(1, number, N)``."""
+    def resampled(self, draws: Draws, shown: Draws, *, seed: int) -> Draws:
+        """Return as many of the draws that have these weights as are shown, of equal weights."""
         # One number for all: draws that are to be shown lie closest to their weights so.
-        uniform = np.full(number, np.random.default_rng(seed).random())
-        return draws.flat[stratified_draws(self.weights, uniform)][None]
+        uniform = np.full(shown.num_draws, np.random.default_rng(seed).random())
+        rows = stratified_draws(self.weights, uniform)
+        return replace(shown, assignments=draws.flat[rows][None], log_joint=None, log_prob=None)
 
     def figures(self) -> dict[str, Any]:
         """Return what ``summary.json`` says of it."""

@@ -190,7 +190,7 @@ def test_rows_that_are_all_equally_far_apart_are_refused():
 
 def test_a_prior_gives_the_number_of_trees():
     found = forest(SEVEN, expected_clusters=3, num_draws=200)
-    assert len(found.summary("forest").values) > 2
+    assert len(found.num_clusters()[0]) > 2
     assert "gamma-crp has clusters, 3 on average" in found.about["asked"]
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from pyro.infer import MCMC
 
-from pyroclust import Draws, compare, diagnose, read_table, to_arviz
+from pyroclust import Analysis, Draws, compare, diagnose, read_table, to_arviz
 from pyroclust.diagnostics import resample
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.models import gaussian2d
@@ -43,6 +43,22 @@ def test_diagnose_a_run_of_pyro_beside_one_of_ours():
     found = diagnose(mcmc, CollapsedGibbs(gaussian2d()).run(data, num_draws=200, num_chains=2, seed=0))
     assert [one.assignments.shape for one in found.draws.values()] == [(1, 200, 8), (2, 200, 8)]
     assert len({one.name for one in found.sources}) == 2
+
+
+def test_diagnose_reads_files_as_it_is_told(tmp_path):
+    for name, chain in zip(("one", "two"), LABELS.numpy(), strict=True):
+        np.save(tmp_path / f"{name}.npy", chain)
+    one, two, out = (tmp_path / name for name in ("one.npy", "two.npy", "out"))
+    found = diagnose(one, chains=[two], burn_in=50, out=out)
+    assert found.repeat.command == f"pyroclust diagnose {one} --burn-in 50 --chains {two}"
+    assert Analysis.read(out).repeat == found.repeat
+    np.testing.assert_array_equal(found.draws["first"].assignments, LABELS[:, 50:])
+    with pytest.raises(ValueError, match="burn_in is given, but source is no file: leave it out"):
+        diagnose(MINE, burn_in=50)
+    with pytest.raises(ValueError, match="other-group is 'guide', but there is no second file"):
+        diagnose(MINE, other_group="guide")
+    with pytest.raises(TypeError, match="burnin"):
+        diagnose(one, burnin=50)
 
 
 def test_diagnose_refuses_what_holds_no_equally_weighted_draws():

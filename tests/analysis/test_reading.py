@@ -52,7 +52,7 @@ def test_what_was_saved_is_read_back(frame, kind, tmp_path):
     assert again.in_words.rely == made.in_words.rely
     if made.data is not None:
         np.testing.assert_allclose(again.data.values, made.data.values)
-        assert list(again.data.labels) == list(made.data.labels)
+        assert list(again.data.table.labels) == list(made.data.table.labels)
         assert again.row_names == made.row_names
     if made.model is not None:
         one, other = predict(made, NEW), predict(tmp_path / "out", NEW)
@@ -81,9 +81,9 @@ def test_folders_of_version_0_1_are_read(frame, kind, level, answer, tmp_path):
     assert (found.verdict.level.value, found.answer) == (level, answer)
     assert found.draws["mcmc"].assignments.shape == (2, 50, 20)
     np.testing.assert_allclose(found.data.clustered.data, frame[["a", "b"]])
-    assert list(found.data.labels) == frame["kind"].tolist()
+    assert list(found.data.table.labels) == frame["kind"].tolist()
     shown = {"weighted": "answer", "refined": "refined"}.get(kind, "mcmc")
-    np.testing.assert_array_equal(found.reference.summary.estimate.assignments, rows[f"{shown}_cluster"])
+    np.testing.assert_array_equal(found.reference.estimate.assignments, rows[f"{shown}_cluster"])
     assert predict(tmp_path, NEW).clusters.tolist() == [0, 1, 2]
     assert len(update(tmp_path, NEW, num_draws=20).row_names) == 23
 

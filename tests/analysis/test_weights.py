@@ -39,7 +39,7 @@ def test_what_is_found_is_written_and_read_back(frame, tmp_path):
     assert found.in_words.sizes == tuple(clusters["weight"])
     draws = found.draws["mcmc"].assignments.repeat(frame["times"], axis=-1)
     every = pyroclust.diagnostics.point_estimate(draws, seed=found.seed)
-    np.testing.assert_array_equal(found.reference.summary.assignments.repeat(frame["times"]), every)
+    np.testing.assert_array_equal(found.reference.assignments.repeat(frame["times"]), every)
     assert pd.read_csv(tmp_path / "found" / "assignments.csv")["weight"].tolist() == frame["times"].tolist()
     assert "--weight times" in found.repeat.command
     back = pyroclust.Analysis.read(tmp_path / "found")

@@ -18,9 +18,12 @@ from safetensors.torch import load, save
 from pyroclust.analysis.picking import pick_guide
 from pyroclust.calibration import CertificateSettings
 from pyroclust.calibration.checking import check_guide, store_certificate
+from pyroclust.data.datasets import read_table
+from pyroclust.data.standardise import standardise
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.models import nig_mixture
 from pyroclust.nn.conditions import ConditionInputs
+from pyroclust.results.data import AnalysedData
 from pyroclust.saving.cards import read_card
 from pyroclust.saving.guides import load_guide, save_guide
 
@@ -148,7 +151,9 @@ def certified(change: Callable[[dict[str, Any]], None]) -> Callable[[Path], str]
         found = read_card(folder)
         assert found.passed is None
         assert found.verdict == found.doubt
-        assert found.doubt in pick_guide(folder, dim=1, conditions={}).notes[0]
+        table = read_table("galaxies")
+        data = AnalysedData(table, standardise(table))
+        assert found.doubt in pick_guide(folder, data, conditions={}).notes[0]
         code, out, err = run_command(["check", str(folder), "--quick"])
         assert code == 0, err
         assert "uncertified" in " ".join(out.split())

@@ -65,7 +65,7 @@ def test_counts(equal):
     drawn = equal.draws["mcmc"].num_clusters.ravel()
     np.testing.assert_allclose(counts["mcmc"], [(drawn == value).mean() for value in values])
     assert next(iter(equal.summary("mcmc").functionals)) == "log_joint"
-    assert equal.estimates["mcmc"].truth_rand > 0.7
+    assert equal.estimates["mcmc"].scores.adjusted_rand > 0.7
 
 
 def test_weighted_counts_are_exact_where_weighted_draws_are_shown():
@@ -74,7 +74,7 @@ def test_weighted_counts_are_exact_where_weighted_draws_are_shown():
     values, counts = found.num_clusters()
     clusters, weights = found.draws["guide"].num_clusters.ravel(), found.results["weights"].weights
     np.testing.assert_allclose(counts["weighted"], [weights[clusters == value].sum() for value in values])
-    shown = found.source("weighted").draws.num_clusters
+    shown = found.summary("weighted").draws.num_clusters
     assert abs((shown == values[-1]).mean() - counts["weighted"][-1]) < 0.01
 
 
@@ -87,7 +87,7 @@ def test_what_the_answer_says(equal):
     assert (clusters < low).mean() <= 0.05 < (clusters <= low).mean() + 1e-6
     assert (clusters > high).mean() <= 0.05
     assert sum(words.sizes) == draws.num_points
-    estimate = equal.reference.summary.estimate
+    estimate = equal.reference.estimate
     assert words.certain_rows == pytest.approx((estimate.uncertainty <= 0.1).mean())
 
 
@@ -141,6 +141,13 @@ def test_results_print_themselves_in_a_line():
 
 def test_effective_draws_have_one_definition():
     found = filled(make_comparison(temperature=1.6))
-    guide, weights = found.source("guide"), found.results["weights"]
-    assert guide.effective_draws == weights.effective_draws
-    assert guide.seconds_each == pytest.approx(0.03 / weights.effective_draws)
+    weights = found.results["weights"]
+    assert found.effective_draws("guide") == weights.effective_draws
+    assert found.seconds_each("guide") == pytest.approx(0.03 / weights.effective_draws)
+
+
+def test_columns_that_are_called_as_ours_stand_beside_these():
+    found = make_comparison(dim=3, columns=("share", "rows low", "rows")).clusters()
+    assert found["rows"].sum() == 60
+    assert found["share"].sum() == pytest.approx(1)
+    assert {"share (given)", "rows (given)", "rows (given) low", "rows low low"} <= {*found.columns}

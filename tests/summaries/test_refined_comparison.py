@@ -42,10 +42,9 @@ def test_refined_draws_are_the_answer_where_they_agree(settled):
 def test_weights_are_those_of_the_proposals(settled):
     proposals = settled.draws["proposals"]
     assert len(settled.results["weights"].weights) == proposals.num_draws == 1000
-    guide = settled.source("guide")
-    assert (guide.draws.num_draws, guide.made.num_draws) == (200, 1000)
+    assert (settled.draws["guide"].num_draws, settled.made("guide").num_draws) == (200, 1000)
     worth = settled.results["weights"].effective_draws
-    assert guide.seconds_each == pytest.approx(proposals.seconds / worth)
+    assert settled.seconds_each("guide") == pytest.approx(proposals.seconds / worth)
 
 
 def test_json_has_the_refined_draws_beside_the_others(settled):
@@ -97,7 +96,7 @@ def test_weighted_draws_are_the_answer_where_refined_ones_fail():
     assert found.answer == found.reference.key == "weighted"
     weights, labels = found.results["weights"].weights, found.draws["proposals"].flat
     together = np.einsum("s,sij->ij", weights, labels[:, :, None] == labels[:, None])
-    assert np.abs(found.reference.summary.co_assignment - together).max() < 0.05
+    assert np.abs(found.reference.co_assignment - together).max() < 0.05
 
 
 def test_the_spread_over_orders_is_a_finding_where_it_is_larger_than_chance(settled, shifted):
