@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -20,31 +20,11 @@ from pyroclust.partitions import Draws
 from pyroclust.partitions.raw_labels import DrawsLike, raw_labels
 from pyroclust.text import visible
 
-__all__ = ["DrawsOnData", "groups_of", "to_arviz"]
-
-
-class DrawsOnData(Protocol):
-    """An :class:`~pyroclust.results.analysis.Analysis`: data, and draws by name."""
-
-    @property
-    def command(self) -> str:
-        """Which analysis it is."""
-
-    @property
-    def draws(self) -> Mapping[str, Draws]:
-        """Those of MCMC, of a guide, refined."""
-
-    @property
-    def data(self) -> Any:
-        """Table and points."""
-
-    @property
-    def model(self) -> Any:
-        """Name, and what builds it again."""
+__all__ = ["groups_of", "to_arviz"]
 
 
 def to_arviz(
-    source: DrawsLike | DrawsOnData,
+    source: DrawsLike | Any,
     *,
     model: Any = None,
     reference: np.ndarray | None = None,
@@ -98,7 +78,7 @@ def to_arviz(
 
 
 def groups_of(
-    source: DrawsLike | DrawsOnData,
+    source: DrawsLike | Any,
     *,
     model: Any = None,
     reference: np.ndarray | None = None,
@@ -149,7 +129,7 @@ def _about(draws: Draws, analysis: Any) -> dict[str, Any]:
     return found if analysis.model is None else found | {"model": analysis.model.name}
 
 
-def _observed(analysis: DrawsOnData, group: xr.Dataset) -> xr.Dataset:
+def _observed(analysis: Any, group: xr.Dataset) -> xr.Dataset:
     data, described = analysis.data, None if analysis.model is None else analysis.model.description
     table, attributes = data.clustered, {"source": data.name}
     # What builds the model again, and kinds and categories where not all columns are numbers.
