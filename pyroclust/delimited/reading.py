@@ -124,13 +124,13 @@ class _Reading:
 
     delimiter: str
     rows: Rows
-    has_strays: bool  # what may divide cells as well stands in cells that are no numbers
+    strays: float  # share of rows in which what may divide cells as well stands in a cell that is no number
     words: float  # share of cells that are no numbers
 
     @property
-    def order(self) -> tuple[bool, bool, float]:
+    def order(self) -> tuple[float, bool, float]:
         """Less is better; rows of two below a first line of one cell may be those of another delimiter."""
-        return self.has_strays, self.rows.names_rows and self.rows.width == 2, self.words
+        return self.strays, self.rows.names_rows and self.rows.width == 2, self.words
 
 
 def _readings(head: str, marks: Sequence[str], comment: str | None) -> Iterator[_Reading]:
@@ -140,19 +140,22 @@ def _readings(head: str, marks: Sequence[str], comment: str | None) -> Iterator[
             rows = rows_of(head, mark, comment=comment, most=_LOOKED_AT)
             cells = Cells([cell for row in rows.below for cell in row if cell.strip()])
             words = [] if cells.plain is not None else [one for one in cells if not is_numeral(one)]
-            names = [one for one in rows.cells[0] if not is_numeral(one)] if rows.cells else []
             others = [one for one in marks if one not in (mark, " ")]
-            strays = any(one in word for word in (*names, *words) for one in others)
+            marked = ([one for one in row if any(map(one.count, others))] for row in rows.cells)
+            strays = sum(not all(map(is_numeral, row)) for row in marked) / max(1, len(rows.cells))
             share = len(words) / max(1, len(cells))
             # Words are divided by spaces in many files whose cells are not.
             if rows.width > 1 and (mark != " " or share <= 0.5):
-                yield _Reading(mark, rows, strays or (mark == " " and "\t" in head), share)
+                yield _Reading(mark, rows, strays, share)
 
 
 def _found(text: str, plain: str, comment: str | None, decimal: str | None) -> str:
     head = text if len(text) <= _HEAD else text[: text.rfind("\n", 0, _HEAD) + 1]
     marks = [mark for mark in dict.fromkeys([plain, *_NAMES]) if mark in head]
     readings = [one for one in _readings(head, marks, comment) if one.delimiter != decimal]
+    if any(one.delimiter == "\t" for one in readings):
+        # Among spaces a tab is one of them.
+        readings = [one for one in readings if one.delimiter != " "]
     lines = [line.strip() for line in re.split(r"\r\n|\r|\n", head)]
     lines = [line for line in lines if line and not (comment and line.startswith(comment))][:_LOOKED_AT]
     if not readings:
