@@ -49,13 +49,11 @@ def _typed(series: "pd.Series[Any]") -> Column | None:
 def text_columns(
     names: Sequence[str], written: Sequence[Cells], *, delimiter: str = "", decimal: str | None = None
 ) -> tuple[list[Column], tuple[str, ...]]:
-    """Return columns of text with the numbers in them as they are meant, and notes on that.
-
-    In sheets and data frames, where nothing has to divide cells, numbers without a unit have decimal points.
-    """
+    """Return columns of text with the numbers in them as they are meant, and notes on that."""
     cells, lost = without_marks(names, written)
     found = [None if one.plain is not None else quantities(one) for one in cells]
     cells = [one if own is None else Cells(own.cells) for one, own in zip(cells, found, strict=True)]
+    # In sheets and data frames, where nothing divides cells, numbers without a unit have decimal points.
     theirs = [bool(delimiter) if own is None else not own.are_converted for own in found]
     of_file = find_marks(compress(cells, theirs), delimiter=delimiter or ",", decimal=decimal)
     marks = [of_file if is_theirs else Marks() for is_theirs in theirs]

@@ -11,11 +11,7 @@ LOCK_FILE = ".pyroclust-lock"
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Keep other processes and threads from writing the same things into a folder.
-
-    The lock is the system's and ends with the process, also by kill -9; the file that carries it,
-    ``.pyroclust-lock``, is removed at the end. A thread that has the lock may take it again.
-    """
+    """Keep other processes and threads from writing into a folder; who has the lock may take it again."""
     from filelock import FileLock, Timeout
 
     path = folder.resolve() / LOCK_FILE

@@ -38,11 +38,7 @@ def groups_of_draws(
     data: np.ndarray | None = None,
     model: Any = None,
 ) -> dict[str, xr.Dataset | None]:
-    """Return draws by the names of their groups, and the groups that go with ``posterior``.
-
-    Labels are a coordinate of the draws, not a variable: ``posterior["assignments"]`` and the file have them,
-    and summaries and traces pass over them, for the mean of a label says nothing.
-    """
+    """Return draws by the names of their groups, and the groups that go with ``posterior``."""
     labels, values, _ = draws["posterior"]
     size = labels.shape[-1]
     if point_names is not None and len(point_names) != size:
@@ -81,6 +77,7 @@ def _draws_group(draws: DrawsOfGroup, reference: np.ndarray) -> xr.Dataset:
         if array is not None:
             own = tuple(f"{name}_dim_{place}" for place in range(np.ndim(array) - 2))
             variables[name] = ((*_DRAWS, *own), np.asarray(array, dtype=np.float64))
+    # Summaries and traces pass over a coordinate: the mean of a label says nothing.
     coordinates = {"assignments": ((*_DRAWS, "point"), labels)}
     return xr.Dataset(variables, coords=coordinates, attrs=dict(draws.attributes))
 
@@ -160,12 +157,7 @@ def arviz_container(groups: Mapping[str, xr.Dataset]) -> Any:
 
 
 def _arviz() -> Any:
-    """Import ArviZ, whatever the user's folders are like.
-
-    ArviZ 0.23 writes into the user's cache folder when it is imported, to announce its next version once a
-    day. Where it cannot write there, it gets another folder for that; the announcement is not shown, since
-    users of this library can do nothing about it.
-    """
+    """Import ArviZ, of which 0.23 writes into the user's cache folder to announce its next version."""
     with _lock, warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         try:
