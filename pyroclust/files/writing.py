@@ -17,7 +17,7 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | 
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write a file beside its place, and rename it over a link, or the old one, whose permissions it keeps."""
+    """Write a file beside its place, and rename it over the old one, whose permissions it keeps."""
 
     def take_the_place(part: Path) -> None:
         _keep_permissions(path, part)
