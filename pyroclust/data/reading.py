@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pyroclust.data.columns import RawTable
 from pyroclust.data.frames import raw_array, raw_frame, text_columns
-from pyroclust.data.headers import FindHeader, TableHeader, find_header, find_header_of_edges
+from pyroclust.data.headers import FindHeader, find_header, find_header_of_edges
 from pyroclust.data.workbooks import read_workbook
 from pyroclust.delimited import (
     PLAIN,
@@ -75,22 +75,22 @@ def _of_text(found: DelimitedText, options: ReadingOptions, find: FindHeader) ->
     first, *rows = grid
     columns = _columns(rows, len(first))
     if options.header is not None or found.names_rows:
-        header = TableHeader(found.names_rows if options.header is None else options.header)
+        is_header, guessed = found.names_rows if options.header is None else options.header, ()
     elif found.names is not None:
-        header = TableHeader(False, ("The names of the columns stand in the comment above the first row.",))
+        is_header, guessed = False, ("The names of the columns stand in the comment above the first row.",)
     else:
-        header = find(first, columns)
+        is_header, guessed = find(first, columns)
     names = first
-    if not header.is_header:
+    if not is_header:
         columns = _columns(grid, len(first))
         names = list(found.names or (f"x{place}" for place in range(1, len(first) + 1)))
     names = [name.strip() for name in names]
     table, read = text_columns(names, columns, delimiter=found.delimiter, decimal=options.decimal)
     is_commented = found.is_commented and found.names is None
     notes = [*found.notes, *title, *read]
-    notes += [*(["Lines that begin with # were left out."] * is_commented), *header.notes]
+    notes += [*(["Lines that begin with # were left out."] * is_commented), *guessed]
     row_names = None
-    if header.is_header:
+    if is_header:
         _refuse_names_again(names, columns)
         empty = [not name and not any(map(str.strip, one)) for name, one in zip(names, columns, strict=True)]
         if any(empty) and not all(empty):
