@@ -64,7 +64,7 @@ class Column:
 
     def labels(self) -> NDArray[np.object_]:
         """Return the cells as text; an empty cell is no label."""
-        cells = self.cells if self.written is None else self.written
+        cells = self._as_found
         if isinstance(cells, pd.Series):
             cells = [as_text(one) or "" for one in cells]
         # Arrays of text of one width would lose what NUL characters stand at the end.
@@ -78,16 +78,21 @@ class Column:
             is_logical = pd.api.types.is_bool_dtype(self.cells.dtype)
             series = self.cells.astype("boolean") if is_logical else self.cells
             return replace(self, cells=series.mask(gone))
-        kept, written = (
-            some and Cells("" if no else cell for cell, no in zip(some, gone, strict=True))
-            for some in (self.cells, self.written)
-        )
-        return replace(self, cells=kept, written=written)
+
+        def kept(cells: Sequence[str]) -> Cells:
+            return Cells("" if no else cell for cell, no in zip(cells, gone, strict=True))
+
+        written = None if self.written is None else kept(self.written)
+        return replace(self, cells=kept(self.cells), written=written)
+
+    @property
+    def _as_found(self) -> "Sequence[str] | pd.Series[Any]":
+        return self.cells if self.written is None else self.written
 
     @property
     def last(self) -> str:
         """The last cell, if it is text."""
-        cells = self.cells if self.written is None else self.written
+        cells = self._as_found
         return "" if isinstance(cells, pd.Series) or not len(cells) else cells[-1]
 
     @property

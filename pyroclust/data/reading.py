@@ -74,8 +74,9 @@ def _of_text(found: DelimitedText, options: ReadingOptions, find: FindHeader) ->
     title, grid = _without_title(found.cells)
     first, *rows = grid
     columns = _columns(rows, len(first))
+    guessed: tuple[str, ...] = ()
     if options.header is not None or found.names_rows:
-        is_header, guessed = found.names_rows if options.header is None else options.header, ()
+        is_header = found.names_rows if options.header is None else options.header
     elif found.names is not None:
         is_header, guessed = False, ("The names of the columns stand in the comment above the first row.",)
     else:
