@@ -75,8 +75,7 @@ class Column:
     def without(self, gone: NDArray[np.bool_]) -> "Column":
         """Return the column with some of its cells empty."""
         if isinstance(self.cells, pd.Series):
-            is_logical = pd.api.types.is_bool_dtype(self.cells.dtype)
-            series = self.cells.astype("boolean") if is_logical else self.cells
+            series = self.cells.astype("boolean") if self.is_logical else self.cells
             return replace(self, cells=series.mask(gone))
 
         def kept(cells: Sequence[str]) -> Cells:

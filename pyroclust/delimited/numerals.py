@@ -137,7 +137,7 @@ def find_marks(columns: Iterable[Sequence[str]], *, delimiter: str, decimal: str
             )
     if mark == "," and decimal is None:
         notes.append("Commas in numbers were read as decimal marks.")
-    groups = {own[1]: text for text in reversed(texts) if (own := grouped(text)) and own[1] != mark}
+    groups = {match[1]: text for text in reversed(texts) if (match := grouped(text)) and match[1] != mark}
     if groups:
         example = groups[min(groups)]
         notes.append(f"Marks between thousands were left out of numbers such as '{example}'.")
