@@ -126,7 +126,7 @@ def find_marks(columns: Iterable[Sequence[str]], *, delimiter: str, decimal: str
     if decimal is None and not possible:
         raise ValueError(_contradiction(ways["."][0], ways[","][0]))
     mark, notes = decimal or possible[0], []
-    either = sorted(text for text in texts if grouped(text)) if len(possible) == 2 else []
+    either = [text for text in texts if grouped(text)] if len(possible) == 2 else []
     for text in either:
         # Points are what most software writes, unless semicolons divide cells for the sake of commas.
         if "," in text or ("." in text and delimiter == ";"):
