@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from pyroclust.data.columns import Column, RawTable, SeriesColumn
+from pyroclust.data.columns import Column, RawTable
 from pyroclust.data.roles import names_things
+from pyroclust.delimited import Cells
 from pyroclust.text import listed, short
 
 __all__ = ["aggregated"]
@@ -32,16 +33,16 @@ def aggregated(raw: RawTable, place: int, *, counts_rows: bool | None = None) ->
             left.append(name)
             continue
         if values is not None:
-            merged = pd.Series(values).groupby(codes).mean()
+            merged = Column(pd.Series(values).groupby(codes).mean(), unit=column.unit)
         else:
-            cells = pd.Series(column.labels())
-            merged = cells.groupby(codes).agg(lambda some: some.mode(dropna=True).get(0))
+            cells = pd.Series(column.labels()).groupby(codes).agg(lambda some: some.mode(dropna=True).get(0))
+            merged = Column(Cells(cells.fillna("")), only_empty=column.only_empty)
         names.append(name)
-        columns.append(SeriesColumn(merged, column.unit, column.only_empty))
+        columns.append(merged)
     times = np.bincount(codes)
     if counts_rows or (counts_rows is None and times.min() < times.max()):
         names.append(_ROWS if _ROWS not in names else f"{_ROWS} of {raw.names[place]}")
-        columns.append(SeriesColumn(pd.Series(times)))
+        columns.append(Column(pd.Series(times)))
     said = (
         f"The {raw.num_rows:,} rows are those of {len(found):,} '{short(raw.names[place], 60)}', each of "
         "which is one row: means of numbers, most frequent values of text."

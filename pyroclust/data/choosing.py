@@ -228,9 +228,9 @@ def _refuse_rows_of_units(columns: Mapping[str, Column], name: str) -> None:
         for column, one in columns.items()
     }
     if units := units_of_rows({name: one for name, one in values.items() if one is not None}):
-        ways = [f"--aggregate {shlex.quote(one.column)}" for one in units[:_MOST_SHOWN]]
+        ways = [f"--aggregate {shlex.quote(column)}" for column in list(units)[:_MOST_SHOWN]]
         raise ValueError(
-            f"{name} has {listed(map(str, units))}: rows of one are not independent of one another, as the "
+            f"{name} has {listed(units.values())}: rows of one are not independent of one another, as the "
             f"model takes them to be; make one row of each with {' or '.join(ways)}, or take the rows as "
             f"they are with --aggregate {_ROWS_AS_THEY_ARE}"
         )

@@ -1,24 +1,22 @@
 """Data frames and arrays as tables."""
 
-import datetime
-from dataclasses import replace
+from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.data.columns import Column, RawTable, SeriesColumn, TextColumn
+from pyroclust.data.columns import Column, RawTable, as_text
 from pyroclust.data.missing_codes import without_marks
-from pyroclust.delimited import Cells, Marks, find_marks, is_numeral, quantities
+from pyroclust.delimited import HOURS, Cells, Marks, find_marks, quantities
 from pyroclust.memory import check_memory
 from pyroclust.text import short, visible
 
-__all__ = ["raw_array", "raw_frame", "transposed"]
+__all__ = ["raw_array", "raw_frame", "text_columns", "transposed"]
 
 _BYTES_A_NUMBER = 16
-# Characters of a date such as 2020-12-31.
-_DAY = 10
 
 
 def raw_frame(frame: pd.DataFrame) -> RawTable:
@@ -27,16 +25,40 @@ def raw_frame(frame: pd.DataFrame) -> RawTable:
     if frame.columns.nlevels > 1:
         notes = ("Names of columns with several levels were joined by an underscore.",)
     names = tuple(visible(_joined(name, "_").strip()) for name in frame.columns)
-    columns = [_column(series) for _, series in frame.items()]
-    # Texts of numbers are numbers, as in a workbook.
-    texts = {at: one for at, one in enumerate(columns) if isinstance(one, TextColumn) and not one.unit}
-    found, lost = without_marks([names[at] for at in texts], [Cells.of(one.cells) for one in texts.values()])
-    for (at, one), cells in zip(texts.items(), found, strict=True):
-        columns[at] = replace(one, cells=cells)
-    notes = (*notes, *lost)
+    columns = dict(enumerate(_typed(series) for _, series in frame.items()))
+    # All else is read as the text that it would be in a file.
+    places = [at for at, one in columns.items() if one is None]
+    cells = [Cells(as_text(one) or "" for one in frame.iloc[:, at]) for at in places]
+    texts, said = text_columns([names[at] for at in places], cells)
+    columns |= zip(places, texts, strict=True)
+    every = tuple(one for one in columns.values() if one is not None)
     counts = isinstance(frame.index, pd.RangeIndex) and frame.index.start == 0 and frame.index.step == 1
     rows = None if counts else tuple(visible(_joined(row, ", ")) for row in frame.index)
-    return RawTable(names, tuple(columns), len(frame), rows, notes)
+    return RawTable(names, every, len(frame), rows, (*notes, *said))
+
+
+def _typed(series: "pd.Series[Any]") -> Column | None:
+    """Return a column of numbers or categories of pandas, and spans of time in hours."""
+    kind = series.dtype
+    if pd.api.types.is_numeric_dtype(kind) or isinstance(kind, pd.CategoricalDtype):
+        return Column(series)
+    is_span = pd.api.types.is_timedelta64_dtype(kind)
+    return Column(series / pd.Timedelta(hours=1), unit=HOURS) if is_span else None
+
+
+def text_columns(
+    names: Sequence[str], written: Sequence[Cells], *, delimiter: str = "", decimal: str | None = None
+) -> tuple[list[Column], tuple[str, ...]]:
+    """Return columns of text with the numbers in them as they are meant, and notes on that."""
+    cells, lost = without_marks(names, written)
+    found = [None if one.plain is not None else quantities(one) for one in cells]
+    cells = [one if own is None else Cells(own.cells) for one, own in zip(cells, found, strict=True)]
+    # In sheets and data frames, where nothing divides cells, numbers without a unit have decimal points.
+    theirs = [bool(delimiter) if own is None else not own.are_converted for own in found]
+    of_file = find_marks(compress(cells, theirs), delimiter=delimiter or ",", decimal=decimal)
+    marks = [of_file if is_theirs else Marks() for is_theirs in theirs]
+    units = ["" if own is None else own.unit for own in found]
+    return list(map(Column, cells, marks, units, written)), (*of_file.notes, *lost)
 
 
 def raw_array(array: NDArray[Any]) -> RawTable:
@@ -80,25 +102,8 @@ def transposed(raw: RawTable) -> RawTable:
                 "the column out of the file"
             ) from None
     rows = rows or tuple(f"x{place}" for place in range(1, raw.num_rows + 1))
-    turned = tuple(SeriesColumn(pd.Series(row)) for row in np.array(values).T)
+    turned = tuple(Column(pd.Series(row)) for row in np.array(values).T)
     return RawTable(rows, turned, len(names), names, (*raw.notes, "Rows and columns were exchanged."))
-
-
-def _column(series: "pd.Series[Any]") -> Column:
-    """Return a column; one of dates or of numbers with a unit as numbers."""
-    kind = series.dtype
-    if pd.api.types.is_numeric_dtype(kind) or isinstance(kind, pd.CategoricalDtype):
-        return SeriesColumn(series)
-    cells = series.where(series.notna(), "")
-    if not all(isinstance(one, str | datetime.date) for one in cells):
-        return SeriesColumn(series)
-    written = [str(one)[:_DAY] if isinstance(one, datetime.date) else one for one in cells]
-    found = quantities(written)
-    if found is None:
-        are_numbers = written == list(cells) and any(map(is_numeral, written))
-        return TextColumn(Cells(written), Marks()) if are_numbers else SeriesColumn(series)
-    marks = Marks() if found.are_converted else find_marks([found.cells], delimiter=",")
-    return TextColumn(Cells(found.cells), marks, found.unit, written)
 
 
 def _joined(name: Any, mark: str) -> str:

@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
 from pyroclust.delimited import MISSING, Cells, is_numeral
 from pyroclust.text import listed
 
-__all__ = ["FindHeader", "TableHeader", "find_header", "find_header_of_edges"]
+__all__ = ["FindHeader", "find_header", "find_header_of_edges"]
 
 _WHOLE = re.compile(r"\d+", re.ASCII)
 _FIRST_YEAR, _LAST_YEAR = 1800, 2100
@@ -17,30 +16,25 @@ _FIRST_YEAR, _LAST_YEAR = 1800, 2100
 _ENOUGH_ROWS = 5
 
 
-@dataclass(frozen=True)
-class TableHeader:
-    """Whether the first line of a table names the columns, or is a row, and what was guessed."""
+Header: TypeAlias = tuple[bool, tuple[str, ...]]
+"""Whether the first line of a table names the columns, or is a row, and what was guessed."""
 
-    is_header: bool
-    notes: tuple[str, ...] = ()
+FindHeader: TypeAlias = Callable[[Sequence[str], Sequence[Sequence[str]]], Header]
 
 
-FindHeader: TypeAlias = Callable[[Sequence[str], Sequence[Sequence[str]]], TableHeader]
-
-_ROW = TableHeader(False, ("The first line was read as a row: there are no names of columns.",))
-
-
-def find_header(first: Sequence[str], columns: Sequence[Sequence[str]]) -> TableHeader:
+def find_header(first: Sequence[str], columns: Sequence[Sequence[str]]) -> Header:
     """Tell names of columns, as text above numbers, from a row, which a number with decimals is."""
     cells = [cell.strip() for cell in first]
-    is_number = [is_numeral(cell) for cell in cells]
-    found = _numbers(cells, columns) if all(is_number) else _mixed(cells, columns, is_number)
-    if found is None:
+    numbers = [cell for cell in cells if is_numeral(cell)]
+    is_header = (_are_names if len(numbers) == len(cells) else _is_header)(cells, columns)
+    if is_header is None:
         raise ValueError(_either(cells))
-    return found
+    if not is_header:
+        return False, ("The first line was read as a row: there are no names of columns.",)
+    return _names(numbers) if numbers else (True, ())
 
 
-def find_header_of_edges(first: Sequence[str], columns: Sequence[Sequence[str]]) -> TableHeader:
+def find_header_of_edges(first: Sequence[str], columns: Sequence[Sequence[str]]) -> Header:
     """Tell names of columns from an edge: a node has an edge more often than a column a node of its name."""
     cells = [cell.strip() for cell in first]
     texts = {cell for cell in cells if not is_numeral(cell)}
@@ -50,7 +44,7 @@ def find_header_of_edges(first: Sequence[str], columns: Sequence[Sequence[str]])
     if (named and again) or cells == [str(place) for place in range(len(cells))]:
         raise ValueError(_either(cells))
     if again or not texts:
-        return TableHeader(False, ("The first line was read as an edge: there are no names of columns.",))
+        return False, ("The first line was read as an edge: there are no names of columns.",)
     return _names(cells) if len(texts) == len(cells) else find_header(first, columns)
 
 
@@ -61,57 +55,48 @@ def _either(cells: Sequence[str]) -> str:
     )
 
 
-def _numbers(cells: list[str], columns: Sequence[Sequence[str]]) -> TableHeader | None:
-    """Judge a line of numbers only."""
+def _are_names(cells: list[str], columns: Sequence[Sequence[str]]) -> bool | None:
+    """Say whether a line of numbers only holds names, ``None`` where it may be either."""
     rows = len(columns[0])
     if rows == 0 or not all(map(_WHOLE.fullmatch, cells)):
-        return _ROW
+        return False
     below = [cell.strip() for column in columns for cell in column if cell.strip() not in MISSING]
     has_decimals = bool(below) and not any(map(_WHOLE.fullmatch, (cell.lstrip("+-") for cell in below)))
     if _are_years(cells):
         are_years = [_is_year(cell) for cell in below]
-        return _names(cells) if not any(are_years) else _ROW if all(are_years) else None
+        return True if not any(are_years) else False if all(are_years) else None
     # A table of one column that begins with 1 is no table whose columns are counted.
     if cells != ["1"] and _count_columns(cells, least=1):
-        return _names(cells) if has_decimals else None
+        return has_decimals or None
     rising = all(int(one) < int(two) for one, two in pairwise(cells))
-    suspicious = len(cells) > 1 and rising and has_decimals and rows >= _ENOUGH_ROWS
-    return None if suspicious else _ROW
+    return None if len(cells) > 1 and rising and has_decimals and rows >= _ENOUGH_ROWS else False
 
 
-def _mixed(cells: list[str], columns: Sequence[Sequence[str]], is_number: list[bool]) -> TableHeader | None:
-    """Judge a line with text."""
-    below = [_are_numbers(column) for column in columns]
-    lost = [cell in MISSING for cell in cells]
-    every = list(zip(cells, is_number, lost, below, strict=True))
-    named = any(
-        numbers and not one and not missing and any(map(str.isalpha, cell))
-        for cell, one, missing, numbers in every
-    )
-    measured = any(numbers and one and not _WHOLE.fullmatch(cell) for cell, one, _, numbers in every)
-    repeated = any(
-        not missing and not numbers and cell in set(map(str.strip, column))
-        for (cell, _, missing, numbers), column in zip(every, columns, strict=True)
-    )
-    whole = [cell for cell, one in zip(cells, is_number, strict=True) if one]
-    if measured:
-        return None if named else _ROW
-    if whole:
-        if repeated and not named:
-            return _ROW
-        certain = _are_years(whole) or _count_columns(whole, least=1 if named else 3)
-        return _names(whole) if certain else None
-    if named or not any(below):
-        return None if all(lost) else TableHeader(True)
+def _is_header(cells: list[str], columns: Sequence[Sequence[str]]) -> bool | None:
+    """Say whether a line with text is one of names, ``None`` where it may be either."""
+    numbers = [cell for cell in cells if is_numeral(cell)]
+    above = [cell for cell, column in zip(cells, columns, strict=True) if _are_numbers(column)]
+    texts = [cell for cell in above if not is_numeral(cell) and cell not in MISSING]
+    named = any(any(map(str.isalpha, cell)) for cell in texts)
+    others = [one for one in zip(cells, columns, strict=True) if one[0] not in MISSING]
+    repeated = any(cell in set(map(str.strip, column)) for cell, column in others if not _are_numbers(column))
+    if any(is_numeral(cell) and not _WHOLE.fullmatch(cell) for cell in above):
+        return None if named else False
+    if numbers and repeated and not named:
+        return False
+    if numbers:
+        return _are_years(numbers) or _count_columns(numbers, least=1 if named else 3) or None
+    if named or not above:
+        return bool(others) or None
     if repeated:
-        return _ROW
+        return False
     # Without letters above numbers only names that are left out may be missing there.
-    gaps = [cell for cell, _, missing, numbers in every if missing and numbers]
-    return TableHeader(True) if gaps and not any(gaps) and not all(lost) else None
+    gaps = [cell for cell in above if cell in MISSING]
+    return True if gaps and not any(gaps) and others else None
 
 
-def _names(cells: list[str]) -> TableHeader:
-    return TableHeader(True, (f"The first line, with {listed(cells, 3)}, was read as names of the columns.",))
+def _names(cells: list[str]) -> Header:
+    return True, (f"The first line, with {listed(cells, 3)}, was read as names of the columns.",)
 
 
 def _are_numbers(column: Sequence[str]) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.data.columns import Column, RawTable, SeriesColumn
+from pyroclust.data.columns import Column, RawTable
 from pyroclust.text import listed, short
 
 __all__ = ["one_hot_again", "one_hot_merged"]
@@ -28,7 +28,7 @@ def one_hot_merged(
         rows = np.stack([columns[name].numbers() for name in parts], -1)
         levels = list(parts.values()) + [_NONE_OF_THESE] * bool(rows.sum(-1).min() < 1)
         codes = np.where(rows.any(-1), rows.argmax(-1), len(parts))
-        merged = SeriesColumn(pd.Series(pd.Categorical.from_codes(codes, levels)))
+        merged = Column(pd.Series(pd.Categorical.from_codes(codes, levels)))
         first = next(iter(parts))
         found = {
             prefix if name == first else name: merged if name == first else one
@@ -84,7 +84,7 @@ def one_hot_again(raw: RawTable, name: str, levels: Sequence[str]) -> Column | N
         number[number == 0] = 1
     # Two at once, or none where every row had one: the cell is missing.
     codes = np.where(number == 1, places, -1)
-    return SeriesColumn(pd.Series(pd.Categorical.from_codes(codes, list(levels))))
+    return Column(pd.Series(pd.Categorical.from_codes(codes, list(levels))))
 
 
 def _ways_to_divide(name: str) -> list[tuple[str, str]]:

@@ -42,11 +42,9 @@ def divide(
 
 
 def in_two(values: NDArray[np.float64], value: float) -> tuple[KindOfColumn, KindOfColumn]:
-    """Return the numbers that are not the value, nan elsewhere, and whether a cell is it.
-
-    Given its cluster, a cell is the value with a probability of its own, or else a number with a density:
-    where the second column has no cell its factor is 1, and so the two have the density of the one.
-    """
+    """Return the numbers that are not the value, nan elsewhere, and whether a cell is it."""
+    # Given its cluster, a cell is the value with a probability, or else a number with a density: where a cell
+    # is missing its factor is 1, and so the two columns have the density of the one.
     is_value = values == value
     numbers = np.where(is_value, np.nan, values)
     answers = np.where(np.isnan(values), np.nan, is_value)

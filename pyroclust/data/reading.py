@@ -8,22 +8,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.data.columns import RawTable, TextColumn
-from pyroclust.data.frames import raw_array, raw_frame
-from pyroclust.data.headers import FindHeader, TableHeader, find_header, find_header_of_edges
-from pyroclust.data.missing_codes import without_marks
+from pyroclust.data.columns import RawTable
+from pyroclust.data.frames import raw_array, raw_frame, text_columns
+from pyroclust.data.headers import FindHeader, find_header, find_header_of_edges
 from pyroclust.data.workbooks import read_workbook
 from pyroclust.delimited import (
     PLAIN,
     Cells,
     DelimitedText,
-    Marks,
     ReadingOptions,
     check_file,
-    find_marks,
     foreign_suffix,
     is_numeral,
-    quantities,
     read_delimited,
 )
 from pyroclust.errors import readable
@@ -78,35 +74,24 @@ def _of_text(found: DelimitedText, options: ReadingOptions, find: FindHeader) ->
     title, grid = _without_title(found.cells)
     first, *rows = grid
     columns = _columns(rows, len(first))
+    guessed: tuple[str, ...] = ()
     if options.header is not None or found.names_rows:
-        header = TableHeader(found.names_rows if options.header is None else options.header)
+        is_header = found.names_rows if options.header is None else options.header
     elif found.names is not None:
-        header = TableHeader(False, ("The names of the columns stand in the comment above the first row.",))
+        is_header, guessed = False, ("The names of the columns stand in the comment above the first row.",)
     else:
-        header = find(first, columns)
+        is_header, guessed = find(first, columns)
     names = first
-    if not header.is_header:
+    if not is_header:
         columns = _columns(grid, len(first))
         names = list(found.names or (f"x{place}" for place in range(1, len(first) + 1)))
     names = [name.strip() for name in names]
-    cells, lost = without_marks(names, columns)
-    units = [None if column.plain is not None else quantities(column) for column in cells]
-    cells = [one if unit is None else Cells(unit.cells) for one, unit in zip(cells, units, strict=True)]
-    are_ours = [unit is not None and unit.are_converted for unit in units]
-    # Numbers of a sheet are numbers there, and text stays text.
-    marks = Marks()
-    if found.delimiter:
-        theirs = [column for column, is_ours in zip(cells, are_ours, strict=True) if not is_ours]
-        marks = find_marks(theirs, delimiter=found.delimiter, decimal=options.decimal)
-    table = [
-        TextColumn(one, Marks() if is_ours else marks, "" if unit is None else unit.unit, written)
-        for one, is_ours, unit, written in zip(cells, are_ours, units, columns, strict=True)
-    ]
+    table, read = text_columns(names, columns, delimiter=found.delimiter, decimal=options.decimal)
     is_commented = found.is_commented and found.names is None
-    notes = [*found.notes, *title, *marks.notes, *lost]
-    notes += [*(["Lines that begin with # were left out."] * is_commented), *header.notes]
+    notes = [*found.notes, *title, *read]
+    notes += [*(["Lines that begin with # were left out."] * is_commented), *guessed]
     row_names = None
-    if header.is_header:
+    if is_header:
         _refuse_names_again(names, columns)
         empty = [not name and not any(map(str.strip, one)) for name, one in zip(names, columns, strict=True)]
         if any(empty) and not all(empty):

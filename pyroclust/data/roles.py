@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,18 +55,6 @@ _ROUND = 0.3
 _MEAN_WEIGHTS = (0.5, 2.0)
 
 
-@dataclass(frozen=True)
-class _Units:
-    """What several rows are of: the column that names it, and how many there are in how many rows."""
-
-    column: str
-    number: int
-    rows: int
-
-    def __str__(self) -> str:
-        return f"{self.rows:,} rows of {self.number:,} '{self.column}'"
-
-
 def _words_of(name: str) -> list[str]:
     """Return the words of a column's name, without capitals and accents."""
     parted = re.sub(r"(?<=[a-zäöüß])(?=[A-Z])", " ", name)
@@ -108,15 +95,16 @@ def numbers_in_names(cells: Sequence[str | None]) -> NDArray[np.float64] | None:
     return np.unique(there, return_inverse=True)[1].astype(np.float64) + _SEVERAL_DIGITS
 
 
-def units_of_rows(columns: Mapping[str, NDArray[np.float64]]) -> list[_Units]:
-    """Return what several rows are of, by the columns that name things, those with most of them first."""
-    found = []
+def units_of_rows(columns: Mapping[str, NDArray[np.float64]]) -> dict[str, str]:
+    """Say what several rows are of, by the columns that name things, those with most of them first."""
+    found: list[tuple[int, str, int]] = []
     for name, every in columns.items():
         values = every[np.isfinite(every)]
         number = len(np.unique(values))
         if 2 * number <= len(values) and names_things(name, values):
-            found.append(_Units(name, number, len(values)))
-    return sorted(found, key=lambda one: -one.number)
+            found.append((-number, name, len(values)))
+    ordered = sorted(found, key=lambda one: one[0])
+    return {name: f"{rows:,} rows of {-number:,} '{name}'" for number, name, rows in ordered}
 
 
 def is_survey_weight(name: str, values: NDArray[np.float64]) -> bool:

@@ -3,9 +3,10 @@
 from pyroclust.delimited.foreign import check_file, foreign_suffix
 from pyroclust.delimited.numerals import MISSING, Cells, Marks, find_marks, is_numeral
 from pyroclust.delimited.reading import PLAIN, DelimitedText, ReadingOptions, read_delimited
-from pyroclust.delimited.units import days_between, quantities
+from pyroclust.delimited.units import HOURS, days_between, quantities
 
 __all__ = [
+    "HOURS",
     "MISSING",
     "PLAIN",
     "Cells",

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -118,80 +118,53 @@ def grouped(text: str) -> re.Match[str] | None:
     return None if found is None or found[1] == found[2] else found
 
 
-@dataclass
-class _Evidence:
-    """Cells, one for each way of writing that occurs: as decimal mark, between thousands, or either."""
-
-    decimal: dict[str, str] = field(default_factory=dict)
-    thousands: dict[str, str] = field(default_factory=dict)
-    either: dict[str, str] = field(default_factory=dict)
-
-    def add(self, text: str) -> None:
-        if _PLAIN.fullmatch(text):
-            return
-        broken, groups = _BROKEN.fullmatch(text), grouped(text)
-        if broken and groups:
-            self.either.setdefault(groups[1], text)
-        elif broken:
-            self.decimal.setdefault(broken[1] or broken[2], text)
-        elif groups:
-            self.thousands.setdefault(groups[1], text)
-            if groups[2]:
-                self.decimal.setdefault(groups[2], text)
-
-
-def _evidence(columns: Iterable[Sequence[str]]) -> _Evidence:
-    """Look at columns in which every cell that is not missing can be a number."""
-    found = _Evidence()
-    for column in columns:
-        cells = Cells.of(column)
-        if cells.plain is None:
-            for cell in cells.there if not cells.texts else ():
-                found.add(cell)
-        elif cells.plain.mark:
-            # The first with a decimal mark that is certain says all.
-            for cell in cells:
-                found.add(cell)
-                if cells.plain.mark in found.decimal:
-                    break
-    return found
-
-
 def find_marks(columns: Iterable[Sequence[str]], *, delimiter: str, decimal: str | None = None) -> Marks:
-    """Find out how the numbers of a file are written."""
-    found = _evidence(columns)
-    mark = decimal or _decimal(found, delimiter)
-    groups = sorted({*found.thousands, *found.either} - {mark})
-    if decimal is None and mark in found.thousands:
-        raise ValueError(_contradiction(found.thousands[mark], found.decimal[mark]))
-    notes = []
-    if mark == "," and decimal is None:
-        notes.append("Commas in numbers were read as decimal marks.")
-    if groups:
-        example = next(found.thousands.get(one) or found.either[one] for one in groups)
-        notes.append(f"Marks between thousands were left out of numbers such as '{example}'.")
-    is_open = decimal is None and delimiter != "," and "." in found.either and "." not in found.decimal
-    if mark == "." and is_open:
-        notes.append(f"Points in numbers such as '{found.either['.']}' were read as decimal marks.")
-    return Marks(mark, "".join(groups), tuple(notes))
-
-
-def _decimal(found: _Evidence, delimiter: str) -> str:
-    certain, grouping = ({*".,"} & pair.keys() for pair in (found.decimal, found.thousands))
-    if len(certain) == 2 or len(grouping) == 2:
-        pair = found.decimal if len(certain) == 2 else found.thousands
-        raise ValueError(_contradiction(pair[","], pair["."]))
-    if certain:
-        return certain.pop()
-    if grouping:
-        return "," if "." in grouping else "."
-    for mark in ",." if delimiter == ";" else ",":
-        if (text := found.either.get(mark)) is not None:
-            whole, broken = text.translate(str.maketrans("", "", ".,")), float(text.replace(",", "."))
+    """Find out how the numbers of a file are written: with the decimal mark under which all can be read."""
+    texts = _marked(columns)
+    ways = {mark: [text for text in texts if not _is_read(text, mark)] for mark in decimal or ".,"}
+    possible = [mark for mark, problems in ways.items() if not problems]
+    if decimal is None and not possible:
+        raise ValueError(_contradiction(ways["."][0], ways[","][0]))
+    mark, notes = decimal or possible[0], []
+    either = [text for text in texts if grouped(text)] if len(possible) == 2 else []
+    for text in either:
+        # Points are what most software writes, unless semicolons divide cells for the sake of commas.
+        if "," in text or ("." in text and delimiter == ";"):
+            own = "," if "," in text else "."
+            whole, broken = text.translate(str.maketrans("", "", ".,")), float(text.replace(own, "."))
             raise ValueError(
                 f"'{text}' could be {whole} or {broken:g}: say which with --decimal . or --decimal ,"
             )
-    return "."
+    if mark == "," and decimal is None:
+        notes.append("Commas in numbers were read as decimal marks.")
+    groups = {match[1]: text for text in reversed(texts) if (match := grouped(text)) and match[1] != mark}
+    if groups:
+        example = groups[min(groups)]
+        notes.append(f"Marks between thousands were left out of numbers such as '{example}'.")
+    if delimiter != "," and (points := [text for text in either if "." in text]):
+        notes.append(f"Points in numbers such as '{points[0]}' were read as decimal marks.")
+    return Marks(mark, "".join(sorted(groups)), tuple(notes))
+
+
+def _marked(columns: Iterable[Sequence[str]]) -> list[str]:
+    """Return numbers with marks in them, of columns in which every cell that is there can be a number."""
+    found: dict[str, None] = {}
+    for cells in map(Cells.of, columns):
+        if cells.plain is None:
+            found |= dict.fromkeys(cells.there if not cells.texts else ())
+        elif mark := cells.plain.mark:
+            # The first with a decimal mark that is certain says all.
+            certain = next((cell for cell in cells if mark in cell and not grouped(cell)), None)
+            found |= dict.fromkeys(cells if certain is None else [certain])
+    return [text for text in found if not _PLAIN.fullmatch(text) and not _INFINITE.fullmatch(text)]
+
+
+def _is_read(text: str, decimal: str) -> bool:
+    """Say whether a number can have been written with a decimal mark."""
+    broken, groups = _BROKEN.fullmatch(text), grouped(text)
+    if broken and decimal in text:
+        return True
+    return bool(groups and groups[1] != decimal and groups[2] in (None, decimal))
 
 
 def _contradiction(one: str, other: str) -> str:

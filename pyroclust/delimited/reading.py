@@ -1,7 +1,7 @@
 """What divides the cells of a text file: told, or found where one reading alone makes sense."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -119,84 +119,55 @@ def _names_above(text: str, delimiter: str, rows: Rows) -> tuple[str, ...] | Non
 
 
 @dataclass(frozen=True)
-class _Candidate:
-    """A delimiter under which the first rows have one shape, and the share of numbers in them."""
+class _Reading:
+    """The first rows of a file under a delimiter, and what speaks for it, the less the better."""
 
     delimiter: str
     rows: Rows
-    share: float
+    strays: float  # share of rows in which what may divide cells as well stands in a cell that is no number
+    words: float  # share of cells that are no numbers
 
     @property
-    def first(self) -> list[str]:
-        """The names, or cells, of the first line."""
-        return [cell.strip() for cell in self.rows.cells[0][self.rows.names_rows :]]
+    def order(self) -> tuple[float, bool, float]:
+        """Less is better; rows of two below a first line of one cell may be those of another delimiter."""
+        return self.strays, self.rows.names_rows and self.rows.width == 2, self.words
 
 
-def _candidates(head: str, marks: Iterable[str], comment: str | None) -> Iterator[_Candidate]:
+def _readings(head: str, marks: Sequence[str], comment: str | None) -> Iterator[_Reading]:
     for mark in marks:
         # Whoever reads the whole file says what is wrong with it.
         with suppress(ValueError):
             rows = rows_of(head, mark, comment=comment, most=_LOOKED_AT)
-            if rows.width > 1:
-                cells = Cells([cell for row in rows.below for cell in row if cell.strip()])
-                number = len(cells) if cells.plain is not None else sum(map(is_numeral, cells))
-                yield _Candidate(mark, rows, number / max(1, len(cells)))
+            cells = Cells([cell for row in rows.below for cell in row if cell.strip()])
+            words = [] if cells.plain is not None else [one for one in cells if not is_numeral(one)]
+            others = [one for one in marks if one not in (mark, " ")]
+            marked = ([one for one in row if any(map(one.count, others))] for row in rows.cells)
+            strays = sum(not all(map(is_numeral, row)) for row in marked) / max(1, len(rows.cells))
+            share = len(words) / max(1, len(cells))
+            # Words are divided by spaces in many files whose cells are not.
+            if rows.width > 1 and (mark != " " or share <= 0.5):
+                yield _Reading(mark, rows, strays, share)
 
 
 def _found(text: str, plain: str, comment: str | None, decimal: str | None) -> str:
     head = text if len(text) <= _HEAD else text[: text.rfind("\n", 0, _HEAD) + 1]
     marks = [mark for mark in dict.fromkeys([plain, *_NAMES]) if mark in head]
-    candidates = list(_candidates(head, [mark for mark in marks if mark != decimal], comment))
-    # One delimiter leaves a first line whole, above rows of two, that another one divides.
-    whole_first = any(not one.rows.names_rows and one.delimiter != " " for one in candidates)
-    candidates = [
-        one for one in candidates if not (one.rows.names_rows and one.rows.width == 2 and whole_first)
-    ]
+    readings = [one for one in _readings(head, marks, comment) if one.delimiter != decimal]
+    if any(one.delimiter == "\t" for one in readings):
+        # Among spaces a tab is one of them.
+        readings = [one for one in readings if one.delimiter != " "]
     lines = [line.strip() for line in re.split(r"\r\n|\r|\n", head)]
     lines = [line for line in lines if line and not (comment and line.startswith(comment))][:_LOOKED_AT]
-    if not all(map(is_numeral, lines)) and (found := _beside_marks(candidates, decimal)) is not None:
-        return found
-    # Words are divided by spaces in many files whose cells are not.
-    enough = 0.5 if len(candidates) == 1 else 1.0
-    candidates = [one for one in candidates if one.delimiter != " " or one.share >= enough]
-    if not candidates:
+    if not readings:
         return _alone(head, lines, [mark for mark in marks if mark != " "] or [plain], decimal)
-    best = max(one.share for one in candidates)
-    winners = [one for one in candidates if one.share == best]
-    chosen = winners[0]
-    if chosen.delimiter != plain and len([one for one in winners if one.delimiter != " "]) > 1:
-        raise _TwoWays(_either(winners[0].delimiter, winners[1].delimiter))
+    best = min(one.order for one in readings)
+    chosen, *others = [one for one in readings if one.order == best]
     if chosen.delimiter in ", ":
         _check_marks(chosen, lines, plain)
+    if others and chosen.words < 1:
+        one, other = _NAMES[chosen.delimiter], _NAMES[others[0].delimiter]
+        raise _TwoWays(f"{other} or {one} could divide its cells, say which with --delimiter")
     return chosen.delimiter
-
-
-def _beside_marks(candidates: Sequence[_Candidate], decimal: str | None) -> str | None:
-    """Return a delimiter beside which all commas, or all spaces, stand inside of numbers."""
-    for mark in ", ":
-        by_mark = next((one for one in candidates if one.delimiter == mark), None)
-        for one in candidates if by_mark is not None else ():
-            marked = [cell.strip() for row in one.rows.below for cell in row if mark in cell.strip()]
-            # A number with a mark that may be a decimal mark, or stand between thousands.
-            inside = bool(marked) and all(
-                is_numeral(cell) if decimal is None else (groups := grouped(cell)) and groups[1] == mark
-                for cell in marked
-            )
-            if by_mark is None or one is by_mark or one.rows.names_rows or not inside:
-                continue
-            in_names = any(mark in cell and not is_numeral(cell) for cell in one.first)
-            is_certain = (
-                one.delimiter != " " or not any(map(is_numeral, one.first)) or one.share > by_mark.share
-            )
-            if not in_names and is_certain:
-                return one.delimiter
-            if not in_names or (one.delimiter != " " and not by_mark.rows.names_rows):
-                raise _TwoWays(_either(one.delimiter, mark))
-    return None
-
-
-def _either(one: str, other: str) -> str:
-    return f"{_NAMES[one]} or {_NAMES[other]} could divide its cells, say which with --delimiter"
 
 
 def _alone(head: str, lines: Sequence[str], marks: Sequence[str], decimal: str | None) -> str:
@@ -209,10 +180,10 @@ def _alone(head: str, lines: Sequence[str], marks: Sequence[str], decimal: str |
     return max(marks, key=lambda mark: sum(mark in line for line in head.splitlines()))
 
 
-def _check_marks(chosen: _Candidate, lines: Sequence[str], plain: str) -> None:
+def _check_marks(chosen: _Reading, lines: Sequence[str], plain: str) -> None:
     """Refuse commas and spaces between cells that could stand inside of numbers, unless names settle it."""
     mark, is_short = chosen.delimiter, chosen.rows.names_rows
-    if not all(map(is_numeral, chosen.first)) and not is_short:
+    if not is_short and not all(map(is_numeral, chosen.rows.cells[0])):
         return
     below = lines[1:] or lines
     if all(map(is_numeral, below)) and (mark != plain or is_short or all(map(grouped, lines))):

@@ -74,39 +74,31 @@ class Rows:
 
 def rows_of(text: str, delimiter: str, *, comment: str | None = None, most: int | None = None) -> Rows:
     """Divide a text into rows; blank lines, comments and empty rows at the ends are no rows."""
-    start, is_new, is_quoted, blank = 0, True, False, 0
+    start, is_new, is_quoted = 0, True, False
 
     def lines() -> Iterator[str]:
-        nonlocal start, is_new, is_quoted, blank
+        nonlocal start, is_new, is_quoted
         for number, line in enumerate(io.StringIO(text, newline=""), start=1):
+            if is_new and comment is not None and line.startswith(comment):
+                continue
             if is_new:
-                if not line.strip(" \r\n"):
-                    blank += 1
-                    continue
-                if comment is not None and line.startswith(comment):
-                    continue
                 is_new, start, is_quoted = False, number, line.lstrip(" ").startswith('"')
+                line = line if line.strip(" \r\n") else "\n"
             yield line.replace("\t", " ").rstrip() + "\n" if delimiter == " " else line
 
-    rows: list[list[str]] = []
-    places: list[int] = []
-    num_blank = num_full = 0
+    found: list[tuple[int, list[str], bool]] = []
     try:
         for cells in csv.reader(lines(), delimiter=delimiter, skipinitialspace=True, strict=True):
-            is_new, is_full = True, is_quoted or any(map(str.strip, cells))
-            if not rows and not is_full:
-                continue
-            rows.append(cells)
-            places.append(start)
-            if is_full:
-                num_blank += blank if num_full else 0
-                num_full, blank = len(rows), 0
-            if len(rows) == most:
+            is_new = True
+            found.append((start, cells, is_quoted or any(map(str.strip, cells))))
+            if len(found) == most:
                 break
     except csv.Error as error:
         raise ValueError(f"line {start} cannot be divided into cells ({error})") from None
-    del rows[num_full:], places[num_full:]
-    return _of_one_width(rows, places, num_blank, text)
+    full = [place for place, (_, _, is_full) in enumerate(found) if is_full]
+    kept = found[full[0] : full[-1] + 1] if full else []
+    rows = {line: cells for line, cells, _ in kept if cells}
+    return _of_one_width([*rows.values()], [*rows], len(kept) - len(rows), text)
 
 
 def _of_one_width(rows: list[list[str]], places: list[int], num_blank: int, text: str) -> Rows:

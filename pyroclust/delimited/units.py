@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 
@@ -25,10 +26,16 @@ _TIMES = (
     re.compile(rf"(0?[1-9]|1[0-2])(?:{_MINUTES})?\s?([ap])\.?m\.?", re.IGNORECASE),
 )
 _CLOCK = r"(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
-_YEAR_FIRST = re.compile(rf"(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}}){_CLOCK}")
-_YEAR_LAST = re.compile(rf"(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}|\d{{2}}){_CLOCK}")
-_MONTH_NAMED = ("%d %B %Y", "%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%B %d, %Y", "%b %d, %Y", "%d. %B %Y")
-_THIS_CENTURY = 50
+# In the second the day stands before the month, in the third after it: where both can be, neither is known.
+_DATES = (
+    (
+        *("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d.%m.%y", "%d %B %Y", "%d %b %Y", "%d-%b-%Y"),
+        *("%d-%b-%y", "%B %d, %Y", "%b %d, %Y", "%d. %B %Y"),
+    ),
+    ("%d/%m/%Y", "%d/%m/%y", "%d-%m-%Y", "%d-%m-%y"),
+    ("%m/%d/%Y", "%m/%d/%y", "%m-%d-%Y", "%m-%d-%y"),
+)
+_THIS_CENTURY = 2050
 
 
 @dataclass(frozen=True)
@@ -98,37 +105,21 @@ def _hours(time: re.Match[str]) -> float:
 
 
 def _dates(cells: Sequence[str]) -> tuple[str, dict[str, str]] | None:
-    for pattern in (None, *_MONTH_NAMED):
-        try:
-            days = _by_numbers(cells) if pattern is None else _by_name(cells, pattern)
-        except ValueError:
-            continue
-        first = min(days)
-        numbers = (str((one - first).days) for one in days)
-        return f"{DAYS}{first.isoformat()}", dict(zip(cells, numbers, strict=True))
+    """Read dates that are all written in one way, unless day and month could be either."""
+    days = [re.sub(_CLOCK + "$", "", cell) for cell in cells]
+    ways = [next(filter(None, (_in_form(days, form) for form in forms)), None) for forms in _DATES]
+    found = [way for way in ways if way is not None]
+    if not found or any(way != found[0] for way in found):
+        return None
+    first = min(found[0])
+    numbers = (str((one - first).days) for one in found[0])
+    return f"{DAYS}{first.isoformat()}", dict(zip(cells, numbers, strict=True))
+
+
+def _in_form(cells: Sequence[str], form: str) -> list[date] | None:
+    with suppress(ValueError):
+        found = [datetime.strptime(cell, form).date() for cell in cells]
+        # Years of two digits are of the last hundred, or of the next few.
+        late = "%y" in form
+        return [one.replace(year=one.year - 100 * (late and one.year >= _THIS_CENTURY)) for one in found]
     return None
-
-
-def _by_name(cells: Sequence[str], pattern: str) -> list[date]:
-    return [datetime.strptime(cell, pattern).date() for cell in cells]
-
-
-def _by_numbers(cells: Sequence[str]) -> list[date]:
-    """Read dates of numbers alone, unless day and month could be either."""
-    if all(found := [_YEAR_FIRST.fullmatch(cell) for cell in cells]):
-        return [date(int(one[1]), int(one[3]), int(one[4])) for one in found if one]
-    parts = [one for cell in cells if (one := _YEAR_LAST.fullmatch(cell))]
-    if len(parts) < len(cells):
-        raise ValueError
-    day_first = any(int(one[1]) > 12 for one in parts) or all(one[2] == "." for one in parts)
-    month_first = any(int(one[3]) > 12 for one in parts)
-    if day_first == month_first and (day_first or any(one[1] != one[3] for one in parts)):
-        raise ValueError
-    day, month = (1, 3) if day_first else (3, 1)
-    return [date(_whole_year(one[4]), int(one[month]), int(one[day])) for one in parts]
-
-
-def _whole_year(text: str) -> int:
-    if len(text) == 4:
-        return int(text)
-    return int(text) + (2000 if int(text) < _THIS_CENTURY else 1900)

@@ -19,12 +19,9 @@ _NAMES = {*RESULTS, *(name for names in RESULTS.values() for name in names)}
 
 
 def exchange_results(part: Path, folder: Path, *, record: str) -> None:
-    """Move finished results into a folder, in the place of those that earlier runs wrote there.
-
-    Earlier files are first moved aside within the folder, records first, and are removed once the new record
-    stands, which comes last. What lies there otherwise is not touched. A process that is killed meanwhile
-    leaves a file that says where the earlier ones are; :func:`settle_results` puts them back.
-    """
+    """Move finished results into a folder, in the place of those that earlier runs wrote there."""
+    # Earlier files move aside, records first, and go once the new record stands, which comes last; a process
+    # that is killed meanwhile leaves a journal, with which settle_results puts them back.
     settle_results(folder)
     ours = written_results(folder)
     names = sorted((path.name for path in part.iterdir()), key=lambda name: (name == record, name))

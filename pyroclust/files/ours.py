@@ -54,16 +54,14 @@ def checksum(path: Path) -> str:
 
 
 def check_replaceable(path: Path, ours: Mapping[str, str], inputs: Iterable[Path] = ()) -> None:
-    """Refuse a place where anything lies but an unchanged file of ours.
-
-    Of inputs that are folders any file may be read.
-    """
+    """Refuse a place where anything lies but an unchanged file of ours that is no input."""
     if not os.path.lexists(path):
         return
     if path.is_symlink():
         why = "is a link"
     elif not path.is_file():
         why = "is no file that pyroclust wrote"
+    # Of inputs that are folders any file may be read.
     elif any(_is(path, one) or _is(path.parent, one) for one in inputs):
         why = "is an input of this run"
     elif path.name not in ours:

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from secrets import token_hex
 
-__all__ = ["clear_leftovers", "new_part", "owner", "owner_lives"]
+__all__ = ["clear_leftovers", "new_part"]
 
 _PREFIX = ".part-"
 # Machine, process, when it started, and what nobody can guess; or a name of an earlier version.
@@ -22,18 +22,13 @@ _DAY = 86_400.0
 
 def new_part(folder: Path) -> Path:
     """Return a path in a folder for what is being written: nobody else has it, and nobody can guess it."""
-    return folder / f"{_PREFIX}{owner()}-{token_hex(8)}"
+    own = f"{_machine()}-{os.getpid()}-{_start(os.getpid()) or 0}"
+    return folder / f"{_PREFIX}{own}-{token_hex(8)}"
 
 
-def owner() -> str:
-    """Return the name of this process: the machine, its number, and when it started."""
-    return f"{_machine()}-{os.getpid()}-{_start(os.getpid()) or 0}"
-
-
-def owner_lives(name: str) -> bool | None:
+def _is_written(found: re.Match[str]) -> bool | None:
     """Return whether the process of a name still runs; ``None`` where that cannot be known from here."""
-    found = _NAME.fullmatch(f"{_PREFIX}{name}-{'0' * 16}")
-    if found is None or found["machine"] != _machine() or os.name == "nt":
+    if found["machine"] != _machine() or os.name == "nt":
         return None
     process, start = int(found["process"]), int(found["start"])
     if Path("/proc/self/stat").exists():
@@ -60,10 +55,9 @@ def _is_left_over(entry: "os.DirEntry[str]") -> bool:
     found = entry.stat(follow_symlinks=False)
     if hasattr(os, "geteuid") and found.st_uid != os.geteuid():
         return False
-    if _NAME.fullmatch(entry.name):
-        lives = owner_lives(entry.name.removeprefix(_PREFIX).rpartition("-")[0])
-        if lives is not None:
-            return not lives
+    if (name := _NAME.fullmatch(entry.name)) is not None:
+        if (is_written := _is_written(name)) is not None:
+            return not is_written
     elif not _EARLIER_NAME.fullmatch(entry.name):
         return False
     return time.time() - found.st_mtime > _DAY

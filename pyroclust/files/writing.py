@@ -17,13 +17,7 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | 
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write a file beside its place, flush it to the disk, and rename it over the old one.
-
-    A process killed at any moment leaves the old content or the new, never a part of it. After an error the
-    old content stays and nothing lies beside it. A new file has the permissions that the user's mask gives,
-    a replaced one keeps its own. Where the path is a link, the link is replaced, and what it points to stays
-    as it is.
-    """
+    """Write a file beside its place, and rename it over the old one, whose permissions it keeps."""
 
     def take_the_place(part: Path) -> None:
         _keep_permissions(path, part)

@@ -5,14 +5,15 @@ from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 
-from pyroclust.errors import readable, unknown_name
+from pyroclust.errors import readable
 from pyroclust.io.orientation import draws_in_rows
+from pyroclust.io.variables import labels_among
 from pyroclust.memory import check_memory
-from pyroclust.numpy_headers import NUMPY_MAGIC, NumpyHeader, archived_headers, numpy_header_of
+from pyroclust.numpy_headers import NUMPY_MAGIC, archived_headers, numpy_header_of
 from pyroclust.partitions.draws import Draws, draws_of_labels
 from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights
 from pyroclust.partitions.renumbering import check_room
-from pyroclust.text import listed, visible
+from pyroclust.text import visible
 
 __all__ = ["read_npy_draws", "read_npz_draws"]
 
@@ -43,9 +44,8 @@ def read_npz_draws(path: Path, *, variable: str | None = None) -> Draws:
     with path.open("rb") as file, readable(path, lambda: ZipFile(file)) as archive:
         members = readable(path, lambda: archived_headers(archive))
         headers = {name: header for name, (_, header) in members.items()}
-        if variable is not None and variable not in headers:
-            raise ValueError(f"'{path}': {unknown_name('array', variable, headers)}")
-        chosen = variable or _only_array(headers, path)
+        can_be = {name: len(one.shape) in (2, 3) and name not in _BESIDE for name, one in headers.items()}
+        chosen = labels_among(can_be, variable, f"'{path}'")
         wanted = {name: one for name, one in headers.items() if name in (chosen, *_BESIDE, *WEIGHT_NAMES)}
         for name, header in wanted.items():
             header.check(path, f"its array '{visible(name)}'", held=members[name][0].file_size)
@@ -69,18 +69,6 @@ def read_npz_draws(path: Path, *, variable: str | None = None) -> Draws:
 def _array(archive: ZipFile, member: ZipInfo) -> np.ndarray:
     with archive.open(member) as file:
         return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
-
-
-def _only_array(headers: dict[str, NumpyHeader], path: Path) -> str:
-    if "assignments" in headers:
-        return "assignments"
-    found = [name for name, one in headers.items() if len(one.shape) in (2, 3) and name not in _BESIDE]
-    if len(found) != 1:
-        raise ValueError(
-            f"'{path}' holds the arrays {listed(sorted(headers)) or 'none'}, and {len(found)} of them can "
-            "be draws: name one with variable"
-        )
-    return found[0]
 
 
 def _check_kind(path: Path, beginning: bytes, kind: str) -> None:

@@ -2,22 +2,17 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from pyroclust.diagnostics import SimulationBasedCalibration
 from pyroclust.io.arviz_groups import (
+    DrawsOfGroup,
     arviz_container,
-    chosen_reference,
-    draws_group,
-    log_likelihood_group,
-    observed_group,
-    point_coordinate,
+    groups_of_draws,
     prior_sbc_group,
-    reference_group,
-    sample_stats_group,
     stamped,
 )
 from pyroclust.io.draws import draws_from
@@ -25,31 +20,11 @@ from pyroclust.partitions import Draws
 from pyroclust.partitions.raw_labels import DrawsLike, raw_labels
 from pyroclust.text import visible
 
-__all__ = ["DrawsOnData", "groups_of", "to_arviz"]
-
-
-class DrawsOnData(Protocol):
-    """An :class:`~pyroclust.results.analysis.Analysis`: data, and draws by name."""
-
-    @property
-    def command(self) -> str:
-        """Which analysis it is."""
-
-    @property
-    def draws(self) -> Mapping[str, Draws]:
-        """Those of MCMC, of a guide, refined."""
-
-    @property
-    def data(self) -> Any:
-        """Table and points."""
-
-    @property
-    def model(self) -> Any:
-        """Name, and what builds it again."""
+__all__ = ["groups_of", "to_arviz"]
 
 
 def to_arviz(
-    source: DrawsLike | DrawsOnData,
+    source: DrawsLike | Any,
     *,
     model: Any = None,
     reference: np.ndarray | None = None,
@@ -103,7 +78,7 @@ def to_arviz(
 
 
 def groups_of(
-    source: DrawsLike | DrawsOnData,
+    source: DrawsLike | Any,
     *,
     model: Any = None,
     reference: np.ndarray | None = None,
@@ -118,34 +93,30 @@ def groups_of(
         # Weighted draws are refused.
         raw_labels(draws["posterior"].name, draws["posterior"])
     main = draws.get("mcmc") or draws.get("guide") or next(iter(draws.values()))
-    data = None if analysis is None else analysis.data
-    if model is not None and data is None:
-        raise ValueError("model is given, but draws alone come without the points; leave model out")
-    labels = main.assignments
-    reference = chosen_reference(reference, labels)
-    names = main.point_names if data is None else data.table.row_names
-    points = point_coordinate(names, labels.shape[-1])
-    about = _about(main, analysis)
-
-    def group(one: Draws) -> xr.Dataset:
-        values = {"log_joint": one.log_joint, "log_prob": one.log_prob, **one.parameters}
-        attributes = {**about, "sampler": one.name, "seconds": float(one.seconds)}
-        return draws_group(
-            one.assignments, reference=reference, points=points, values=values, attributes=attributes
-        )
-
+    data, about = None if analysis is None else analysis.data, _about(main, analysis)
     others = ("guide", "proposals", "refined", "weighted", "second")
-    found: dict[str, xr.Dataset | None] = {
-        "posterior": group(main),
-        **{name: group(draws[name]) for name in others if name in draws},
-        "sample_stats": sample_stats_group({"lp": main.log_joint, "log_prob": main.log_prob}),
-        "log_likelihood": None
-        if model is None or data is None
-        else log_likelihood_group(model, data.values, labels, points=points),
-        "observed_data": None if analysis is None or data is None else _observed(analysis, points),
-        "constant_data": reference_group(reference, points=points),
-        "prior_sbc": None if calibration is None else prior_sbc_group(calibration),
+    every = {
+        name: DrawsOfGroup(
+            one.assignments,
+            {"log_joint": one.log_joint, "log_prob": one.log_prob, **one.parameters},
+            {**about, "sampler": one.name, "seconds": float(one.seconds)},
+        )
+        for name, one in {
+            "posterior": main,
+            **{name: draws[name] for name in others if name in draws},
+        }.items()
     }
+    found = groups_of_draws(
+        every,
+        stats={"lp": main.log_joint, "log_prob": main.log_prob},
+        reference=reference,
+        point_names=main.point_names if data is None else data.table.row_names,
+        data=None if data is None else data.values,
+        model=model,
+    )
+    if found["observed_data"] is not None:
+        found["observed_data"] = _observed(analysis, found["observed_data"])
+    found["prior_sbc"] = None if calibration is None else prior_sbc_group(calibration)
     # Files, arrays and what was diagnosed are draws of any software.
     is_ours = isinstance(source, Draws) if analysis is None else analysis.command != "diagnose"
     return stamped(found, is_ours=is_ours)
@@ -158,7 +129,7 @@ def _about(draws: Draws, analysis: Any) -> dict[str, Any]:
     return found if analysis.model is None else found | {"model": analysis.model.name}
 
 
-def _observed(analysis: DrawsOnData, points: Mapping[str, Any]) -> xr.Dataset:
+def _observed(analysis: Any, group: xr.Dataset) -> xr.Dataset:
     data, described = analysis.data, None if analysis.model is None else analysis.model.description
     table, attributes = data.clustered, {"source": data.table.name}
     # What builds the model again, and kinds and categories where not all columns are numbers.
@@ -167,7 +138,7 @@ def _observed(analysis: DrawsOnData, points: Mapping[str, Any]) -> xr.Dataset:
     if any(table.levels) or len(set(table.kinds)) > 1:
         names += ["kinds", "levels", "parts"]
     attributes |= {name: json.dumps(getattr(table, name)) for name in names}
-    found = observed_group(data.values, points=points).assign_coords(column=list(data.points.columns))
+    found = group.assign_coords(column=list(data.points.columns))
     found["location"], found["scale"] = ("column", data.points.location), ("column", data.points.scale)
     if data.table.labels is not None:
         # HDF5 has no NUL.

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from tempfile import TemporaryDirectory
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
@@ -15,111 +15,88 @@ import xarray as xr
 from pyroclust.diagnostics import SimulationBasedCalibration, functionals
 from pyroclust.diagnostics.chains.thinning import central_draw
 
-__all__ = [
-    "arviz_container",
-    "chosen_reference",
-    "draws_group",
-    "log_likelihood_group",
-    "observed_group",
-    "point_coordinate",
-    "prior_sbc_group",
-    "reference_group",
-    "sample_stats_group",
-    "stamped",
-]
+__all__ = ["DrawsOfGroup", "arviz_container", "groups_of_draws", "prior_sbc_group", "stamped"]
 
 _DRAWS = ("chain", "draw")
 _lock = Lock()
 
 
-def point_coordinate(names: Sequence[str] | None, num_points: int) -> dict[str, Any]:
-    """Name the points, or number them from 0."""
-    if names is not None and len(names) != num_points:
-        raise ValueError(f"there are {len(names)} names of points, expected {num_points}, one a point")
-    return {"point": np.arange(num_points) if names is None else [str(name) for name in names]}
+class DrawsOfGroup(NamedTuple):
+    """Draws of partitions, the numbers of each draw, and what is said of them all."""
+
+    labels: np.ndarray
+    values: Mapping[str, np.ndarray | None]
+    attributes: Mapping[str, Any]
 
 
-def chosen_reference(reference: np.ndarray | None, draws: np.ndarray) -> np.ndarray:
-    """Return the partition to measure distances from, a central draw where none is given."""
-    if reference is None:
-        return central_draw(draws)
-    labels = np.asarray(reference)
-    if labels.shape != draws.shape[-1:]:
-        raise ValueError(
-            f"reference has shape {labels.shape}, expected {draws.shape[-1:]}, one label a point"
-        )
-    return labels
-
-
-def draws_group(
-    draws: np.ndarray,
+def groups_of_draws(
+    draws: Mapping[str, DrawsOfGroup],
     *,
-    reference: np.ndarray,
-    points: Mapping[str, Any],
-    values: Mapping[str, np.ndarray | None],
-    attributes: Mapping[str, Any],
-) -> xr.Dataset:
-    """Return draws of partitions, and the numbers of each that renaming clusters leaves alone.
+    stats: Mapping[str, np.ndarray | None],
+    reference: np.ndarray | None = None,
+    point_names: Sequence[str] | None = None,
+    data: np.ndarray | None = None,
+    model: Any = None,
+) -> dict[str, xr.Dataset | None]:
+    """Return draws by the names of their groups, and the groups that go with ``posterior``."""
+    labels, values, _ = draws["posterior"]
+    size = labels.shape[-1]
+    if point_names is not None and len(point_names) != size:
+        raise ValueError(f"there are {len(point_names)} names of points, expected {size}, one a point")
+    if model is not None and data is None:
+        raise ValueError("model is given without data, expected the points that it is to evaluate")
+    reference = central_draw(labels) if reference is None else np.asarray(reference)
+    if reference.shape != (size,):
+        raise ValueError(f"reference has shape {reference.shape}, expected ({size},), one label a point")
+    points = {"point": np.arange(size) if point_names is None else [str(name) for name in point_names]}
+    found: dict[str, Any] = {name: _draws_group(one, reference) for name, one in draws.items()}
+    kept = {name: (_DRAWS[: np.ndim(one)], one) for name, one in stats.items() if one is not None}
+    found |= {
+        "sample_stats": xr.Dataset(kept) if kept else None,
+        "log_likelihood": None,
+        "observed_data": None,
+    }
+    if model is not None:
+        pointwise = {"data": ((*_DRAWS, "point"), _log_likelihood(model, data, labels, values))}
+        found["log_likelihood"] = xr.Dataset(pointwise)
+    if data is not None:
+        found["observed_data"] = xr.Dataset({"data": (("point", "column"), data)})
+    found["constant_data"] = xr.Dataset({"reference": (("point",), reference.astype(np.int64))})
+    for name, group in found.items():
+        if group is not None and "point" in group.sizes:
+            found[name] = group.assign_coords(points)
+    return found
 
-    Labels are a coordinate of the draws, not a variable: ``posterior["assignments"]`` and the file have them,
-    and summaries and traces pass over them, for the mean of a label says nothing.
-    """
-    labels = np.asarray(draws, dtype=np.int64)
+
+def _draws_group(draws: DrawsOfGroup, reference: np.ndarray) -> xr.Dataset:
+    labels = np.asarray(draws.labels, dtype=np.int64)
     found = functionals(labels, reference=reference, num_pairs=0)
     # All are float64: ArviZ cannot draw a constant integer.
     variables: dict[str, Any] = {name: (_DRAWS, array) for name, array in found.items()}
-    for name, array in values.items():
+    for name, array in draws.values.items():
         if array is not None:
             own = tuple(f"{name}_dim_{place}" for place in range(np.ndim(array) - 2))
             variables[name] = ((*_DRAWS, *own), np.asarray(array, dtype=np.float64))
-    coordinates = {"assignments": ((*_DRAWS, "point"), labels), **points}
-    return _numbered(xr.Dataset(variables, coords=coordinates, attrs=dict(attributes)))
+    # Summaries and traces pass over a coordinate: the mean of a label says nothing.
+    coordinates = {"assignments": ((*_DRAWS, "point"), labels)}
+    return xr.Dataset(variables, coords=coordinates, attrs=dict(draws.attributes))
 
 
-def sample_stats_group(
-    values: Mapping[str, np.ndarray | None], *, per_chain: Mapping[str, np.ndarray] | None = None
-) -> xr.Dataset | None:
-    """Return what samplers say of draws, under ArviZ's names; ``None`` where they say nothing."""
-    found: dict[str, Any] = {name: (_DRAWS, one) for name, one in values.items() if one is not None}
-    found |= {name: (_DRAWS[:1], one) for name, one in (per_chain or {}).items()}
-    return _numbered(xr.Dataset(found)) if found else None
-
-
-def log_likelihood_group(
-    model: Any,
-    data: Any,
-    draws: np.ndarray,
-    *,
-    points: Mapping[str, Any],
-    values: Mapping[str, np.ndarray] | None = None,
-) -> xr.Dataset:
-    """Return the log-likelihood of each point in each draw, the variable ``data``."""
+def _log_likelihood(
+    model: Any, data: Any, labels: np.ndarray, values: Mapping[str, np.ndarray | None]
+) -> np.ndarray:
     import torch
 
     from pyroclust.io.pointwise import pointwise_log_likelihood
 
-    flat = torch.from_numpy(draws.reshape(-1, draws.shape[-1]))
-    known = {name: torch.from_numpy(one).reshape(-1) for name, one in (values or {}).items() if one.ndim == 2}
-    pointwise = pointwise_log_likelihood(model, torch.as_tensor(data), flat, values=known).numpy()
-    variable = (*_DRAWS, "point"), pointwise.reshape(draws.shape)
-    return _numbered(xr.Dataset({"data": variable}, coords=dict(points)))
-
-
-def reference_group(reference: np.ndarray, *, points: Mapping[str, Any]) -> xr.Dataset:
-    """Return the partition that distances are measured from."""
-    labels = np.asarray(reference, dtype=np.int64)
-    return xr.Dataset({"reference": (("point",), labels)}, coords=dict(points))
-
-
-def observed_group(data: np.ndarray, *, points: Mapping[str, Any]) -> xr.Dataset:
-    """Return the points."""
-    return _numbered(xr.Dataset({"data": (("point", "column"), data)}, coords=dict(points)))
-
-
-def _numbered(group: xr.Dataset) -> xr.Dataset:
-    """Return a group whose chains, draws and columns are numbered from 0."""
-    names = [name for name in (*_DRAWS, "column") if name in group.sizes]
-    return group.assign_coords({name: np.arange(group.sizes[name]) for name in names})
+    flat = torch.from_numpy(labels.reshape(-1, labels.shape[-1]))
+    known = {
+        name: torch.from_numpy(one).reshape(-1)
+        for name, one in values.items()
+        if one is not None and one.ndim == 2
+    }
+    found = pointwise_log_likelihood(model, torch.as_tensor(data), flat, values=known)
+    return found.numpy().reshape(labels.shape)
 
 
 def prior_sbc_group(calibration: SimulationBasedCalibration | Mapping[str, np.ndarray]) -> xr.Dataset:
@@ -153,17 +130,22 @@ def prior_sbc_group(calibration: SimulationBasedCalibration | Mapping[str, np.nd
                 f"calibration has values of '{name}' from {array.min():g} to {array.max():g}, expected PIT "
                 "values in [0, 1]: divide ranks by the number of draws plus one"
             )
-    return _numbered(xr.Dataset({name: (_DRAWS, array[None]) for name, array in pits.items()}))
+    return xr.Dataset({name: (_DRAWS, array[None]) for name, array in pits.items()})
 
 
 def stamped(groups: Mapping[str, xr.Dataset | None], *, is_ours: bool = True) -> dict[str, xr.Dataset]:
-    """Return the groups that there are, with the attributes that ArviZ gives to each of its own."""
+    """Return the groups that there are, numbered from 0, with the attributes that ArviZ gives to its own."""
     ours = "pyroclust", version("pyroclust")
     about = dict(zip(("creation_library", "creation_library_version"), ours, strict=True))
     if is_ours:
         about |= zip(("inference_library", "inference_library_version"), ours, strict=True)
     about["created_at"] = datetime.now(UTC).isoformat()
-    return {name: one.assign_attrs(about) for name, one in groups.items() if one is not None}
+    return {name: _numbered(one).assign_attrs(about) for name, one in groups.items() if one is not None}
+
+
+def _numbered(group: xr.Dataset) -> xr.Dataset:
+    names = {*_DRAWS, "column"} & {*group.sizes} - {*group.coords}
+    return group.assign_coords({name: np.arange(group.sizes[name]) for name in sorted(names, key=str)})
 
 
 def arviz_container(groups: Mapping[str, xr.Dataset]) -> Any:
@@ -175,12 +157,7 @@ def arviz_container(groups: Mapping[str, xr.Dataset]) -> Any:
 
 
 def _arviz() -> Any:
-    """Import ArviZ, whatever the user's folders are like.
-
-    ArviZ 0.23 writes into the user's cache folder when it is imported, to announce its next version once a
-    day. Where it cannot write there, it gets another folder for that; the announcement is not shown, since
-    users of this library can do nothing about it.
-    """
+    """Import ArviZ, of which 0.23 writes into the user's cache folder to announce its next version."""
     with _lock, warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         try:

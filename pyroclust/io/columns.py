@@ -2,13 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
-from pyroclust.errors import unknown_name
 from pyroclust.io.orientation import draws_in_rows
+from pyroclust.io.variables import labels_among
 from pyroclust.partitions.draws import Draws, draws_of_labels
 from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights
 from pyroclust.text import listed, visible
@@ -152,28 +152,17 @@ def _points(
         raise ValueError(
             f"variable is '{variable}', but no columns of {where} have indices as in z[1]; leave it out"
         )
-    if variable is not None and variable not in bases:
-        raise ValueError(f"{where}: {unknown_name('variable', variable, bases)}")
     if not bases:
         return names, ()
-    base = _only_base(frame, bases, where) if variable is None else variable
+    can_be = {
+        base: len(some) > 1 and all(map(pd.api.types.is_integer_dtype, frame[[*some]].dtypes))
+        for base, some in bases.items()
+    }
+    base = labels_among({one: True for one in bases} if len(bases) == 1 else can_be, variable, where)
     chosen = sorted(bases[base], key=lambda name: (bases[base][name], name))
     left = [name for name in names if name not in bases[base]]
     note = f"The points are the columns {visible(base)}[...]; left out: {listed(left, 5)}."
     return chosen, (note,) if left else ()
-
-
-def _only_base(frame: pd.DataFrame, bases: Mapping[str, Iterable[str]], where: str) -> str:
-    if "assignments" in bases or len(bases) == 1:
-        return "assignments" if "assignments" in bases else next(iter(bases))
-    several = {base: frame[[*names]] for base, names in bases.items() if len([*names]) > 1}
-    whole = [base for base, some in several.items() if all(map(pd.api.types.is_integer_dtype, some.dtypes))]
-    if len(whole) != 1:
-        raise ValueError(
-            f"{where} has indexed columns of {listed(bases)}, and {len(whole)} of these names hold whole "
-            "numbers: name the labels with variable"
-        )
-    return whole[0]
 
 
 def _refuse_names(frame: pd.DataFrame, where: str) -> None:

@@ -8,6 +8,7 @@ import xarray as xr
 
 from pyroclust.errors import readable, unknown_name
 from pyroclust.hdf5 import check_self_contained
+from pyroclust.io.variables import labels_among
 from pyroclust.memory import check_memory
 from pyroclust.partitions.draws import Draws, draws_of_labels
 from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights
@@ -31,7 +32,10 @@ def read_netcdf_draws(path: Path, *, variable: str | None = None, group: str | N
         )
     chosen = group or ("posterior" if "posterior" in groups else next(iter(groups), None))
     with _opened(path, chosen) as dataset:
-        name = _variable(dataset, variable, path)
+        # Our own files hold the labels as a coordinate.
+        known = {str(name): one for name, one in dataset.variables.items() if name not in dataset.indexes}
+        can_be = {name: one.ndim == 3 and one.dtype.kind in "iu" for name, one in known.items()}
+        name = labels_among(can_be, variable, f"'{path}'")
         check_room(f"'{path}'", dataset[name].size)
         labels = _ordered(dataset[name])
         if not labels.ndim or labels.dims[-1] in _DRAWS:
@@ -71,24 +75,6 @@ def _groups(path: Path) -> list[str]:
 def _opened(path: Path, group: str | None) -> xr.Dataset:
     options: dict[str, Any] = {"engine": "h5netcdf", "decode_times": False, "phony_dims": "access"}
     return readable(path, lambda: xr.open_dataset(path, group=group, **options))
-
-
-def _variable(dataset: xr.Dataset, variable: str | None, path: Path) -> str:
-    # Our own files hold the labels as a coordinate.
-    known = [str(name) for name in dataset.variables if name not in dataset.indexes]
-    if variable is not None:
-        if variable not in known:
-            raise ValueError(f"'{path}': {unknown_name('variable', variable, known)}")
-        return variable
-    if "assignments" in known:
-        return "assignments"
-    whole = [name for name in known if dataset[name].ndim == 3 and dataset[name].dtype.kind in "iu"]
-    if len(whole) != 1:
-        raise ValueError(
-            f"'{path}' holds {listed(known) or 'no variables'}, of which {len(whole)} are whole numbers "
-            "with a third dimension: name the labels with variable"
-        )
-    return whole[0]
 
 
 def _ordered(labels: xr.DataArray) -> xr.DataArray:

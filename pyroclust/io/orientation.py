@@ -17,12 +17,7 @@ _SOME, _MUCH = 0.1, 0.3
 def draws_in_rows(
     labels: NDArray[np.generic], *, where: str, transpose: bool | None = None
 ) -> tuple[NDArray[np.generic], tuple[str, ...]]:
-    """Return labels with one draw a row, and a note where the table lay the other way.
-
-    Labels that are canonical in one direction lie in it. Else draws are what agrees on which pairs are
-    together, and the labels of one point vary less than those of one draw: columns are taken for draws where
-    both are plain, and rows unless both lean the other way.
-    """
+    """Return labels with one draw a row, and a note where the table lay the other way."""
     _refuse_pairs(labels, where)
     if transpose is not None:
         return (labels.T, ()) if transpose else (labels, ())
@@ -31,6 +26,8 @@ def draws_in_rows(
     some = labels[:: -(-len(labels) // _LOOKED_AT), :: -(-labels.shape[1] // _LOOKED_AT)]
     _, codes = np.unique(some.astype(str) if some.dtype == object else some, return_inverse=True)
     codes = codes.reshape(some.shape)
+    # Labels that are canonical in one direction lie in it. Else draws are what agrees on which pairs are
+    # together, and the labels of one point vary less than those of one draw.
     by_rows, by_columns = _are_canonical(codes), _are_canonical(codes.T)
     along_rows, along_columns = _entropy(codes), _entropy(codes.T)
     of_columns, of_rows = _consensus(codes.T), _consensus(codes)

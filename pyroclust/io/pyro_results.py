@@ -5,22 +5,11 @@ from typing import Any
 
 import numpy as np
 import torch
-import xarray as xr
 from pyro.infer import MCMC
 from torch import Tensor
 
 from pyroclust.infer.mcmc import assignments
-from pyroclust.io.arviz_groups import (
-    arviz_container,
-    chosen_reference,
-    draws_group,
-    log_likelihood_group,
-    observed_group,
-    point_coordinate,
-    reference_group,
-    sample_stats_group,
-    stamped,
-)
+from pyroclust.io.arviz_groups import DrawsOfGroup, arviz_container, groups_of_draws, stamped
 
 __all__ = ["from_pyro"]
 
@@ -72,31 +61,24 @@ def from_pyro(
     num_points = labels.shape[-1]
     if data is not None and (data.dim() != 2 or len(data) != num_points):
         raise ValueError(f"data has shape {tuple(data.shape)}, expected ({num_points}, D) as the draws")
-    if model is not None and data is None:
-        raise ValueError("model is given without data, expected the points that it is to evaluate")
-    reference = chosen_reference(reference, labels)
-    points = point_coordinate(point_names, num_points)
     sites = {
         name: values.double().numpy()
         for name, values in mcmc.get_samples(group_by_chain=True).items()
         if name not in _OURS
     }
     attributes = {"sampler": type(mcmc.kernel).__name__, "warmup": mcmc.warmup_steps}
-    found: dict[str, xr.Dataset | None] = {
-        "posterior": draws_group(
-            labels, reference=reference, points=points, values=sites, attributes=attributes
-        ),
-        "sample_stats": _sample_stats(mcmc, labels.shape[:2], sites.get("log_joint")),
-        "log_likelihood": None
-        if model is None or data is None
-        else log_likelihood_group(model, data, labels, points=points, values=sites),
-        "observed_data": None if data is None else observed_group(data.numpy(), points=points),
-        "constant_data": reference_group(reference, points=points),
-    }
+    found = groups_of_draws(
+        {"posterior": DrawsOfGroup(labels, sites, attributes)},
+        stats={"lp": sites.get("log_joint"), **_sample_stats(mcmc, labels.shape[:2])},
+        reference=reference,
+        point_names=point_names,
+        data=None if data is None else data.numpy(),
+        model=model,
+    )
     return arviz_container(stamped(found))
 
 
-def _sample_stats(mcmc: MCMC, shape: tuple[int, int], log_joint: np.ndarray | None) -> xr.Dataset | None:
+def _sample_stats(mcmc: MCMC, shape: tuple[int, int]) -> dict[str, np.ndarray]:
     chains = [mcmc._diagnostics[chain] or {} for chain in range(shape[0])]
     diverging = np.zeros(shape, dtype=bool)
     for row, found in zip(diverging, chains, strict=True):
@@ -106,4 +88,4 @@ def _sample_stats(mcmc: MCMC, shape: tuple[int, int], log_joint: np.ndarray | No
         name.replace(" ", "_"): np.array([float(found.get(name, np.nan)) for found in chains])
         for name in names
     }
-    return sample_stats_group({"lp": log_joint, "diverging": diverging}, per_chain=per_chain)
+    return {"diverging": diverging, **per_chain}

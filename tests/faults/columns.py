@@ -79,9 +79,9 @@ COLUMNS = [
     frame("integers of arrow", pd.Series([1, 2, 4], dtype="int64[pyarrow]"), [1.0, 2.0, 4.0]),
     no_frame("a missing nullable integer", pd.Series([1, None, 3], dtype="Int64"), "1 in 'x'"),
     no_frame("categories", pd.Categorical([1, 2, 1]), "holds categories"),
-    no_frame("spans of time", pd.to_timedelta([1, 2], unit="D"), "holds dates or times"),
+    frame("spans of time", pd.to_timedelta([1, 2], unit="D"), [24.0, 48.0]),
     no_frame("complex numbers", [1j, 2.0], "holds complex numbers"),
-    no_frame("lists in cells", [[1], [2]], "holds values of type list"),
+    no_frame("lists in cells", [[1], [2]], "not only real numbers"),
     no_frame("neighbouring integers beyond 2^53", [2**60, 2**60 + 1], "beyond 2^53"),
     no_frame("infinite values", [1.0, np.inf], "missing or infinite"),
     refuses(

@@ -6,7 +6,9 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
@@ -235,23 +237,32 @@ def _second_lock(folder: Path) -> str:
     return said[0]
 
 
+@contextmanager
+def _no_flock() -> Iterator[None]:
+    """Be on a file system without locks, as some of networks are."""
+    missing = OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    with mock.patch("fcntl.flock", side_effect=missing), warnings.catch_warnings(action="ignore"):
+        yield
+
+
 def _lock_of_a_killed_one(folder: Path) -> str:
     code = (
         "import os, signal; from pathlib import Path; from pyroclust.files import locked_folder\n"
         "with locked_folder(Path()): os.kill(os.getpid(), signal.SIGKILL)"
     )
+    without = "import errno, fcntl\ndef missing(*_): raise OSError(errno.ENOSYS, '')\nfcntl.flock = missing\n"
     subprocess.run([sys.executable, "-c", code], cwd=folder, check=False)
     assert os.listdir(folder) == [LOCK_FILE]
     with locked_folder(folder):
         pass
-    subprocess.run([sys.executable, "-c", code], cwd=folder, check=False)
-    with mock.patch("pyroclust.files.locks.fcntl", None), locked_folder(folder):
+    subprocess.run([sys.executable, "-W", "ignore", "-c", without + code], cwd=folder, check=False)
+    with _no_flock(), locked_folder(folder):
         pass
     return "free again, with flock and without"
 
 
 def _lock_without_flock(folder: Path) -> str:
-    with mock.patch("pyroclust.files.locks.fcntl", None):
+    with _no_flock():
         return _second_lock(folder)
 
 

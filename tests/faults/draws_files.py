@@ -255,7 +255,10 @@ CASES = [
         CHAIN,
     ),
     _npz(
-        "two arrays", "2 of them can be draws: name one", ("a.npy", array(LABELS)), ("b.npy", array(LABELS))
+        "two arrays",
+        "2 of them can be draws: name the labels",
+        ("a.npy", array(LABELS)),
+        ("b.npy", array(LABELS)),
     ),
     _npz("no array", "0 of them can be draws", ("readme.txt", b"nothing")),
     _npz(

@@ -177,8 +177,8 @@ class TestTables:
             ("chain,a,b\n1,1,1\n1,1,2\n2,1,1\n", "chains of 1 to 2 draws, expected equal lengths"),
             ("chain,a,b\n1,1,1\n,1,2\n", "1 rows without a chain"),
             ("a,b,log_joint\n1,2,u\n", "log_joint of type .* expected numbers"),
-            ("z[1],z[2],y[1],y[2]\n1,2,3,3\n", "indexed columns of z, y, and 2 of these names hold whole"),
-            ("z[1],z[2],y[1],y[2]\n.1,.2,.3,.3\n", "and 0 of these names hold whole numbers"),
+            ("z[1],z[2],y[1],y[2]\n1,2,3,3\n", "holds z, y, and 2 of them can be draws"),
+            ("z[1],z[2],y[1],y[2]\n.1,.2,.3,.3\n", "and 0 of them can be draws"),
             ("a,b\n1,2,3,4\n1,2,3,4\n", "line 2 has 4 cells, expected 2 as in line 1"),
         ],
     )
@@ -241,9 +241,9 @@ class TestArrays:
         np.savez_compressed(tmp_path / "two.npz", one=labels[0], two=labels[1])
         found = read_draws(tmp_path / "two.npz", variable="two")
         np.testing.assert_array_equal(found.assignments[0], renumbered(labels[1]))
-        with pytest.raises(ValueError, match="holds the arrays one, two, and 2 of them can be draws"):
+        with pytest.raises(ValueError, match="holds one, two, and 2 of them can be draws"):
             read_draws(tmp_path / "two.npz")
-        with pytest.raises(ValueError, match="unknown array 'tow', did you mean 'two'"):
+        with pytest.raises(ValueError, match="unknown variable 'tow', did you mean 'two'"):
             read_draws(tmp_path / "two.npz", variable="tow")
 
     @pytest.mark.parametrize(
@@ -391,7 +391,7 @@ class TestNetCDF:
             read_draws(path, variable="k")
         two = {name: (("chain", "draw", "p"), labels) for name in ("y", "z")}
         xr.Dataset(two).to_netcdf(tmp_path / "two.nc", engine="h5netcdf")
-        with pytest.raises(ValueError, match="holds y, z, of which 2 are whole numbers"):
+        with pytest.raises(ValueError, match="holds y, z, and 2 of them can be draws"):
             read_draws(tmp_path / "two.nc")
 
     def test_damaged_files_are_refused(self, path, tmp_path):

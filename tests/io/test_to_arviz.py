@@ -334,7 +334,7 @@ class TestLogLikelihood:
     def test_what_cannot_be_evaluated_is_refused(self, comparison):
         with pytest.raises(ValueError, match="model has no conjugate component family"):
             to_arviz(comparison, model=object())
-        with pytest.raises(ValueError, match="draws alone come without the points"):
+        with pytest.raises(ValueError, match="model is given without data"):
             to_arviz(comparison.draws["mcmc"], model=niw_mixture())
         with pytest.raises(ValueError, match=r"data and draws have shapes \(3, 2\) and \(1, 4\)"):
             pointwise_log_likelihood(niw_mixture(), torch.zeros(3, 2), torch.zeros(1, 4, dtype=torch.int64))
