@@ -30,7 +30,6 @@ from pyroclust import load_guide
 from pyroclust.diagnostics import importance_efficiency
 from pyroclust.guides import AnchoredGuide, PredictiveFilter
 from pyroclust.infer import simulate
-from pyroclust.infer.mcmc.compiled_filter import CompiledFilter, can_compile
 from pyroclust.nn import RandomAnchors, StratifiedAnchors
 
 ROOT = Path(__file__).parents[1]
@@ -89,7 +88,6 @@ def measure(name: str, *, size: int, seed: int) -> dict[str, dict[str, float]]:
         start = time.perf_counter()
         with torch.no_grad():
             law: Any = one.posterior(data)
-            law = CompiledFilter(law) if can_compile(law) else law
             draws, log_q = law.sample_and_log_prob((DRAWS,))
         seconds = time.perf_counter() - start
         weights = guide.model.log_joint(data, draws) - log_q
@@ -111,7 +109,7 @@ def many(console: Console) -> dict[str, Any]:
         data = simulate(guide.model, torch.empty(1, size, guide.model.component.dim))[0][0]
         start = time.perf_counter()
         with torch.no_grad():
-            law: Any = CompiledFilter(AnchoredGuide(guide).posterior(data))
+            law: Any = AnchoredGuide(guide).posterior(data)
             law.sample_and_log_prob((number,))
         seconds = time.perf_counter() - start
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

@@ -209,7 +209,7 @@ LAW: dict[str, set[str]] = {
     },
     "infer.mcmc.parameters": {"compiling", "counts", "distributions", "infer.mcmc.compiled", "protocols"},
     "infer.mcmc": GROUND | DIAGNOSTICS | LAWS | {"infer", "protocols"} | MCMC,
-    "infer.refining": GROUND | DIAGNOSTICS | LAWS | {"infer", "infer.mcmc", "programs", "protocols"},
+    "infer.refining": GROUND | DIAGNOSTICS | LAWS | {"nn", "infer", "infer.mcmc", "programs", "protocols"},
     "baselines": DIAGNOSTICS | {"arrays", "class_labels", "counts", "graph_spectra", "partitions"},
     "data": {
         "arrays",

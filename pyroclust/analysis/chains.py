@@ -26,7 +26,6 @@ from pyroclust.infer.mcmc.coarse_starts import coarse_starts
 from pyroclust.infer.mcmc.defaults import default_kernel_name
 from pyroclust.infer.mcmc.long_chains import LongChains
 from pyroclust.infer.mcmc.named_kernels import kernel_names, named_kernel
-from pyroclust.infer.refining.proposals import posterior_of
 from pyroclust.large_tables import chain_seconds, populations_may_take
 from pyroclust.partitions import Draws, canonical
 from pyroclust.random_state import own_random_numbers, seed_from_torch
@@ -151,7 +150,7 @@ def _with_many_clusters(model: CollapsedModel, data: Tensor, number: int) -> Ten
         model = cast(Any, model).weighted(None)
     random = model.hyperpriors.keys() - model.prior.integrated_names
     known = model.given({name: model.hyperpriors[name].sample() for name in sorted(random)})
-    found: Tensor = posterior_of(exact_filter(known), data).sample_and_log_prob((number,))[0]
+    found: Tensor = exact_filter(known).posterior(data).sample_and_log_prob((number,))[0]
     return found
 
 

@@ -32,7 +32,7 @@ from pyroclust.diagnostics.verdicts.findings import Question, convergence_findin
 from pyroclust.infer import refine
 from pyroclust.infer.mcmc.defaults import has_kernel
 from pyroclust.infer.refining.clock import Clock
-from pyroclust.infer.refining.proposals import draw_proposals, most_at_once, posterior_of
+from pyroclust.infer.refining.proposals import draw_proposals, most_at_once
 from pyroclust.partitions import Draws
 from pyroclust.protocols import is_of_graphs
 from pyroclust.results.constraints import FreePosterior, Knowledge
@@ -157,7 +157,7 @@ def unconstrained_posterior(work: Work) -> FreePosterior:
     if guide is not None and model.has_likelihood:
         draws, _ = draw_proposals(
             model,
-            lambda: posterior_of(guide, data),
+            lambda: guide.posterior(data),
             data,
             number=found.draws["guide"].num_draws,
             at_once=most_at_once(data),

@@ -30,7 +30,6 @@ from pyroclust.infer.refining.proposals import (
     draw_proposals,
     inside,
     most_at_once,
-    posterior_of,
     warm_up,
 )
 from pyroclust.large_tables import draws_of
@@ -91,7 +90,7 @@ def draw_guide(work: Work) -> str:
     def part(number: int, num_orders: int) -> tuple[Draws, tuple[Any, ...]]:
         return draw_proposals(
             guide.model,
-            lambda: posterior_of(known_guide, data),
+            lambda: known_guide.posterior(data),
             data,
             number=number,
             at_once=most_at_once(data) if data.shape[-1] >= _WIDE else number,

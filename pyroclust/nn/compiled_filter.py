@@ -33,12 +33,15 @@ class CompiledFilterScorer(FilterScorer):
         if not is_compiled or encoding.points.device.type != "cpu":
             return None
         number, points = len(dataset), encoding.points.shape[1]
-        if known is None:
-            labels = np.zeros((number, points), np.int64)
-            uniforms = np.zeros((number, points))
-            uniforms[:, 1:] = torch.rand(points - 1, number, dtype=torch.float64).numpy().T
+        known = torch.zeros(number, 1, dtype=torch.int64) if known is None else known
+        begin = known.shape[1]
+        labels, uniforms = np.empty((number, points), np.int64), np.empty((number, 0))
+        labels[:, :begin] = known.numpy()
+        if begin < points:
+            uniforms = np.empty((number, points))
+            uniforms[:, begin:] = torch.rand(points - begin, number, dtype=torch.float64).numpy().T
         else:
-            labels, uniforms = known.numpy().copy(), np.empty((number, 0))
+            begin = 1
         log_prob, width = np.full(number, np.inf), min(_CLUSTERS, points + 1)
         of_row = dataset.numpy()
         rows = of_row.argsort(kind="stable")
@@ -49,7 +52,7 @@ class CompiledFilterScorer(FilterScorer):
                 some = rows[first:last]
                 for few in np.split(some, np.flatnonzero(np.diff(of_row[some])) + 1):
                     family, state = self._tables(encoding, of_row[few[0]], log_open)
-                    filter_rows(family, state, uniforms, labels, few, log_prob)
+                    filter_rows(family, state, uniforms, labels, few, begin, log_prob)
 
             in_threads(label, [array_of(encoding.log_open(width))] * threads, len(rows))
             rows, width = rows[np.isposinf(log_prob[rows])], 2 * width

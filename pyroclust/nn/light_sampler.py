@@ -34,7 +34,8 @@ def label_points(
         dataset: ``(S,)``; known: ``(S, N)`` canonical in visiting order; output: ``(S, N)`` and ``(S,)``
             float64.
     """
-    if not _can_compile(scorer, encoding):
+    some_known = known is not None and known.shape[1] < encoding.positions.shape[1]
+    if some_known or not _can_compile(scorer, encoding):
         return None
     # Without a filter there has to be something that is never asked.
     foresight = encoding.foresight or Foresight(encoding.filter or _nothing(), 0)

@@ -6,9 +6,9 @@ import torch
 from pyroclust import load_guide, save_guide
 from pyroclust.distributions import AnchoredPartition
 from pyroclust.guides import AnchoredGuide, NeuralClusteringProcess, PredictiveFilter
-from pyroclust.infer.mcmc.compiled_filter import CompiledFilter, can_compile
 from pyroclust.models import gaussian2d, overlap2d, sensitivity2d, warped_clusters
 from pyroclust.nn import RandomAnchors, RandomOrder, StratifiedAnchors
+from pyroclust.nn.compiled_filter import CompiledFilterScorer
 from pyroclust.partitions import canonical, enumerate_partitions, is_canonical
 
 
@@ -72,20 +72,21 @@ def test_few_points_are_left_to_the_guide_and_saved_guides_come_back(tmp_path) -
     torch.testing.assert_close(law.log_prob(draws), other.log_prob(draws))
 
 
-def test_compiled_draws_have_the_law_of_the_others() -> None:
+def test_compiled_draws_are_those_of_torch(monkeypatch) -> None:
     torch.manual_seed(0)
-    law = small(num_anchors=10).posterior(torch.randn(40, 2))
-    assert can_compile(law)
-    compiled = CompiledFilter(law)
-    draws, log_prob = compiled.sample_and_log_prob((300,))
+    guide, data = small(num_anchors=10), torch.randn(2, 40, 2)
+    law = guide.posterior(data)
+    torch.manual_seed(1)
+    draws, log_prob = law.sample_and_log_prob((300,))
     assert is_canonical(draws).all()
     torch.testing.assert_close(log_prob, law.merged_log_prob(draws), atol=1e-4, rtol=0)
-    torch.testing.assert_close(compiled.log_prob(draws), log_prob, atol=1e-4, rtol=0)
-    few = small(num_anchors=4).posterior(torch.randn(5, 2))
-    every = enumerate_partitions(5)
-    drawn = CompiledFilter(few).sample_and_log_prob((6000,))[0]
-    shares = (drawn.unsqueeze(0) == every.unsqueeze(1)).all(-1).double().mean(1)
-    assert 0.5 * (shares - few.log_prob(every).exp()).abs().sum() < 0.06
+    labels = torch.zeros(1, 10, dtype=torch.int64)
+    assert law.rest.scorer.label_points(law.rest.encoding, torch.tensor([0]), labels) is not None
+    monkeypatch.setattr(CompiledFilterScorer, "label_points", lambda *_: None)
+    torch.manual_seed(1)
+    expected, log_q = law.sample_and_log_prob((300,))
+    assert torch.equal(draws, expected)
+    torch.testing.assert_close(log_prob, log_q, atol=1e-9, rtol=0)
 
 
 def test_stratified_anchors_are_different_points_of_every_part() -> None:

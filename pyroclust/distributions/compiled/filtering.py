@@ -9,7 +9,7 @@ from pyroclust.compiling import lean
 from pyroclust.distributions.compiled.clusters import NEGLIGIBLE, add_point, draw_index
 from pyroclust.distributions.compiled.protocol import log_predictive_above
 
-__all__ = ["FilterState", "filter_points", "filter_rows", "in_own_order"]
+__all__ = ["FilterState", "filter_points", "filter_rows"]
 
 
 class FilterState(NamedTuple):
@@ -90,30 +90,14 @@ def filter_points(family: Any, state: Any, uniforms: np.ndarray, labels: np.ndar
 
 @lean
 def filter_rows(
-    family: Any, state: Any, uniforms: np.ndarray, labels: np.ndarray, rows: np.ndarray, log_prob: np.ndarray
+    family: Any,
+    state: Any,
+    uniforms: np.ndarray,
+    labels: np.ndarray,
+    rows: np.ndarray,
+    first: int,
+    log_prob: np.ndarray,
 ) -> None:
-    """Do so from the second point on for some rows of labels ``(S, N)``, and of uniforms or none."""
+    """Do so for some rows of labels ``(S, N)``, and of uniforms or none."""
     for row in rows:
-        log_prob[row] = filter_points(family, state, uniforms[row], labels[row], 1)
-
-
-@lean
-def in_own_order(labels: np.ndarray, order: np.ndarray, names: np.ndarray, own: np.ndarray) -> None:
-    """Write labels in visiting order to the data's own order, numbered by first appearance, in O(N).
-
-    Args:
-        labels: ``(N,)``.
-        order: which point each of them is of, ``(N,)``.
-        names: scratch space, one number a cluster.
-        own: output, ``(N,)``.
-    """
-    for step in range(len(order)):
-        own[order[step]] = labels[step]
-        names[labels[step]] = -1
-    following = 0
-    for point in range(len(own)):
-        label = own[point]
-        if names[label] < 0:
-            names[label] = following
-            following += 1
-        own[point] = names[label]
+        log_prob[row] = filter_points(family, state, uniforms[row], labels[row], first)

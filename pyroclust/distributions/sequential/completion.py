@@ -90,9 +90,19 @@ class CompletedPartition(PartitionDistribution):
         )
 
     def _sample_and_log_prob(self, sample_shape: Size) -> tuple[Tensor, Tensor]:
-        shape = sample_shape
-        labels, log_prob = self._complete(shape.numel(), self._visited(self.assignments)[:0])
+        shape, visited = sample_shape, self._visited(self.assignments)
+        labels, log_prob = self._drawn(shape.numel(), visited) or self._complete(shape.numel(), visited[:0])
         return labels.view(*shape, *self.batch_shape, -1), log_prob.view(*shape, *self.batch_shape)
+
+    def _drawn(self, num_draws: int, visited: Tensor) -> tuple[Tensor, Tensor] | None:
+        """Draw completions of every batch element in compiled code; None where there is none."""
+        fixed, dataset = max(self.num_points - self.num_free, 1), self._dataset.reshape(-1).repeat(num_draws)
+        compiled = None
+        if fixed < self.num_points:
+            known = visited[:, :fixed].repeat(num_draws, 1)
+            with torch.no_grad():
+                compiled = self._scorer.label_points(self._encoding, dataset, known)
+        return compiled and (self._in_own_order(compiled[0], dataset), compiled[1])
 
     def propose(self, num_draws: int) -> tuple[Tensor, Tensor, Tensor]:
         """Draw completions, and score the given partition beside them.
@@ -147,5 +157,7 @@ class CompletedPartition(PartitionDistribution):
                 known=visited[:, first_step:],
             )
         labels = torch.cat([given[prefix, :first_step], free], -1)
-        own_order = torch.empty_like(labels).scatter_(-1, self.order[dataset[prefix]], labels)
-        return canonical(own_order), log_prob
+        return self._in_own_order(labels, dataset[prefix]), log_prob
+
+    def _in_own_order(self, labels: Tensor, dataset: Tensor) -> Tensor:
+        return canonical(torch.empty_like(labels).scatter_(-1, self.order[dataset], labels))

@@ -217,8 +217,8 @@ class Scorer(ABC, Generic[EncodingT]):
         """Draw partitions, or score known ones, in compiled code; None where there is none.
 
         Shape:
-            dataset: ``(S,)``; known: ``(S, N)`` canonical in visiting order; output: ``(S, N)`` and ``(S,)``
-                float64.
+            dataset: ``(S,)``; known: ``(S, N)`` canonical in visiting order, or ``(S, T)`` of the first T
+                points, given which the others are drawn; output: ``(S, N)`` and ``(S,)`` float64.
         """
         return None
 

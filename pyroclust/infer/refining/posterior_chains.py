@@ -8,12 +8,11 @@ from torch import Tensor
 
 from pyroclust.counts import check_number
 from pyroclust.distributions import ConjugateComponent
-from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
-from pyroclust.infer.mcmc.compiled_filter import CompiledFilter, can_compile
 from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.states import ChainStates
+from pyroclust.nn.compiled_filter import CompiledFilterScorer
 from pyroclust.protocols import CollapsedModel
 from pyroclust.random_state import seed_from_torch
 
@@ -52,7 +51,7 @@ class PosteriorChains:
             )
         component = ConjugateComponent.of(model.component, otherwise="chains begin at draws of the filter")
         self._priors = model.prior.hyperpriors
-        self._scorer = FilterScorer(model.prior, component)
+        self._scorer = CompiledFilterScorer(model.prior, component)
         self._kernel: PartitionKernel = default_kernel(model, thin=sweeps)
         self.names = tuple(sorted(self._kernel.updates))
 
@@ -69,8 +68,7 @@ class PosteriorChains:
             order=torch.randperm(len(points)).unsqueeze(0),
             dataset=torch.tensor(0),
         )
-        law = CompiledFilter(filtered) if can_compile(filtered) else filtered
-        drawn: Tensor = law.sample_and_log_prob((1,))[0]
+        drawn: Tensor = filtered.sample_and_log_prob((1,))[0]
         return drawn
 
     def advance(self, points: Tensor, labels: Tensor, *, hyper: Tensor, draws: int) -> Tensor:

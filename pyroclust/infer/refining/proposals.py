@@ -13,12 +13,11 @@ from pyroclust.constraints import Constraints
 from pyroclust.diagnostics import LogEvidence, importance_evidence, log_evidences
 from pyroclust.diagnostics.weights.importance import importance_weights, stratified_draws
 from pyroclust.infer.checks import log_joint_of
-from pyroclust.infer.mcmc.compiled_filter import CompiledFilter, can_compile
 from pyroclust.infer.refining.clock import Clock
 from pyroclust.large_tables import LARGE_TABLE
 from pyroclust.partitions import Draws
 from pyroclust.progress import progress_bar
-from pyroclust.protocols import Guide, JointModel, Model, PartitionGuide, some_points
+from pyroclust.protocols import Guide, JointModel, Model, some_points
 
 __all__ = [
     "NUM_ORDERS",
@@ -27,7 +26,6 @@ __all__ = [
     "evidences_of",
     "inside",
     "most_at_once",
-    "posterior_of",
     "resampled_proposals",
     "shared_log_prob",
     "warm_up",
@@ -58,21 +56,6 @@ def most_at_once(data: Tensor) -> int:
         1024
     """
     return max(1, _NUMBERS_AT_ONCE // (len(data) * min(data[0].numel(), _MOST_NUMBERS_A_POINT)))
-
-
-def posterior_of(guide: PartitionGuide, data: Tensor) -> Any:
-    """Return a posterior; that of the exact filter is compiled where that pays, with other random numbers.
-
-    It pays for large tables, and for families of several parts, of which each step calls all.
-
-    Args:
-        guide: any.
-        data: one data set, ``(N, D)``.
-    """
-    found = guide.posterior(data)
-    component = getattr(getattr(guide, "model", None), "component", None)
-    pays = len(data) > LARGE_TABLE or getattr(component, "num_parts", 1) > 1
-    return CompiledFilter(found) if pays and can_compile(found) else found
 
 
 def warm_up(guide: Guide, data: Tensor) -> None:

@@ -23,7 +23,6 @@ from pyroclust.infer.refining.proposals import (
     evidences_of,
     inside,
     most_at_once,
-    posterior_of,
     resampled_proposals,
 )
 from pyroclust.infer.refining.refinement import Refinement
@@ -126,7 +125,7 @@ def refine(
     with seeded(root), torch.no_grad():
         made, posteriors = draw_proposals(
             model,
-            lambda: posterior_of(guide, seen),
+            lambda: guide.posterior(seen),
             points,
             number=num_draws * (proposals if model.has_likelihood else 1),
             at_once=most_at_once(points),
