@@ -48,6 +48,8 @@ def load(path, monkeypatch):
 def _where_users_keep_code(monkeypatch):
     """Keep code beside its file, as without NUMBA_CACHE_DIR, which `make test` sets."""
     monkeypatch.setattr(config, "CACHE_DIR", "")
+    # Python takes bytecode of a file that changed within a second for that of the new one.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
 
 def write(path, text):

@@ -44,6 +44,8 @@ from pyroclust.saving.guides import describe_guide, load_guide, save_guide
 
 NIG = NormalInverseGamma(1, 0.08, shape=2.0, rate=0.2)
 PRIORS: dict[str, PartitionPrior] = RANDOM | {"gamma_concentration": GammaConcentration(2.0, 4.0)}
+# It has no filter.
+del PRIORS["dynamic"]
 FAMILIES: dict[str, ConjugateComponent] = {
     "known": NormalKnownVariance(2, LogNormal(1.0, 0.5), scale=Gamma(3.0, 3.0), mean=Normal(0.0, 1.0)),
     "gamma": NormalInverseGamma(2, LogNormal(-1.0, 0.5), shape=2.0, rate=Gamma(2.0, 4.0)),

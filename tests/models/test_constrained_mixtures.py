@@ -13,6 +13,7 @@ from pyroclust.distributions import (
     ChineseRestaurantPrior,
     ConstrainedPartition,
     DirichletMultinomialPrior,
+    DynamicMixturesPrior,
     NormalKnownVariance,
 )
 from pyroclust.guides import PredictiveFilter
@@ -28,7 +29,11 @@ from pyroclust.partitions import enumerate_partitions
 
 EVERY = enumerate_partitions(6)
 KNOWN = Constraints.of(6, must_link=[(1, 4)], cannot_link=[(1, 3), (3, 5)])
-FIXED = {name: one for name, one in POSTERIOR_PRIORS.items() if not one.hyperpriors}
+FIXED = {
+    name: one
+    for name, one in POSTERIOR_PRIORS.items()
+    if not one.hyperpriors and not isinstance(one, DynamicMixturesPrior)
+}
 
 
 LINKS = {"must_link": [(1, 4)], "cannot_link": [(1, 3)]}
@@ -55,6 +60,11 @@ def test_the_prior_given_constraints_is_that_of_enumeration(name, known) -> None
     assert known.allows(draws).all()
     if allowed.sum() > 1:
         check_frequencies(partition_index(EVERY, draws).view(40, -1), expected)
+
+
+def test_a_prior_that_is_not_of_gibbs_type_is_refused() -> None:
+    with pytest.raises(ValueError, match="expected one of Gibbs type"):
+        ConstrainedPartition(POSTERIOR_PRIORS["dynamic_mixtures"], KNOWN)
 
 
 def test_links_allow_what_they_say() -> None:

@@ -46,7 +46,7 @@ class DynamicMixturesPrior(PartitionPrior):
     it has no V_N(K), no opening odds and no block weights. Given M it is the Dirichlet-multinomial prior
     :meth:`with_components`. Chains draw M beside the partition, where both a and the partition are known,
     and :meth:`log_prob` sums over M: the terms left out are below 1e-13 of the sum. The filter, sequential
-    Monte Carlo and predictions want a prior of Gibbs type, and say so.
+    Monte Carlo, predictions and the probability of constraints want a prior of Gibbs type, and say so.
 
     Args:
         concentration: a, positive: a number, a batch, or the prior of a random number.
@@ -125,7 +125,7 @@ class DynamicMixturesPrior(PartitionPrior):
         Example:
             >>> prior = DynamicMixturesPrior(1.0, torch.distributions.Categorical(torch.ones(3)))
             >>> prior.log_components(torch.tensor([[0, 0, 0], [0, 1, 2]])).exp().numpy().round(3)
-            array([[0.55 , 0.258, 0.191],
+            array([[0.467, 0.292, 0.242],
                    [0.   , 0.   , 1.   ]])
         """
         shape = broadcast_shapes(assignments.shape[:-1], self.batch_shape)
