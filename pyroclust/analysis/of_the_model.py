@@ -67,7 +67,7 @@ _OTHER_PRIORS: Mapping[str, PartitionPrior] = {
     "finite mixture, half a further component expected": FiniteMixturesPrior(WEIGHT, Geometric(2 / 3)),
     "finite mixture, 1.5 further components expected": FiniteMixturesPrior(WEIGHT, law_of_number()),
     "finite mixture, 6 further components expected": FiniteMixturesPrior(WEIGHT, Geometric(1 / 7)),
-    "the same as the second, of more equal sizes": FiniteMixturesPrior(2.0, law_of_number()),
+    "finite mixture, 1.5 further ones, of more equal sizes": FiniteMixturesPrior(2.0, law_of_number()),
     "Dirichlet process of random concentration": GammaConcentration(2.0, 4.0),
 }
 

@@ -84,7 +84,7 @@ def _others_table(others: Sequence[Mapping[str, Any]]) -> FigureTable:
     """Say how many clusters other priors of the partition find."""
     return FigureTable(
         "How much the prior matters: the same draws, weighted to other priors of the partition. Where less "
-        f"than {MIN_TELLING_SHARE:.0%} of the draws counts, they cannot tell.",
+        f"than {100 * MIN_TELLING_SHARE:.0f} % of the draws counts, they cannot tell.",
         ("prior", "likeliest", "probability", "90 % interval", "share of the draws that counts"),
         tuple(_other_prior(one) for one in others),
     )
