@@ -99,8 +99,8 @@ def draw_guide(work: Work) -> str:
         )
 
     with seeded(found.seed), torch.no_grad():
-        warm_up(guide, data)
         known_guide = guide.with_hyperparameters_of(data) if isinstance(guide, AmortizedGuide) else guide
+        warm_up(known_guide, data)
         if number is not None:
             draws, posteriors = part(number, NUM_ORDERS)
         else:
