@@ -25,7 +25,12 @@ from torch import Tensor
 
 from pyroclust.analysis.chains import draw_mcmc
 from pyroclust.analysis.steps import Settings
-from pyroclust.distributions import ClusteredData, FiniteMixturesPrior, GammaConcentration
+from pyroclust.distributions import (
+    ClusteredData,
+    DynamicMixturesPrior,
+    FiniteMixturesPrior,
+    GammaConcentration,
+)
 from pyroclust.models import Mixture
 
 ROOT = Path(__file__).parents[1]
@@ -33,7 +38,6 @@ RUNS = ROOT / "runs" / "prior_weights"
 RESULTS = Path(__file__).parent / "results" / "prior_weights.json"
 
 BASE_KAPPA, MEDIAN, SPREAD = 0.02, 0.2, 1.0
-_MOST_COMPONENTS = 200
 
 
 def beta_negative_binomial(terms: int = 4096) -> Categorical:
@@ -43,23 +47,6 @@ def beta_negative_binomial(terms: int = 4096) -> Categorical:
     return Categorical(log_p.softmax(0))
 
 
-def log_dynamic(labels: Tensor, *, total: float = 1.0) -> Tensor:
-    """Return log p(c) of M components with weights from Dirichlet(total / M), M - 1 ~ BNB(1, 4, 3)."""
-    clusters, points = int(labels.max()) + 1, labels.shape[-1]
-    sizes = torch.zeros(len(labels), clusters, dtype=torch.float64)
-    sizes.scatter_add_(1, labels, torch.ones_like(labels, dtype=torch.float64))
-    number = (sizes > 0).sum(-1)
-    log_m = beta_negative_binomial(_MOST_COMPONENTS).logits.log_softmax(-1)
-    found = torch.full((len(labels), _MOST_COMPONENTS), -torch.inf, dtype=torch.float64)
-    for m in range(1, _MOST_COMPONENTS + 1):
-        own = torch.tensor(total / m, dtype=torch.float64)
-        blocks = torch.where(sizes > 0, torch.lgamma(sizes + own) - torch.lgamma(own), 0.0).sum(-1)
-        ways = torch.lgamma(torch.tensor(m + 1.0)) - torch.lgamma((m - number + 1.0).clamp_min(1.0))
-        found[:, m - 1] = torch.where(number <= m, log_m[m - 1] + ways + blocks, -torch.inf)
-    constant = torch.lgamma(torch.tensor(total)) - torch.lgamma(torch.tensor(total + points))
-    return found.logsumexp(-1) + constant
-
-
 PARTITIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "BNB, weights 1": FiniteMixturesPrior(1.0, beta_negative_binomial()).log_prob,
     "BNB, weights 1/2": FiniteMixturesPrior(0.5, beta_negative_binomial()).log_prob,
@@ -67,7 +54,7 @@ PARTITIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "geometric .4, weights 1": FiniteMixturesPrior(1.0, Geometric(0.4)).log_prob,
     "geometric .4, weights 2": FiniteMixturesPrior(2.0, Geometric(0.4)).log_prob,
     "geometric .3, weights 1/2": FiniteMixturesPrior(0.5, Geometric(0.3)).log_prob,
-    "dynamic, total 1": log_dynamic,
+    "dynamic, total 1": DynamicMixturesPrior(1.0, beta_negative_binomial()).log_prob,
     "Dirichlet process": GammaConcentration(2.0, 4.0).log_prob,
 }
 SCALES = {"0.2, 1": (0.2, 1.0), "0.2, 0.7": (0.2, 0.7), "0.1, 1": (0.1, 1.0), "0.5, 1": (0.5, 1.0)}

@@ -19,6 +19,7 @@ import pandas as pd
 import torch
 import typer
 from kept import add_to_report
+from prior_weights import beta_negative_binomial
 from pyro.distributions import Categorical, Gamma
 from rich.console import Console
 from scipy.stats import wishart
@@ -47,12 +48,6 @@ EYES = (
     [34, 24, 22, 17, 17, 15, 15, 14, 12, 12, 11, 11, 10, 10, 9, 9, 8, 7, 7, 7, 6, 6, 6, 5, 5, 5, 4, 4]
     + [3] * 4 + [2] * 9 + [1] * 14 + [0] * 46
 )  # fmt: skip
-
-
-def beta_negative_binomial(terms: int = 4096) -> Categorical:
-    """Return the law BNB(1, 4, 3) of M - 1, without what lies beyond a chance of 1e-14."""
-    k = torch.arange(terms, dtype=torch.float64)
-    return Categorical((torch.lgamma(k + 3) - torch.lgamma(k + 8)).softmax(0))
 
 
 def eyes() -> tuple[Mixture, Tensor]:

@@ -99,7 +99,9 @@ class ScaleAveragedProcess(NeuralClusteringProcess):
         data = self.points(data)
         flat = data.reshape(-1, *data.shape[-2:])
         visit = None if order is None else order.expand(data.shape[:-1]).reshape(flat.shape[:-1])
-        scales = self._likely_scales(flat, visit) if self._scales is None else self._scales
+        scales = self._scales
+        if scales is None or scales.shape[-1] != len(flat):
+            scales = self._likely_scales(flat, visit)
         inner = self._in_units(flat, scales, visit)
         return OrderAveragedPartition(inner.on(inner.dataset.view(-1, *data.shape[:-2])))
 

@@ -36,6 +36,22 @@ def test_probabilities_sum_to_one_and_draws_have_theirs(guide):
         torch.testing.assert_close(posterior.log_prob(draws), log_prob, atol=1e-3, rtol=0)
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("guide", guides()[1:], ids=["three scales", "one scale"])
+def test_a_guide_that_has_found_the_scales_draws_the_same(guide):
+    torch.manual_seed(1)
+    data = simulate(normal_mixture(2), torch.empty(3, 30, 2))[0]
+    known = guide.with_hyperparameters_of(data[0])
+    # Of another number of data sets it finds those anew.
+    for points in (data[0], data):
+        draws = []
+        for one in (guide, known):
+            torch.manual_seed(2)
+            draws.append(one.posterior(points).sample_and_log_prob((20,)))
+        torch.testing.assert_close(draws[0], draws[1])
+    assert not torch.equal(known._scales, guide.with_hyperparameters_of(data[1])._scales)
+
+
 @pytest.mark.parametrize("guide", guides()[:2], ids=lambda one: type(one).__name__)
 def test_weighted_draws_have_the_exact_posterior(guide):
     torch.manual_seed(2)

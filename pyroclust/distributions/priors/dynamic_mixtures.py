@@ -92,15 +92,7 @@ class DynamicMixturesPrior(PartitionPrior):
     def log_prob(self, assignments: Tensor, *, weights: Tensor | None = None) -> Tensor:
         """Return the log-probability of each partition in nats, in O(K) a term of the sum; no gradients.
 
-        With weights it is the partition of so many points: each stands for as many as its weight says, which
-        are together.
-
-        Shape:
-            assignments: ``(..., N)`` canonical; weights: ``(N,)`` int64, at least 1; output: the broadcast
-            of ``(...)`` and ``batch_shape``, float64.
-
-        Raises:
-            ValueError: if a vector is not canonical, or the concentration is random.
+        Shapes, weights and errors are those of :meth:`PartitionPrior.log_prob`.
         """
         shape = broadcast_shapes(assignments.shape[:-1], self.batch_shape)
         found = [some.logsumexp(-1) for some in self._log_terms(assignments, weights)]
