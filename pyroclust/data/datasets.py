@@ -1,6 +1,6 @@
 """Data sets by name: built-in tables, files and arrays, all read into a :class:`Table`."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from os import PathLike
@@ -38,26 +38,12 @@ Source: TypeAlias = str | PathLike[str] | pd.DataFrame | NDArray[np.generic] | T
 """A name, a path, or numbers: tensors and whatever else numpy can read are arrays."""
 
 
-def _galaxies() -> pd.DataFrame:
-    with files("pyroclust").joinpath("data/galaxies.csv").open() as lines:
-        return pd.read_csv(lines)
-
-
-def _iris() -> pd.DataFrame:
-    from sklearn.datasets import load_iris
-
-    bunch = load_iris()
-    columns = [name.removesuffix(" (cm)").replace(" ", "_") + "_cm" for name in bunch.feature_names]
-    frame = pd.DataFrame(bunch.data, columns=columns)
-    return frame.assign(species=bunch.target_names[bunch.target])
-
-
-# What reads a table, the columns that are clustered unless others are named, and that of known labels.
-BUILT_IN: dict[str, tuple[Callable[[], pd.DataFrame], tuple[str, ...], str | None]] = {
+# The columns that are clustered unless others are named, and that of known labels.
+BUILT_IN: dict[str, tuple[tuple[str, ...], str | None]] = {
     # 82 galaxy velocities of the Corona Borealis region (Roeder 1990, point 78 corrected), km/s.
-    "galaxies": (_galaxies, ("velocity_km_s",), None),
+    "galaxies": (("velocity_km_s",), None),
     # 150 irises (Anderson 1935), cm.
-    "iris": (_iris, ("petal_length_cm", "petal_width_cm"), "species"),
+    "iris": (("petal_length_cm", "petal_width_cm"), "species"),
 }
 
 _NAMED = (*BUILT_IN, *BUILT_IN_GRAPHS, *BUILT_IN_IMAGES)
@@ -166,8 +152,10 @@ def read_table(
         # Arrays hold numbers unless somebody says otherwise.
         chosen["usual"] = Kind.NUMBER
     elif str(source) in BUILT_IN:
-        read, preferred, own = BUILT_IN[str(source)]
-        raw, name, chosen["preferred"] = raw_frame(read()), str(source), preferred
+        name = str(source)
+        chosen["preferred"], own = BUILT_IN[name]
+        with files("pyroclust").joinpath(f"data/{name}.csv").open() as lines:
+            raw = raw_frame(pd.read_csv(lines))
         if label is None and own != partial_labels:
             chosen["label"] = own
     else:
