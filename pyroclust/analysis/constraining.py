@@ -182,8 +182,7 @@ def unconstrained_posterior(work: Work) -> FreePosterior:
 
 def _keep(draws: Draws, constraints: Constraints) -> NDArray[np.bool_]:
     """Return which draws keep the constraints."""
-    found: NDArray[np.bool_] = constraints.allows(torch.from_numpy(draws.assignments)).numpy()
-    return found
+    return constraints.allows(torch.from_numpy(draws.assignments)).numpy()
 
 
 def _worth(draws: Draws, kept: NDArray[np.bool_], *, seed: int) -> tuple[float, tuple[Any, ...]]:

@@ -86,7 +86,7 @@ def _has_guide(work: Work) -> bool:
 def _see(work: Work) -> Callable[[np.ndarray], np.ndarray] | None:
     """Return what turns simulations into what the data are summarised by."""
     data = work.analysis.data
-    if data is None or data.profiled is None:
+    if data is None or data.shape is not None:
         return None
     return lambda values: without_gaps(indicators(values, data.clustered))
 
@@ -183,9 +183,9 @@ def without_constraints(work: Work) -> None:
 )
 def familiarity(work: Work) -> Familiarity:
     """Place summaries of the data among those of simulations."""
-    data = work.analysis.data
+    data, see = work.analysis.data, _see(work)
     assert data is not None
-    rows = data.values if data.profiled is None else without_gaps(data.profiled)
+    rows = data.values if see is None else see(data.values)
     return _world(work).familiarity(rows, seed=work.analysis.seed)
 
 

@@ -61,8 +61,7 @@ class Prediction:
     @property
     def clusters(self) -> NDArray[np.int64]:
         """The most probable cluster of each row, J for a new one."""
-        found: NDArray[np.int64] = self.probabilities.argmax(-1)
-        return found
+        return self.probabilities.argmax(-1)
 
     @property
     def typicality(self) -> NDArray[np.float64]:

@@ -268,11 +268,10 @@ def _labels(labels: np.ndarray, assignments: np.ndarray) -> FigureTable:
 def apart_section(found: Analysis) -> Section | None:
     """Say which columns tell the clusters apart, and in a sentence a cluster what sets it apart."""
     view, estimate = found.reference, found.reference.estimate
-    described = () if found.data is None else found.data.described
-    if not described or estimate is None:
+    data = None if found.data is None else found.data.described
+    if found.data is None or data is None or estimate is None:
         return None
-    names = axis_names(tuple(name for name, _ in described))
-    data = np.stack([values for _, values in described], -1)
+    names = axis_names(found.data.described_by)
     shares = column_shares(view.draws.assignments, data=data)
     best = np.argsort(-shares.mean, kind="stable")[:_MOST_SHARES]
     table = FigureTable(
