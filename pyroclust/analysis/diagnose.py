@@ -9,9 +9,7 @@ from typing import Any
 from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.steps import Work, complete
 from pyroclust.counts import check_seed
-from pyroclust.data.datasets import Source, read_table
-from pyroclust.data.standardise import standardise
-from pyroclust.data.tables import Table
+from pyroclust.data import Source, Table, read_table, standardise
 from pyroclust.delimited import PLAIN
 from pyroclust.diagnostics.draws.pairs import about_pairs
 from pyroclust.diagnostics.verdicts.sources import no_verdict

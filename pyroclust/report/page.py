@@ -28,12 +28,6 @@ from pyroclust.text import visible
 
 __all__ = ["page_of", "register_section"]
 
-_FOOTER = (
-    "Uncertainty of a row: the probability that it is apart from its companions in the estimate. Variation "
-    "of information is measured in bits; 0 means equal partitions. Effective draws are those of the slowest "
-    "functional, of a guide one over the sum of its squared smoothed importance weights."
-)
-
 
 def checks_section(found: Analysis) -> Section:
     """Show the verdict, and every question behind it."""
@@ -144,7 +138,6 @@ def page_of(found: Analysis) -> Page:
         picture=tries.make("The picture of the data", lambda: _picture(found, sections)),
         sections=tuple(sections.values()),
         notes=(*found.notes, *found.failures),
-        footer=_FOOTER,
         missing=tries.failures,
     )
 

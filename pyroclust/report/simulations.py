@@ -3,7 +3,7 @@
 from matplotlib.figure import Figure
 
 from pyroclust import plots
-from pyroclust.calibration.result import LocalCalibration
+from pyroclust.calibration import LocalCalibration
 from pyroclust.diagnostics import Familiarity
 from pyroclust.diagnostics.simulations.witnesses import Witnesses
 from pyroclust.diagnostics.verdicts.findings import witnesses_finding
