@@ -238,7 +238,7 @@ def _finish(work: Work) -> None:
     found.to_dict()
     found.clusters()
     for source in found.sources:
-        found.failures += [one for one in source.failures if one not in found.failures]
+        found.failures += [one for one in source.tries.failures if one not in found.failures]
     if found.folder is not None:
         from pyroclust.report.saving import write_analysis
 

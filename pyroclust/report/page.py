@@ -9,18 +9,7 @@ from functools import partial
 from typing import Any
 
 from pyroclust.attempts import Attempts
-from pyroclust.report import (
-    agreement,
-    certainty,
-    chains,
-    classical,
-    clusters,
-    constraints,
-    guide,
-    points,
-    rows,
-    simulations,
-)
+from pyroclust.report import agreement, certainty, chains, classical, clusters, constraints, guide, points
 from pyroclust.report.parts import ChecksTable, FigureTable, Page, Paragraph, Part, Picture, Section
 from pyroclust.report.words import seconds
 from pyroclust.results.analysis import Analysis
@@ -72,8 +61,8 @@ _SECTIONS: dict[str, Callable[[Analysis], Section | None]] = {
     "what sets clusters apart": clusters.apart_section,
     "split_clusters": _of("split_clusters", clusters.split_section),
     "constraints": _of("constraints", constraints.constraints_section),
-    "missing": _of("missing", rows.missing_section),
-    "rows": rows.rows_section,
+    "missing": _of("missing", points.missing_section),
+    "rows": points.rows_section,
     "checks": checks_section,
     "certainty": certainty.certainty_section,
     "agreement": _of("agreement", agreement.beside_mcmc_section),
@@ -81,9 +70,9 @@ _SECTIONS: dict[str, Callable[[Analysis], Section | None]] = {
     "weights": _of("weights", guide.weights_section),
     "orders": _of("orders", guide.orders_section),
     "evidence": _of("evidence", guide.evidence_section),
-    "witnesses": _of("witnesses", simulations.witnesses_section),
-    "familiarity": _of("familiarity", simulations.familiarity_section),
-    "calibration": _of("calibration", simulations.calibration_section),
+    "witnesses": _of("witnesses", guide.witnesses_section),
+    "familiarity": _of("familiarity", guide.familiarity_section),
+    "calibration": _of("calibration", guide.calibration_section),
     "baselines": _of("baselines", classical.baseline_section),
 }
 _OF_SHAPES = ("the images by cluster", "the waveforms by cluster", "the data")

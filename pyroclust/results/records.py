@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from os import PathLike
 from typing import Any
 
@@ -18,18 +18,7 @@ _FLAGS = {
 }
 # Options that are given once for each value, and those whose flag has an opposite.
 _ONE_BY_ONE, _WITH_OPPOSITE = ("conditions", "missing", "chains"), ("header", "transpose")
-_VERSIONS = ("pyroclust", "numpy", "torch", "numba", "pyro-ppl")
-
-
-def _installed_versions() -> dict[str, str]:
-    """Return the versions of the libraries that draws depend on."""
-    found = {}
-    for name in _VERSIONS:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+_LIBRARIES = ("pyroclust", "numpy", "torch", "numba", "pyro-ppl")
 
 
 @dataclass(frozen=True)
@@ -67,7 +56,7 @@ class Repeat:
     table: str = ""  # checksum of the table; empty without one
     guide: str = ""  # checksum of the guide's weights; empty without one
     # Of the libraries that make the draws.
-    versions: Mapping[str, str] = field(default_factory=_installed_versions)
+    versions: Mapping[str, str] = field(default_factory=lambda: {name: version(name) for name in _LIBRARIES})
 
     @classmethod
     def of(cls, name: str, sources: Sequence[Any], options: Mapping[str, Any], **fields: Any) -> "Repeat":

@@ -23,7 +23,7 @@ from pyroclust.diagnostics import Finding, Mark, Trust, Verdict, limits
 from pyroclust.plots.names import counted
 from pyroclust.report import Page, page_of, render_page, terminal_view
 from pyroclust.report.parts import ChecksTable, FigureTable, Paragraph, Picture, Section
-from pyroclust.report.rows import RowColumn, rows_table
+from pyroclust.report.points import RowColumn, rows_table
 from pyroclust.report.words import functional_title, number, seconds
 
 VOID = {"meta", "link", "img", "br", "path", "circle", "rect"}
