@@ -27,6 +27,7 @@ from pyroclust.infer.refining.clock import Clock
 from pyroclust.infer.refining.proposals import draw_proposals, most_at_once
 from pyroclust.partitions import Draws
 from pyroclust.protocols import is_of_graphs
+from pyroclust.random_state import seeded
 from pyroclust.results.constraints import FreePosterior, Knowledge
 
 __all__ = ["constrained", "constraints_of", "content_of", "unconstrained_posterior"]
@@ -147,14 +148,15 @@ def unconstrained_posterior(work: Work) -> FreePosterior:
         )
     evidences: tuple[diagnostics.LogEvidence, ...] = ()
     if guide is not None and model.has_likelihood:
-        draws, _ = draw_proposals(
-            model,
-            lambda: guide.posterior(data),
-            data,
-            number=found.draws["guide"].num_draws,
-            at_once=most_at_once(data),
-            clock=Clock(),
-        )
+        with seeded(found.seed), torch.no_grad():
+            draws, _ = draw_proposals(
+                model,
+                lambda: guide.posterior(data),
+                data,
+                number=found.draws["guide"].num_draws,
+                at_once=most_at_once(data),
+                clock=Clock(),
+            )
         if draws.log_ratios is not None:
             evidences = (diagnostics.importance_evidence(np.ravel(draws.log_ratios)),)
     chains = draw_mcmc(
