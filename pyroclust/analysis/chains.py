@@ -150,8 +150,7 @@ def _with_many_clusters(model: CollapsedModel, data: Tensor, number: int) -> Ten
         model = cast(Any, model).weighted(None)
     random = model.hyperpriors.keys() - model.prior.integrated_names
     known = model.given({name: model.hyperpriors[name].sample() for name in sorted(random)})
-    found: Tensor = exact_filter(known).posterior(data).sample_and_log_prob((number,))[0]
-    return found
+    return exact_filter(known).posterior(data).sample_and_log_prob((number,))[0]
 
 
 def _or_populations(

@@ -10,22 +10,33 @@ from inspect import signature
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import ArrayLike
+
+from pyroclust.analysis.steps import Settings, Work, complete
 from pyroclust.arrays import checked_weights
 from pyroclust.counts import check_count, check_number, check_range, check_seed
-from pyroclust.data.datasets import Source, read_table
+from pyroclust.data import (
+    Source,
+    Standardised,
+    Table,
+    principal_components,
+    read_table,
+    standardise,
+    unscaled,
+)
 from pyroclust.data.pairs import PairsLike
-from pyroclust.data.standardise import Standardised, principal_components, standardise, unscaled
 from pyroclust.errors import unknown_name
 from pyroclust.large_tables import draws_of
 from pyroclust.memory import check_memory
+from pyroclust.progress import lines_instead_of_bars
+from pyroclust.results.analysis import Analysis
+from pyroclust.results.data import AnalysedData
+from pyroclust.results.files import results_folder
+from pyroclust.results.records import Repeat
 from pyroclust.saving.cards import NO_GUIDE, find_guide, read_card
 
 if TYPE_CHECKING:
     import torch
-    from numpy.typing import ArrayLike
-
-    from pyroclust.data.tables import Table
-    from pyroclust.results.analysis import Analysis
 
 __all__ = ["cluster", "compare", "options_given", "scaled"]
 
@@ -50,7 +61,7 @@ def cluster(
     guide: "str | PathLike[str] | torch.nn.Module | None" = None,
     num_clusters: int | None = None,
     **options: Any,
-) -> "Analysis":
+) -> Analysis:
     """Say how many clusters a table has, which rows are in which, and how sure that is.
 
     Chains of MCMC draw partitions from the posterior of a mixture model until they have converged: while
@@ -116,7 +127,7 @@ def compare(
     cannot_link: PairsLike | None = None,
     partial_labels: str | None = None,
     clusters: int | tuple[int, int] | None = None,
-    weight: "str | ArrayLike | None" = None,
+    weight: str | ArrayLike | None = None,
     within: tuple[float, float] | None = None,
     between: tuple[float, float] | None = None,
     num_draws: int | None = None,
@@ -133,7 +144,7 @@ def compare(
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
     **reading: Any,
-) -> "Analysis":
+) -> Analysis:
     """Cluster a table by MCMC of a mixture model, and set a guide of the same model beside it.
 
     **Chains first.** One half of the chains of MCMC starts at partitions into few clusters, the other at
@@ -302,12 +313,6 @@ def compare(
     from pyroclust.analysis.constraining import constraints_of
     from pyroclust.analysis.picking import pick_guide
     from pyroclust.analysis.running import STEPS, begin, checksums, judged
-    from pyroclust.analysis.steps import Settings, Work, complete
-    from pyroclust.progress import lines_instead_of_bars
-    from pyroclust.results.analysis import Analysis
-    from pyroclust.results.data import AnalysedData
-    from pyroclust.results.files import results_folder
-    from pyroclust.results.records import Repeat
     from pyroclust.threads import one_torch_thread, single_precision
 
     constraints, knowledge = constraints_of(
@@ -373,7 +378,7 @@ def options_given(function: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def scaled(table: "Table", *, raw: bool, pca: int | None) -> Standardised:
+def scaled(table: Table, *, raw: bool, pca: int | None) -> Standardised:
     """Return the points of a table on the scale on which they are clustered."""
     if pca is not None and table.shape is not None:
         raise ValueError(f"pca is {pca}, but {table.name} has {table.shape}, which guides take as they are")

@@ -11,23 +11,15 @@ import torch
 from numpy.typing import NDArray
 from pandas import factorize
 
+from pyroclust import diagnostics
 from pyroclust.analysis.chains import draw_mcmc
 from pyroclust.analysis.picking import ModelAndGuide, exact_filter_of
 from pyroclust.analysis.populations import annealed
 from pyroclust.analysis.steps import Work
 from pyroclust.attempts import Attempts
 from pyroclust.constraints import Constraints
+from pyroclust.data import Table
 from pyroclust.data.pairs import PairsLike, read_pairs
-from pyroclust.data.tables import Table
-from pyroclust.diagnostics import (
-    LogEvidence,
-    convergence,
-    ess,
-    functionals,
-    importance_evidence,
-    max_rhat,
-    min_ess,
-)
 from pyroclust.diagnostics.verdicts.findings import Question, convergence_findings, settled_finding, untold
 from pyroclust.infer import refine
 from pyroclust.infer.mcmc.defaults import has_kernel
@@ -35,6 +27,7 @@ from pyroclust.infer.refining.clock import Clock
 from pyroclust.infer.refining.proposals import draw_proposals, most_at_once
 from pyroclust.partitions import Draws
 from pyroclust.protocols import is_of_graphs
+from pyroclust.random_state import seeded
 from pyroclust.results.constraints import FreePosterior, Knowledge
 
 __all__ = ["constrained", "constraints_of", "content_of", "unconstrained_posterior"]
@@ -153,18 +146,19 @@ def unconstrained_posterior(work: Work) -> FreePosterior:
             tuple(record.evidences),
             (replace(settled, question=Question.FREE),),
         )
-    evidences: tuple[LogEvidence, ...] = ()
+    evidences: tuple[diagnostics.LogEvidence, ...] = ()
     if guide is not None and model.has_likelihood:
-        draws, _ = draw_proposals(
-            model,
-            lambda: guide.posterior(data),
-            data,
-            number=found.draws["guide"].num_draws,
-            at_once=most_at_once(data),
-            clock=Clock(),
-        )
+        with seeded(found.seed), torch.no_grad():
+            draws, _ = draw_proposals(
+                model,
+                lambda: guide.posterior(data),
+                data,
+                number=found.draws["guide"].num_draws,
+                at_once=most_at_once(data),
+                clock=Clock(),
+            )
         if draws.log_ratios is not None:
-            evidences = (importance_evidence(np.ravel(draws.log_ratios)),)
+            evidences = (diagnostics.importance_evidence(np.ravel(draws.log_ratios)),)
     chains = draw_mcmc(
         model,
         data,
@@ -182,20 +176,19 @@ def unconstrained_posterior(work: Work) -> FreePosterior:
 
 def _keep(draws: Draws, constraints: Constraints) -> NDArray[np.bool_]:
     """Return which draws keep the constraints."""
-    found: NDArray[np.bool_] = constraints.allows(torch.from_numpy(draws.assignments)).numpy()
-    return found
+    return constraints.allows(torch.from_numpy(draws.assignments)).numpy()
 
 
 def _worth(draws: Draws, kept: NDArray[np.bool_], *, seed: int) -> tuple[float, tuple[Any, ...]]:
     """Return how many effective draws say how often constraints are kept, and whether chains converged."""
-    values = functionals(draws.assignments, seed=seed, reference=draws.assignments[0, -1])
+    values = diagnostics.functionals(draws.assignments, seed=seed, reference=draws.assignments[0, -1])
     tries = Attempts()
-    rows = tries.make(_CONVERGENCE, lambda: convergence(values))
+    rows = tries.make(_CONVERGENCE, lambda: diagnostics.convergence(values))
     if rows is None:
         return math.nan, (untold(Question.FREE, tries.reason(_CONVERGENCE)),)
-    worth = ess(kept.astype(np.float64))
+    worth = diagnostics.ess(kept.astype(np.float64))
     if not math.isfinite(worth):
-        worth = min(min_ess(rows), float(kept.size))
+        worth = min(diagnostics.min_ess(rows), float(kept.size))
     return worth, convergence_findings(
-        "MCMC without constraints", max_rhat=max_rhat(rows), min_ess=min_ess(rows)
+        "MCMC without constraints", max_rhat=diagnostics.max_rhat(rows), min_ess=diagnostics.min_ess(rows)
     )

@@ -4,20 +4,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pyroclust.analysis.of_draws import DRAWS_STEPS
+from pyroclust.analysis.steps import Work, complete
 from pyroclust.counts import check_seed
-from pyroclust.data.datasets import Source, read_table
-from pyroclust.data.standardise import standardise
-from pyroclust.data.tables import Table
+from pyroclust.data import Source, Table, read_table, standardise
 from pyroclust.delimited import PLAIN
 from pyroclust.diagnostics.draws.pairs import about_pairs
 from pyroclust.diagnostics.verdicts.sources import no_verdict
 from pyroclust.partitions import Draws
-
-if TYPE_CHECKING:
-    from pyroclust.analysis.steps import Work
-    from pyroclust.results.analysis import Analysis
+from pyroclust.results.analysis import Analysis
+from pyroclust.results.data import AnalysedData
+from pyroclust.results.files import name_of_run, results_folder, table_content
+from pyroclust.results.records import Repeat
 
 __all__ = ["diagnose"]
 
@@ -36,7 +36,7 @@ def diagnose(
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
     **reading: Any,
-) -> "Analysis":
+) -> Analysis:
     """Diagnose draws of a partition, whatever drew them; beside a second source, say whether the two agree.
 
     No model is needed. With ``data`` the pictures show the points, classical clusterings stand beside the
@@ -99,14 +99,6 @@ def diagnose(
         letters = zip(sources, "AB", strict=True)
         sources = [replace(one, name=f"{one.name} {letter}") for one, letter in letters]
     _check_sources(sources, table)
-    # Baselines bring scikit-learn; sources and table are right by now.
-    from pyroclust.analysis.of_draws import DRAWS_STEPS
-    from pyroclust.analysis.steps import Work, complete
-    from pyroclust.results.analysis import Analysis
-    from pyroclust.results.data import AnalysedData
-    from pyroclust.results.files import name_of_run, results_folder, table_content
-    from pyroclust.results.records import Repeat
-
     seed, tell = check_seed(seed), progress or (lambda stage: None)
     run = name_of_run(
         "diagnose",
@@ -139,7 +131,7 @@ def diagnose(
         return complete(Work(analysis=found, tell=tell), DRAWS_STEPS, _judge)
 
 
-def _judge(work: "Work") -> None:
+def _judge(work: Work) -> None:
     found = work.analysis
     names = [one.name for one in found.sources]
     verdict = found.sources[0].verdict

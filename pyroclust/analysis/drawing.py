@@ -23,15 +23,8 @@ from pyroclust.errors import first_line, lacks_memory
 from pyroclust.guides import AmortizedGuide
 from pyroclust.infer import refine
 from pyroclust.infer.mcmc.defaults import default_kernel_name, has_kernel
+from pyroclust.infer.refining import proposals
 from pyroclust.infer.refining.clock import Clock
-from pyroclust.infer.refining.proposals import (
-    NUM_ORDERS,
-    PROPOSALS,
-    draw_proposals,
-    inside,
-    most_at_once,
-    warm_up,
-)
 from pyroclust.large_tables import draws_of
 from pyroclust.partitions import Draws
 from pyroclust.random_state import seeded
@@ -78,31 +71,27 @@ def mcmc(work: Work) -> None:
 
 
 def draw_guide(work: Work) -> str:
-    """Draw from several posteriors of the guide, each with a visiting order of its own where it has one.
-
-    Returns:
-        why the draws are of no use, a sentence; nothing where they are.
-    """
+    """Draw from posteriors of the guide, one a visiting order; return why the draws are of no use, if so."""
     guide, found, data, clock = work.guide, work.analysis, work.data, Clock()
     assert found.guide is not None
     number = work.settings.num_draws
 
     def part(number: int, num_orders: int) -> tuple[Draws, tuple[Any, ...]]:
-        return draw_proposals(
+        return proposals.draw_proposals(
             guide.model,
             lambda: known_guide.posterior(data),
             data,
             number=number,
-            at_once=most_at_once(data) if data.shape[-1] >= _WIDE else number,
+            at_once=proposals.most_at_once(data) if data.shape[-1] >= _WIDE else number,
             num_orders=num_orders,
             clock=clock,
         )
 
     with seeded(found.seed), torch.no_grad():
         known_guide = guide.with_hyperparameters_of(data) if isinstance(guide, AmortizedGuide) else guide
-        warm_up(known_guide, data)
+        proposals.warm_up(known_guide, data)
         if number is not None:
-            draws, posteriors = part(number, NUM_ORDERS)
+            draws, posteriors = part(number, proposals.NUM_ORDERS)
         else:
             parts = [part(_DRAWS_OF_AN_ORDER, 1) for _ in range(_FEWEST_ORDERS)]
             most = draws_of(len(data)) // _DRAWS_OF_AN_ORDER
@@ -115,7 +104,7 @@ def draw_guide(work: Work) -> str:
             draws = replace(draws, assignments=draws.flat[None], log_joint=log_joint, log_prob=log_prob)
             posteriors = tuple(one for _, (one,) in parts)
     known, made = getattr(work.model, "constraints", None), draws.num_draws
-    draws, posteriors, share = inside(draws, posteriors, known)
+    draws, posteriors, share = proposals.inside(draws, posteriors, known)
     if known is not None and share < 1:
         found.about["share_of_guide_draws_inside"] = share
         words = (
@@ -261,7 +250,7 @@ def refining(work: Work) -> Any:
         work.guide,
         work.data,
         num_draws=usual if asked else _REFINED_DRAWS,
-        proposals=PROPOSALS if asked else _FEW_PROPOSALS,
+        proposals=proposals.PROPOSALS if asked else _FEW_PROPOSALS,
         most_seconds=math.inf if asked else _REFINING_SECONDS,
         seed=found.seed,
     )

@@ -14,7 +14,7 @@ from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.steps import Work, complete
 from pyroclust.counts import check_count, check_number, check_seed
-from pyroclust.data.datasets import Source, read_table
+from pyroclust.data import Source, read_table
 from pyroclust.data.pairs import PairsLike
 from pyroclust.diagnostics.draws.pairs import about_pairs
 from pyroclust.diagnostics.verdicts.draws import judge_forest

@@ -15,13 +15,11 @@ from pyroclust.analysis.predicting import missing_cells
 from pyroclust.analysis.steps import Step, Work, as_step, never
 from pyroclust.arrays import without_gaps
 from pyroclust.attempts import Attempts
-from pyroclust.calibration import calibrate_near
-from pyroclust.calibration.certificate import Certificate
+from pyroclust.calibration import Certificate, LocalCalibration, calibrate_near
 from pyroclust.calibration.judgement import calibration_findings
-from pyroclust.calibration.result import LocalCalibration
 from pyroclust.calibration.training_world import TrainingWorld, simulated_world
 from pyroclust.data.standardise import indicators
-from pyroclust.diagnostics import Familiarity, LogEvidence, log_evidences
+from pyroclust.diagnostics import Familiarity, LogEvidence, importance_evidence, log_evidences
 from pyroclust.diagnostics.differences.conditioning import conditioning
 from pyroclust.diagnostics.estimates.split_clusters import SplitClusters
 from pyroclust.diagnostics.estimates.split_clusters import split_clusters as find_split
@@ -34,7 +32,6 @@ from pyroclust.diagnostics.verdicts.findings import (
     split_finding,
     witnesses_finding,
 )
-from pyroclust.diagnostics.weights.evidence import importance_evidence
 from pyroclust.diagnostics.weights.importance import can_tell, effective_draws
 from pyroclust.distributions import (
     FiniteMixturesPrior,
@@ -86,7 +83,7 @@ def _has_guide(work: Work) -> bool:
 def _see(work: Work) -> Callable[[np.ndarray], np.ndarray] | None:
     """Return what turns simulations into what the data are summarised by."""
     data = work.analysis.data
-    if data is None or data.profiled is None:
+    if data is None or data.shape is not None:
         return None
     return lambda values: without_gaps(indicators(values, data.clustered))
 
@@ -183,9 +180,9 @@ def without_constraints(work: Work) -> None:
 )
 def familiarity(work: Work) -> Familiarity:
     """Place summaries of the data among those of simulations."""
-    data = work.analysis.data
+    data, see = work.analysis.data, _see(work)
     assert data is not None
-    rows = data.values if data.profiled is None else without_gaps(data.profiled)
+    rows = data.values if see is None else see(data.values)
     return _world(work).familiarity(rows, seed=work.analysis.seed)
 
 

@@ -12,17 +12,14 @@ import torch
 from numpy.typing import NDArray
 from torch.distributions import constraints
 
+from pyroclust.data import Standardised, Table
 from pyroclust.data.columns_of_table import ColumnsOfTable
 from pyroclust.data.shapes import Graph, PointShape
-from pyroclust.data.standardise import Standardised
-from pyroclust.data.tables import Table
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.components.column_groups import ColumnGroups
-from pyroclust.guides.anchored_guide import AnchoredGuide
+from pyroclust.guides import AnchoredGuide, PredictiveFilter, ScaleAveragedProcess
 from pyroclust.guides.exact_filter import exact_filter
 from pyroclust.guides.hyper_law import integrated_names
-from pyroclust.guides.predictive_filter import PredictiveFilter
-from pyroclust.guides.scale_averaged_process import ScaleAveragedProcess
 from pyroclust.large_tables import LARGE_TABLE
 from pyroclust.models import StochasticBlockModel, default_mixture, table_mixture
 from pyroclust.models.standardised import named_prior

@@ -10,12 +10,12 @@ import torch
 from numpy.typing import NDArray
 
 from pyroclust.counts import check_count
+from pyroclust.data import Table
 from pyroclust.data.datasets import Source, read_new_rows
-from pyroclust.data.tables import Table
 from pyroclust.diagnostics import Likeness, likeness
 from pyroclust.diagnostics.limits import written_p
 from pyroclust.infer.mcmc.parameters_of_draws import parameters_of_draws
-from pyroclust.models.predictive import PosteriorPredictive
+from pyroclust.models import PosteriorPredictive
 from pyroclust.models.sampled_predictive import NewPoints, SampledPredictive
 from pyroclust.protocols import takes_missing
 from pyroclust.random_state import seeded
@@ -61,8 +61,7 @@ class Prediction:
     @property
     def clusters(self) -> NDArray[np.int64]:
         """The most probable cluster of each row, J for a new one."""
-        found: NDArray[np.int64] = self.probabilities.argmax(-1)
-        return found
+        return self.probabilities.argmax(-1)
 
     @property
     def typicality(self) -> NDArray[np.float64]:

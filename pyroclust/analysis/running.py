@@ -16,9 +16,8 @@ from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.picking import ModelAndGuide
 from pyroclust.analysis.steps import Work, check_names
 from pyroclust.constraints import Constraints
-from pyroclust.diagnostics import Answer, Trust, Verdict
+from pyroclust.diagnostics import Answer, Trust, Verdict, judge
 from pyroclust.diagnostics.draws.pairs import about_pairs
-from pyroclust.diagnostics.verdicts.judging import judge
 from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.large_tables import about_draws, chain_seconds, takes_long
 from pyroclust.models import in_words

@@ -12,8 +12,8 @@ from typing import Any
 
 from pyroclust.arrays import plain
 from pyroclust.attempts import left_out
+from pyroclust.diagnostics import Finding
 from pyroclust.diagnostics.verdicts.findings import Question, untold
-from pyroclust.diagnostics.verdicts.verdict import Finding
 from pyroclust.errors import ends_the_run, first_line, unknown_name
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.files import figures_of
@@ -238,7 +238,7 @@ def _finish(work: Work) -> None:
     found.to_dict()
     found.clusters()
     for source in found.sources:
-        found.failures += [one for one in source.failures if one not in found.failures]
+        found.failures += [one for one in source.tries.failures if one not in found.failures]
     if found.folder is not None:
         from pyroclust.report.saving import write_analysis
 

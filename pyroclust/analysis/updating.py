@@ -15,8 +15,7 @@ from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.predicting import analysis_of, predictive_law, rows_like, some_draws
 from pyroclust.analysis.steps import Work, complete
 from pyroclust.counts import check_count, check_seed
-from pyroclust.data.datasets import Source
-from pyroclust.data.tables import Table
+from pyroclust.data import Source, Table
 from pyroclust.diagnostics import judge
 from pyroclust.diagnostics.verdicts.findings import settled_finding
 from pyroclust.guides.continued_draws import ContinuedDraws

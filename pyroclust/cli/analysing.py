@@ -114,12 +114,7 @@ diagnose = _analysis(
     }
     | options(
         f"chains burn_in transpose variable group other_group data columns label {_READING}{_ENDS}",
-        transpose=Option(
-            "",
-            "Points are in rows, and draws in columns; found by default.",
-            bool,
-            flag="--transpose/--no-transpose",
-        ),
+        transpose=Option("", "Points are in rows, and draws in columns; found by default.", bool),
         columns="Columns of the table.",
         label="Column of known labels in the table.",
     ),
@@ -146,9 +141,7 @@ update = _analysis(
     {"folder": _FOLDER, "new": argument("NEW", f"New {_ROWS}")}
     | options(
         f"{_READING}aggregate refuse_unseen num_draws seed out overwrite as_json quiet",
-        num_draws=Option(
-            "N", "Most draws that are averaged over.", int, default=400, flag="--draws", least=1
-        ),
+        num_draws=Option("N", "Most draws that are averaged over.", int, default=400, least=1),
         seed="Same seed, same figures.",
         out=Option("FILE", "For the rows, as CSV.", default="predictions.csv"),
         overwrite="Replace an earlier prediction there that nobody changed; no other file, ever.",

@@ -42,7 +42,7 @@ def root(
 @takes(options("as_json"))
 def guides(*, as_json: bool) -> None:
     """List the guides that come with the package, with figures measured on fresh data."""
-    from pyroclust.cli.guide_list import guide_list
+    from pyroclust.cli.cards import guide_list
     from pyroclust.saving.cards import list_guides
 
     cards = list_guides()

@@ -117,7 +117,7 @@ def check(
 
 
 def _show(result: "CheckResult", note: str) -> None:
-    from pyroclust.cli.certificate_table import certificate_view
+    from pyroclust.cli.cards import certificate_view
 
     # Its tables fit into the 80 columns of a pipe.
     console = Console()

@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand
 
 from pyroclust.cli.errors import one_sentence_errors
+from pyroclust.results.records import flag_of
 from pyroclust.text import visible
 
 __all__ = [
@@ -46,7 +47,6 @@ class Option:
     says: str  # its help
     kind: Any = str
     default: Any = None  # where it is not given; ... where it has to be
-    flag: str = ""  # how it is typed, where that is not its name in Python
     least: float | None = None
     panel: str | None = None  # under which the help lists it
     is_argument: bool = False  # whether it has a place and no flag
@@ -59,7 +59,9 @@ class Option:
         if self.is_argument:
             info: Any = typer.Argument(**told)
         else:
-            flag = self.flag or "--" + name.replace("_", "-")
+            flag = flag_of(name)
+            if self.kind is bool and self.default is None:
+                flag += "/" + flag.replace("--", "--no-", 1)
             shown = self.default is not None and self.kind is not bool
             info = typer.Option(flag, rich_help_panel=self.panel, show_default=shown, **told)
         kind = self.kind | None if self.default is None else self.kind
@@ -72,14 +74,14 @@ def argument(metavar: str, says: str, *, kind: Any = str, default: Any = ...) ->
     return Option(metavar, says, kind, default=default, is_argument=True)
 
 
-def _flag(says: str, flag: str = "") -> Option:
-    return Option("", says, bool, default=False, flag=flag)
+def _flag(says: str) -> Option:
+    return Option("", says, bool, default=False)
 
 
 _PANELS: Mapping[str | None, Mapping[str, Option]] = {
     "The table": {
         "columns": Option("A,B", "Columns to cluster; all by default."),
-        "leave_out": Option("A,B", "Columns that are not clustered, of all others.", flag="--except"),
+        "leave_out": Option("A,B", "Columns that are not clustered, of all others."),
         "kinds": Option(
             "A=KIND",
             "Kinds of columns: number, count, yes/no or category, as in stage=category,visits=count; found "
@@ -106,12 +108,7 @@ _PANELS: Mapping[str | None, Mapping[str, Option]] = {
             "CHARACTER", "What divides cells: ',', ';', '|', tab or space; found by default."
         ),
         "decimal": Option("MARK", "Decimal mark: '.' or ','; found by default."),
-        "header": Option(
-            "",
-            "Whether the first line names the columns; found by default.",
-            bool,
-            flag="--header/--no-header",
-        ),
+        "header": Option("", "Whether the first line names the columns; found by default.", bool),
     },
     "What is known of rows": {
         "must_link": Option(
@@ -162,17 +159,14 @@ _PANELS: Mapping[str | None, Mapping[str, Option]] = {
             "Guide by name or folder, see 'pyroclust guides'; none for MCMC alone. By default compare takes "
             "one of the model, or its exact filter, and cluster none.",
         ),
-        "conditions": Option(
-            "NAME=VALUE", "Hyperparameter that the guide is told.", list[str], flag="--condition"
-        ),
+        "conditions": Option("NAME=VALUE", "Hyperparameter that the guide is told.", list[str]),
         "num_draws": Option(
             "N",
             "Draws of the guide; by default as many as come in three seconds, 200 to 1,000.",
             int,
-            flag="--draws",
             least=10,
         ),
-        "num_chains": Option("N", "Chains of MCMC.", int, default=4, flag="--chains", least=1),
+        "num_chains": Option("N", "Chains of MCMC.", int, default=4, least=1),
         "mcmc_draws": Option(
             "N", "Draws each chain keeps; 1,000 by default, fewer above 5,000 rows.", int, least=10
         ),
@@ -197,7 +191,7 @@ _PANELS: Mapping[str | None, Mapping[str, Option]] = {
         ),
     },
     None: {
-        "num_clusters": Option("K", "Trees of every forest.", int, flag="--clusters", least=1),
+        "num_clusters": Option("K", "Trees of every forest.", int, least=1),
         "noise_scale": Option(
             "E",
             "Noise of a similarity, in standard deviations of all similarities (negative squared distances); "
@@ -229,7 +223,7 @@ _PANELS: Mapping[str | None, Mapping[str, Option]] = {
         "out": Option("FOLDER", "Folder for the results; COMMAND-SOURCE by default.", Path),
         "overwrite": _flag("Replace earlier results there, also of another run; no other file, ever."),
         "strict": _flag("Exit with 3 where the verdict is bad, or cannot be given."),
-        "as_json": _flag("Print JSON and nothing else.", "--json"),
+        "as_json": _flag("Print JSON and nothing else."),
         "quick": _flag("A rough look of some seconds."),
         "quiet": _flag("Say nothing of the stages."),
         "verbose": _flag("Print every table, not the answer alone."),

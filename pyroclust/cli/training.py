@@ -62,7 +62,7 @@ def train(
         content["certificate"] = None if certificate is None else certificate.to_dict()
         print(json.dumps(content, indent=2))
     elif not result.interrupted:
-        from pyroclust.cli.guide_list import guide_list
+        from pyroclust.cli.cards import guide_list
         from pyroclust.saving.cards import read_card
 
         console = standard_output()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from pyroclust import plots
-from pyroclust.baselines.scores import PartitionScores
+from pyroclust.baselines import PartitionScores
 from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section
 from pyroclust.report.words import YES_OR_NO, axis_names, number, numbers
 from pyroclust.results.analysis import Analysis

@@ -6,15 +6,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from pyroclust import plots
+from pyroclust import diagnostics, plots
 from pyroclust.baselines.scores import labels_found
-from pyroclust.diagnostics import (
-    ClusterContrasts,
-    cluster_contrasts,
-    column_shares,
-    dendrogram_order,
-    likely_outliers,
-)
 from pyroclust.diagnostics.estimates.split_clusters import SplitClusters
 from pyroclust.diagnostics.limits import MAX_SPLIT, MIN_TELLING_SHARE
 from pyroclust.diagnostics.verdicts.findings import split_finding
@@ -148,7 +141,9 @@ def pairs_section(found: Analysis) -> Section:
         clusters = "clusters" if estimate is None else counted(estimate.num_clusters, "cluster")
         gist = "The probability of every pair of rows"
         picture = Picture(
-            lambda figure: plots.plot_co_assignment(matrix, dendrogram_order(matrix), ax=figure.subplots()),
+            lambda figure: plots.plot_co_assignment(
+                matrix, diagnostics.dendrogram_order(matrix), ax=figure.subplots()
+            ),
             size=(5.4, 4.8),
             alternative=f"Matrix of pairs of rows: the probability by {last.name} that they share a "
             f"cluster, rows ordered so that {clusters} show as squares on the diagonal.",
@@ -191,7 +186,7 @@ def matrices_picture(
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots(1, len(matrices) + 1)
-        order = dendrogram_order(list(matrices.values())[-1])
+        order = diagnostics.dendrogram_order(list(matrices.values())[-1])
         for (name, matrix), ax in zip(matrices.items(), axes, strict=False):
             plots.plot_co_assignment(matrix, order, ax=ax).set_title(plain_text(name))
         plots.plot_co_assignment_difference(*pair, order, ax=axes[-1]).set_title(title)
@@ -268,12 +263,11 @@ def _labels(labels: np.ndarray, assignments: np.ndarray) -> FigureTable:
 def apart_section(found: Analysis) -> Section | None:
     """Say which columns tell the clusters apart, and in a sentence a cluster what sets it apart."""
     view, estimate = found.reference, found.reference.estimate
-    described = () if found.data is None else found.data.described
-    if not described or estimate is None:
+    data = None if found.data is None else found.data.described
+    if found.data is None or data is None or estimate is None:
         return None
-    names = axis_names(tuple(name for name, _ in described))
-    data = np.stack([values for _, values in described], -1)
-    shares = column_shares(view.draws.assignments, data=data)
+    names = axis_names(found.data.described_by)
+    shares = diagnostics.column_shares(view.draws.assignments, data=data)
     best = np.argsort(-shares.mean, kind="stable")[:_MOST_SHARES]
     table = FigureTable(
         "Share of the variance of a column that lies between clusters, by the draws of "
@@ -285,13 +279,13 @@ def apart_section(found: Analysis) -> Section | None:
         ),
     )
     is_answer = [bool(np.isin(column[~np.isnan(column)], (0.0, 1.0)).all()) for column in data.T]
-    contrasts = cluster_contrasts(estimate.assignments, data=data)
+    contrasts = diagnostics.cluster_contrasts(estimate.assignments, data=data)
     sizes = view.sizes
     largest = np.argsort(-sizes, kind="stable")
     said = [_contrast(contrasts, k, sizes, names, is_answer) for k in largest[:_MOST_SENTENCES]]
     more = len(largest) - _MOST_SENTENCES
     said += [f"And {more} smaller clusters."] if more > 0 else []
-    alone = likely_outliers(view.draws.assignments)
+    alone = diagnostics.likely_outliers(view.draws.assignments)
     if len(alone):
         some, more = ", ".join(found.row_names[row] for row in alone[:_MOST_ALONE]), len(alone) - _MOST_ALONE
         rest = f" and {more:,} more" if more > 0 else ""
@@ -303,7 +297,7 @@ def apart_section(found: Analysis) -> Section | None:
 
 
 def _contrast(
-    contrasts: ClusterContrasts,
+    contrasts: diagnostics.ClusterContrasts,
     k: int,
     sizes: np.ndarray,
     names: tuple[str, ...],

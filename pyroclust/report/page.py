@@ -9,40 +9,13 @@ from functools import partial
 from typing import Any
 
 from pyroclust.attempts import Attempts
-from pyroclust.report.agreement import agreement_section, beside_mcmc_section, cost_section
-from pyroclust.report.certainty import certainty_section
-from pyroclust.report.chains import convergence_section
-from pyroclust.report.classical import baseline_section
-from pyroclust.report.clusters import (
-    apart_section,
-    counts_section,
-    pairs_section,
-    profile_section,
-    split_section,
-)
-from pyroclust.report.constraints import constraints_section
-from pyroclust.report.guide import evidence_section, orders_section, refining_section, weights_section
+from pyroclust.report import agreement, certainty, chains, classical, clusters, constraints, guide, points
 from pyroclust.report.parts import ChecksTable, FigureTable, Page, Paragraph, Part, Picture, Section
-from pyroclust.report.points import (
-    clustering_picture,
-    graph_section,
-    images_section,
-    unsure_images_section,
-    waveforms_section,
-)
-from pyroclust.report.rows import missing_section, rows_section
-from pyroclust.report.simulations import calibration_section, familiarity_section, witnesses_section
 from pyroclust.report.words import seconds
 from pyroclust.results.analysis import Analysis
 from pyroclust.text import visible
 
 __all__ = ["page_of", "register_section"]
-
-_FOOTER = (
-    "Uncertainty of a row: the probability that it is apart from its companions in the estimate. Variation "
-    "of information is measured in bits; 0 means equal partitions. Effective draws are those of the slowest "
-    "functional, of a guide one over the sum of its squared smoothed importance weights."
-)
 
 
 def checks_section(found: Analysis) -> Section:
@@ -66,8 +39,8 @@ def computed_section(found: Analysis) -> Section:
         names = ", ".join(found.not_asked)
         parts.append(Paragraph(f"Not asked for: {names}. --also NAME asks one, --thorough all."))
     if found.seconds_of:
-        rows = tuple((name, seconds(value)) for name, value in found.seconds_of.items())
-        parts.append(FigureTable("Wall time of each step.", ("", "time"), rows))
+        times = tuple((name, seconds(value)) for name, value in found.seconds_of.items())
+        parts.append(FigureTable("Wall time of each step.", ("", "time"), times))
     return Section("How it was computed", tuple(parts))
 
 
@@ -78,29 +51,29 @@ def _of(step: str, make: Callable[[Analysis, Any], Section]) -> Callable[[Analys
 
 # By their names in sentences, in the order of the page. Steps that are registered come after these.
 _SECTIONS: dict[str, Callable[[Analysis], Section | None]] = {
-    "the number of clusters": counts_section,
-    "the images by cluster": images_section,
-    "the least sure images": unsure_images_section,
-    "the waveforms by cluster": waveforms_section,
-    "the data": graph_section,
-    "profiles": profile_section,
-    "which rows belong together": pairs_section,
-    "what sets clusters apart": apart_section,
-    "split_clusters": _of("split_clusters", split_section),
-    "constraints": _of("constraints", constraints_section),
-    "missing": _of("missing", missing_section),
-    "rows": rows_section,
+    "the number of clusters": clusters.counts_section,
+    "the images by cluster": points.images_section,
+    "the least sure images": points.unsure_images_section,
+    "the waveforms by cluster": points.waveforms_section,
+    "the data": points.graph_section,
+    "profiles": clusters.profile_section,
+    "which rows belong together": clusters.pairs_section,
+    "what sets clusters apart": clusters.apart_section,
+    "split_clusters": _of("split_clusters", clusters.split_section),
+    "constraints": _of("constraints", constraints.constraints_section),
+    "missing": _of("missing", points.missing_section),
+    "rows": points.rows_section,
     "checks": checks_section,
-    "certainty": certainty_section,
-    "agreement": _of("agreement", beside_mcmc_section),
-    "refining": _of("refining", refining_section),
-    "weights": _of("weights", weights_section),
-    "orders": _of("orders", orders_section),
-    "evidence": _of("evidence", evidence_section),
-    "witnesses": _of("witnesses", witnesses_section),
-    "familiarity": _of("familiarity", familiarity_section),
-    "calibration": _of("calibration", calibration_section),
-    "baselines": _of("baselines", baseline_section),
+    "certainty": certainty.certainty_section,
+    "agreement": _of("agreement", agreement.beside_mcmc_section),
+    "refining": _of("refining", guide.refining_section),
+    "weights": _of("weights", guide.weights_section),
+    "orders": _of("orders", guide.orders_section),
+    "evidence": _of("evidence", guide.evidence_section),
+    "witnesses": _of("witnesses", guide.witnesses_section),
+    "familiarity": _of("familiarity", guide.familiarity_section),
+    "calibration": _of("calibration", guide.calibration_section),
+    "baselines": _of("baselines", classical.baseline_section),
 }
 _OF_SHAPES = ("the images by cluster", "the waveforms by cluster", "the data")
 
@@ -131,11 +104,14 @@ def page_of(found: Analysis) -> Page:
         name: partial(make, found) for name, make in _SECTIONS.items()
     }
     for source, tests in found.results.get("two_samples", {}).items():
-        makes[f"tests of {source}"] = partial(agreement_section, found, source, tests)
+        makes[f"tests of {source}"] = partial(agreement.agreement_section, found, source, tests)
     for one in found.sources:
         if not one.is_independent:
-            makes[f"convergence of {one.name}"] = partial(convergence_section, found, one)
-    makes |= {"cost": partial(cost_section, found), "how it was computed": partial(computed_section, found)}
+            makes[f"convergence of {one.name}"] = partial(chains.convergence_section, found, one)
+    makes |= {
+        "cost": partial(agreement.cost_section, found),
+        "how it was computed": partial(computed_section, found),
+    }
     made = {name: tries.make(f"The section '{name}'", make) for name, make in makes.items()}
     sections = {name: one for name, one in made.items() if one is not None}
     words = found.in_words
@@ -151,12 +127,11 @@ def page_of(found: Analysis) -> Page:
         picture=tries.make("The picture of the data", lambda: _picture(found, sections)),
         sections=tuple(sections.values()),
         notes=(*found.notes, *found.failures),
-        footer=_FOOTER,
         missing=tries.failures,
     )
 
 
 def _picture(found: Analysis, sections: dict[str, Section]) -> Picture | None:
     if found.data is None or found.data.shape is None:
-        return clustering_picture(found)
+        return points.clustering_picture(found)
     return next((sections[name].pictures[0] for name in _OF_SHAPES if name in sections), None)

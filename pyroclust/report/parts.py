@@ -31,8 +31,6 @@ from pyroclust.progress import progress_bar
 __all__ = ["ChecksTable", "FigureTable", "Page", "Paragraph", "Part", "Picture", "Section"]
 
 DPI = 110
-_CSS_PIXELS = 96
-_WIDE = 600
 _TAKEN = ("main", "verdict", "contents", "notes", "open-all", "close-all")
 
 
@@ -112,21 +110,6 @@ class Picture(Part):
     caption: str
 
     @property
-    def width(self) -> int:
-        """In CSS pixels."""
-        return round(_CSS_PIXELS * self.size[0])
-
-    @property
-    def height(self) -> int:
-        """In CSS pixels."""
-        return round(_CSS_PIXELS * self.size[1])
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether it would be too small to read on a telephone, and scrolls there instead."""
-        return self.width > _WIDE
-
-    @property
     def source(self) -> str:
         """The PNG as a data address; without content where it could not be drawn."""
         return "data:image/png;base64," + b64encode(self._drawn[0]).decode("ascii")
@@ -201,7 +184,6 @@ class Page:
         picture: of the data.
         sections: what folds, in order.
         notes: sentences on what was left out or changed.
-        footer: what words on the page mean.
         missing: why sections are missing, a sentence each.
     """
 
@@ -214,7 +196,6 @@ class Page:
     picture: Picture | None
     sections: tuple[Section, ...]
     notes: tuple[str, ...]
-    footer: str
     missing: tuple[str, ...]
 
     @property

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from itertools import chain
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,9 +24,6 @@ from pyroclust.results.files import figures_of
 from pyroclust.results.records import GuideRecord, ModelRecord, Repeat
 from pyroclust.results.summaries import OF_THE_GUIDE, DrawsSummary, Estimate
 from pyroclust.text import range_in_words
-
-if TYPE_CHECKING:
-    from os import PathLike
 
 __all__ = ["WORDS", "Analysis"]
 
@@ -134,13 +132,12 @@ class Analysis:
     def summary(self, name: str) -> DrawsSummary:
         """Return what some of the draws say; each part of it is computed when it is first asked for."""
         if name not in self._summaries:
-            described = () if self.data is None else self.data.described
             self._summaries[name] = DrawsSummary(
                 self.draws[name],
                 key=name,
                 name=WORDS.get(name, self.draws[name].name),
                 seed=self.seed,
-                data=np.stack([values for _, values in described], -1) if described else None,
+                data=None if self.data is None else self.data.described,
                 true_labels=None if self.data is None else self.data.table.labels,
                 allowed=None if self.knowledge is None else self.knowledge.allows,
                 row_weights=None if self.data is None else self.data.table.weights,
@@ -287,9 +284,9 @@ class Analysis:
         found["share"] = shown.sizes / shown.sizes.sum()
         own = np.full(len(labels), np.nan) if own is None else own
         found["mean_membership"] = np.bincount(labels, weights=own) / sizes
-        if profiles is not None:
+        if profiles is not None and self.data is not None:
             found |= {name: getattr(profiles, name) for name in ("share_low", "share_high", "stability")}
-            for d, (name, _) in enumerate(() if self.data is None else self.data.described):
+            for d, name in enumerate(self.data.described_by):
                 while found.keys() & {name, f"{name} low", f"{name} high"}:
                     name += " (given)"
                 found[name] = profiles.centres[:, d]
@@ -301,42 +298,42 @@ class Analysis:
         """Return what ``summary.json`` holds: what was done, and every figure; what was not asked is null."""
         values, counts = self.num_clusters()
         detailed = {self.reference.key, *(name for name in self.draws if name in _ALWAYS_DETAILED)}
-        figures = {
-            "pyroclust": version("pyroclust"),
-            "command": self.command,
-            **self.about,
-            "seed": self.seed,
-            "run": None if self.repeat is None else self.repeat.run,
-            "interrupted": self.interrupted,
-            "answer_in_words": {
-                name: one for name, one in asdict(self.in_words).items() if one or name != "given"
-            },
-            "verdict": {"level": self.verdict.level.value, "sentence": self.verdict.sentence},
-            "answer": None if self.verdict.answer is None else self.verdict.answer.value,
-            "tolerance": {"guide": self.tolerance_for("guide"), "refined": self.tolerance_for("refined")},
-            "findings": [one.to_dict() for one in self.findings],
-            "num_clusters": {"values": values} | counts,
-            **dict.fromkeys(_STEPS),
-            **{name: figures_of(found) for name, found in self.results.items()},
-            "point_estimates": {name: one.figures() for name, one in self.estimates.items()},
-            "sources": {
-                one.key: (one.figures() if one.key in detailed else one.short_figures())
-                | ({} if one.is_independent else {"verdict": one.verdict.to_dict()})
-                for one in self.sources
-            },
-            "seconds_per_effective_draw": {
-                one.key: self.seconds_each(one.key)
-                for one in self.sources
-                if not math.isnan(self.made(one.key).seconds)
-            },
-            "seconds_of": self.seconds_of,
-            "not_asked": self.not_asked,
-            "repeat": None if self.repeat is None else self.repeat.figures(),
-            "notes": [*self.notes, *self.failures],
-            "failures": list(self.failures),
-        }
-        found: dict[str, Any] = plain(figures)
-        return found
+        return plain(
+            {
+                "pyroclust": version("pyroclust"),
+                "command": self.command,
+                **self.about,
+                "seed": self.seed,
+                "run": None if self.repeat is None else self.repeat.run,
+                "interrupted": self.interrupted,
+                "answer_in_words": {
+                    name: one for name, one in asdict(self.in_words).items() if one or name != "given"
+                },
+                "verdict": {"level": self.verdict.level.value, "sentence": self.verdict.sentence},
+                "answer": None if self.verdict.answer is None else self.verdict.answer.value,
+                "tolerance": {"guide": self.tolerance_for("guide"), "refined": self.tolerance_for("refined")},
+                "findings": [one.to_dict() for one in self.findings],
+                "num_clusters": {"values": values} | counts,
+                **dict.fromkeys(_STEPS),
+                **{name: figures_of(found) for name, found in self.results.items()},
+                "point_estimates": {name: one.figures() for name, one in self.estimates.items()},
+                "sources": {
+                    one.key: (one.figures() if one.key in detailed else one.short_figures())
+                    | ({} if one.is_independent else {"verdict": one.verdict.to_dict()})
+                    for one in self.sources
+                },
+                "seconds_per_effective_draw": {
+                    one.key: self.seconds_each(one.key)
+                    for one in self.sources
+                    if not math.isnan(self.made(one.key).seconds)
+                },
+                "seconds_of": self.seconds_of,
+                "not_asked": self.not_asked,
+                "repeat": None if self.repeat is None else self.repeat.figures(),
+                "notes": [*self.notes, *self.failures],
+                "failures": list(self.failures),
+            }
+        )
 
     def conclude(self, judged: Verdict, *, chains: Verdict | None = None, doubts: Sequence[str] = ()) -> None:
         """Set the verdict, with questions that parts which failed leave open, and whether to rely on it."""
@@ -360,14 +357,14 @@ class Analysis:
 
         show_page(self)
 
-    def save(self, folder: "str | PathLike[str]", *, overwrite: bool = False) -> "Analysis":
+    def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> "Analysis":
         """Write ``report.html``, ``draws.nc``, ``summary.json``, ``assignments.csv`` and ``clusters.csv``."""
         from pyroclust.report.saving import save_analysis
 
         return save_analysis(self, folder, overwrite=overwrite)
 
     @classmethod
-    def read(cls, folder: "str | PathLike[str]") -> "Analysis":
+    def read(cls, folder: str | PathLike[str]) -> "Analysis":
         """Read an analysis back from the folder that it was saved in.
 
         Data, draws, model, verdict and answer are as they were; figures are computed when they are asked for.

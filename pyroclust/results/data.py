@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pyroclust.data import Table
 from pyroclust.data.point_masses import put_back
 from pyroclust.data.shapes import Graph, PointShape
 from pyroclust.data.standardise import (
@@ -15,7 +16,6 @@ from pyroclust.data.standardise import (
     indicators,
     leading_components,
 )
-from pyroclust.data.tables import Table
 from pyroclust.text import listed
 
 __all__ = ["AnalysedData"]
@@ -70,11 +70,6 @@ class AnalysedData:
         return indicator_names(self.clustered)
 
     @property
-    def profiled(self) -> np.ndarray | None:
-        """The points whose columns describe clusters; ``None`` where columns are pixels or samples."""
-        return None if self.shape is not None else indicators(self.values, self.clustered)
-
-    @property
     def shown(self) -> np.ndarray:
         """The points on the axes of pictures: in the units of the columns where there are at most two."""
         # The first two principal components of columns in different units would be those of one column.
@@ -96,12 +91,9 @@ class AnalysedData:
         return self.complete if as_they_are else leading_components(self.values, _COMPONENTS)
 
     @property
-    def described(self) -> tuple[tuple[str, np.ndarray], ...]:
-        """Title and numbers, in units, of each column that describes clusters; none of images and graphs."""
-        if self.shape is not None:
-            return ()
-        values = indicators(self.clustered.data, self.clustered)
-        return tuple(zip(self.described_by, values.T, strict=True))
+    def described(self) -> np.ndarray | None:
+        """The columns that describe clusters, in units, ``(N, D)``; ``None`` of images and graphs."""
+        return None if self.shape is not None else indicators(self.clustered.data, self.clustered)
 
     @property
     def size_in_words(self) -> str:

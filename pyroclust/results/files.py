@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pyroclust.data.tables import Table
+from pyroclust.data import Table
 from pyroclust.files import (
     RESULTS,
     check_outside_the_package,

@@ -25,21 +25,17 @@ class ColumnOfMissing:
     @property
     def centre(self) -> np.ndarray:
         """Posterior means, ``(M,)``."""
-        found: np.ndarray = self.draws.mean(0)
-        return found
+        return self.draws.mean(0)
 
     @property
     def interval(self) -> np.ndarray:
         """2.5 % and 97.5 % quantiles, ``(2, M)``."""
-        found: np.ndarray = np.quantile(self.draws, (0.025, 0.975), axis=0)
-        return found
+        return np.quantile(self.draws, (0.025, 0.975), axis=0)
 
     @property
     def probabilities(self) -> np.ndarray:
         """Probabilities of the levels, ``(M, L)``; none for numbers and counts."""
-        places = np.arange(len(self.levels))
-        found: np.ndarray = (self.draws[..., None] == places).mean(0)
-        return found
+        return (self.draws[..., None] == np.arange(len(self.levels))).mean(0)
 
 
 @dataclass(frozen=True)

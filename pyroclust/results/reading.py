@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from pyroclust.data import Standardised, Table
 from pyroclust.data.kinds import Kind
 from pyroclust.data.point_masses import parts_by_name
-from pyroclust.data.standardise import Standardised
-from pyroclust.data.tables import Table
 from pyroclust.diagnostics import Answer, Finding, Mark, Trust, Verdict
 from pyroclust.errors import first_line
 from pyroclust.files import parse_json, read_text, unfinished

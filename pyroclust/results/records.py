@@ -3,37 +3,22 @@
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from os import PathLike
 from typing import Any
 
-import numpy as np
-
-from pyroclust.arrays import plain
-
-__all__ = ["GuideRecord", "ModelRecord", "Repeat"]
+__all__ = ["GuideRecord", "ModelRecord", "Repeat", "flag_of"]
 
 # What is no name and no file cannot be typed.
 _ELLIPSIS = "..."
 # Options whose flag has another name than the parameter.
 _FLAGS = {
     **{"num_draws": "draws", "num_chains": "chains", "num_clusters": "clusters"},
-    **{"leave_out": "except", "conditions": "condition"},
+    **{"leave_out": "except", "conditions": "condition", "as_json": "json"},
 }
 # Options that are given once for each value, and those whose flag has an opposite.
 _ONE_BY_ONE, _WITH_OPPOSITE = ("conditions", "missing", "chains"), ("header", "transpose")
-_VERSIONS = ("pyroclust", "numpy", "torch", "numba", "pyro-ppl")
-
-
-def _installed_versions() -> dict[str, str]:
-    """Return the versions of the libraries that draws depend on."""
-    found = {}
-    for name in _VERSIONS:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+_LIBRARIES = ("pyroclust", "numpy", "torch", "numba", "pyro-ppl")
 
 
 @dataclass(frozen=True)
@@ -71,7 +56,7 @@ class Repeat:
     table: str = ""  # checksum of the table; empty without one
     guide: str = ""  # checksum of the guide's weights; empty without one
     # Of the libraries that make the draws.
-    versions: Mapping[str, str] = field(default_factory=_installed_versions)
+    versions: Mapping[str, str] = field(default_factory=lambda: {name: version(name) for name in _LIBRARIES})
 
     @classmethod
     def of(cls, name: str, sources: Sequence[Any], options: Mapping[str, Any], **fields: Any) -> "Repeat":
@@ -116,7 +101,17 @@ class Repeat:
         return {"command": self.command} | {key: one for key, one in vars(self).items() if key != "name"}
 
 
+def flag_of(name: str) -> str:
+    """Return the flag of a parameter, as it is typed."""
+    return "--" + _FLAGS.get(name, name).replace("_", "-")
+
+
 def _as_json(value: Any) -> Any:
+    # Commands have their flags from here, and their help loads no numpy.
+    import numpy as np
+
+    from pyroclust.arrays import plain
+
     if isinstance(value, PathLike):
         return str(value)
     if isinstance(value, frozenset):
@@ -127,21 +122,21 @@ def _as_json(value: Any) -> Any:
 
 
 def _option(name: str, value: Any) -> str:
-    flag = _FLAGS.get(name, name).replace("_", "-")
+    flag = flag_of(name)
     if isinstance(value, bool):
-        return f"--{flag}" if value else f"--no-{flag}"
+        return flag if value else flag.replace("--", "--no-", 1)
     if name in ("must_link", "cannot_link") and isinstance(value, list):
-        return f"--{flag} {_ELLIPSIS}"
+        return f"{flag} {_ELLIPSIS}"
     if name == "clusters" and isinstance(value, list):
-        return f"--{flag} {'-'.join(map(str, value))}"
+        return f"{flag} {'-'.join(map(str, value))}"
     if isinstance(value, Mapping):
         value = [f"{key}={one:g}" if isinstance(one, float) else f"{key}={one}" for key, one in value.items()]
     if not isinstance(value, list):
-        return f"--{flag} {shlex.quote(str(value))}"
+        return f"{flag} {shlex.quote(str(value))}"
     if name in _ONE_BY_ONE:
-        return " ".join(f"--{flag} {shlex.quote(str(one))}" for one in value)
+        return " ".join(f"{flag} {shlex.quote(str(one))}" for one in value)
     if all(isinstance(one, float | int) for one in value):
-        return f"--{flag} {' '.join(f'{one:g}' for one in value)}"
+        return f"{flag} {' '.join(f'{one:g}' for one in value)}"
     # Quotes stand around a name with a comma.
     together = ",".join(f'"{one}"' if "," in str(one) else str(one) for one in value)
-    return f"--{flag} {shlex.quote(together)}"
+    return f"{flag} {shlex.quote(together)}"

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
@@ -76,27 +76,23 @@ def _part(what: str, compute: Callable[["DrawsSummary"], Made]) -> "cached_prope
     return cached_property(lambda summary: summary.make(what, lambda: compute(summary)))
 
 
+@dataclass(repr=False, eq=False)
 class DrawsSummary:
     """The posterior of a partition as one source's draws have it; a part that fails is ``None``."""
 
-    def __init__(
-        self,
-        draws: Draws,
-        *,
-        key: str = "",
-        name: str,
-        seed: int,
-        data: np.ndarray | None = None,
-        true_labels: Any = None,
-        allowed: Callable[[np.ndarray], bool] | None = None,
-        row_weights: np.ndarray | None = None,
-    ) -> None:
-        self.draws, self.key, self.name, self.seed, self.data = draws, key, name, seed, data
-        self.labels, self.log_joint = as_chains(draws.assignments), draws.log_joint
-        # A point estimate that was found before.
-        self.known: np.ndarray | None = None
-        self._true_labels, self._allowed, self._row_weights = true_labels, allowed, row_weights
-        self._tries = Attempts()
+    draws: Draws
+    name: str
+    seed: int
+    key: str = ""  # in the analysis
+    data: np.ndarray | None = None  # columns that describe clusters, in units, (N, D)
+    true_labels: Any = None
+    allowed: Callable[[np.ndarray], bool] | None = None  # whether constraints allow a partition
+    row_weights: np.ndarray | None = None
+    known: np.ndarray | None = None  # a point estimate that was found before
+    tries: Attempts = field(default_factory=Attempts)
+
+    def __post_init__(self) -> None:
+        self.labels = as_chains(self.draws.assignments)
 
     def __repr__(self) -> str:
         (chains, draws, points), counts = self.shape, self.marginals.counts
@@ -107,17 +103,12 @@ class DrawsSummary:
 
     def make(self, what: str, part: Callable[[], Made]) -> Made | None:
         """Return a part, or ``None`` where it cannot be made."""
-        return self._tries.make(f"{what} of {self.name}", part)
+        return self.tries.make(f"{what} of {self.name}", part)
 
     @property
     def is_independent(self) -> bool:
         """Whether the draws have no chains that could fail to converge."""
         return self.key in (*OF_THE_GUIDE, "refined", "forest")
-
-    @property
-    def failures(self) -> tuple[str, ...]:
-        """Why parts that were asked for are missing, a sentence each."""
-        return self._tries.failures
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -171,7 +162,7 @@ class DrawsSummary:
         found = self.make(_ESTIMATE, self._search)
         if found is None:
             return None
-        scores = self.make(_SCORES, lambda: scores_where_known(self._true_labels, found))
+        scores = self.make(_SCORES, lambda: scores_where_known(self.true_labels, found))
         return self.make(
             _UNCERTAINTY, lambda: Estimate(found, diagnostics.point_uncertainty(self.labels, found), scores)
         )
@@ -179,9 +170,9 @@ class DrawsSummary:
     def _search(self) -> np.ndarray:
         if self.known is not None:
             return self.known
-        find = partial(diagnostics.point_estimate, self.some, seed=self.seed, row_weights=self._row_weights)
+        find = partial(diagnostics.point_estimate, self.some, seed=self.seed, row_weights=self.row_weights)
         best = find()
-        if self._allowed is None or self._allowed(best):
+        if self.allowed is None or self.allowed(best):
             return best
         return find(search=diagnostics.DrawsSearch(_CANDIDATES))
 
@@ -195,7 +186,7 @@ class DrawsSummary:
     @property
     def sizes(self) -> np.ndarray:
         """Rows of each cluster of the point estimate, which count by their weights, ``(J,)``."""
-        return np.bincount(self.assignments, self._row_weights).astype(np.int64)
+        return np.bincount(self.assignments, self.row_weights).astype(np.int64)
 
     # Probabilities of the points to be in each cluster of the estimate, ``(N, J)``; rows sum to 1.
     membership = _part("The membership of the rows", lambda of: membership_in(of.some, of.assignments))
@@ -227,7 +218,7 @@ class DrawsSummary:
             None
             if of.data is None
             else diagnostics.cluster_profiles(
-                of.labels, of.assignments, data=of.data, row_weights=of._row_weights
+                of.labels, of.assignments, data=of.data, row_weights=of.row_weights
             )
         ),
     )
@@ -235,7 +226,8 @@ class DrawsSummary:
     @cached_property
     def functionals(self) -> dict[str, np.ndarray]:
         """By name, ``(chains, draws)``, with ``log_joint`` where it is known."""
-        first = {} if self.log_joint is None else {"log_joint": np.asarray(self.log_joint, dtype=np.float64)}
+        joint = self.draws.log_joint
+        first = {} if joint is None else {"log_joint": np.asarray(joint, dtype=np.float64)}
 
         def values() -> dict[str, np.ndarray]:
             reference = self.labels[0, 0] if self.estimate is None else self.assignments
@@ -267,9 +259,9 @@ class DrawsSummary:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Whether the point estimate is clear, and near the known labels where there are some."""
-        why = {name: self._tries.reason(f"{name} of {self.name}") for name in _OF_THE_ESTIMATE}
+        why = {name: self.tries.reason(f"{name} of {self.name}") for name in _OF_THE_ESTIMATE}
         if self.estimate is None:
-            asked = (Question.CLEAR, *((Question.LABELS,) if self._true_labels is not None else ()))
+            asked = (Question.CLEAR, *((Question.LABELS,) if self.true_labels is not None else ()))
             return tuple(untold(one, why[_ESTIMATE] or why[_UNCERTAINTY]) for one in asked)
         clear = clarity_finding(self.estimate.uncertainty)
         if self.estimate.scores is not None:

@@ -6,15 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pyroclust.diagnostics import (
-    Finding,
-    LogEvidence,
-    effective_draws,
-    evidence_headline,
-    importance_efficiency,
-    importance_weights,
-    pareto_k,
-)
+from pyroclust import diagnostics
+from pyroclust.diagnostics import Finding, LogEvidence, evidence_headline
 from pyroclust.diagnostics.verdicts.findings import orders_finding, weights_findings
 from pyroclust.diagnostics.weights.importance import stratified_draws
 from pyroclust.diagnostics.weights.orders import OrderSpread, evidence_by_order, mean_by_order
@@ -37,8 +30,10 @@ class Weighting:
     def of(cls, draws: Draws) -> "Weighting":
         """Weigh draws with log q and log p."""
         log = np.asarray(draws.log_ratios, dtype=np.float64).ravel()
-        weights = importance_weights(log)
-        return cls(log, weights, pareto_k(log), importance_efficiency(log), effective_draws(weights))
+        weights = diagnostics.importance_weights(log)
+        efficiency = diagnostics.importance_efficiency(log)
+        worth = diagnostics.effective_draws(weights)
+        return cls(log, weights, diagnostics.pareto_k(log), efficiency, worth)
 
     def __repr__(self) -> str:
         return f"Weighting({len(self.weights):,} draws worth {self.effective_draws:.0f})"

@@ -91,6 +91,13 @@ def test_without_refining_the_free_posterior_is_that_of_chains():
     assert found.knowledge.free.evidences
 
 
+def test_the_free_posterior_has_a_seed_and_leaves_the_random_state_alone():
+    before = torch.get_rng_state()
+    first, again = (compare(SEVEN, must_link=MUST, **QUICK).knowledge.free.evidences for _ in range(2))
+    assert repr(first) == repr(again)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 def test_partial_labels_are_constraints(tmp_path):
     frame = SEVEN.assign(known=["x", None, None, "x", None, None, "y"])
     found = compare(frame, partial_labels="known", guide="none", num_chains=2, mcmc_draws=20, warmup=20)

@@ -21,7 +21,7 @@ from pyroclust.calibration import (
 from pyroclust.calibration.checking import certificate_content
 from pyroclust.calibration.rows import CoverageRow, ReliabilityRow
 from pyroclust.calibration.simulated_draws import draw_partitions, neighbour_share, partition_functionals
-from pyroclust.cli.certificate_table import _accuracy, _lines
+from pyroclust.cli.cards import _accuracy, _lines
 from pyroclust.diagnostics import pareto_k
 from pyroclust.diagnostics.verdicts.calibration import tail_summary
 from pyroclust.distributions import ChineseRestaurantPrior

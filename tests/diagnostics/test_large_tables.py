@@ -78,7 +78,7 @@ def test_a_summary_and_a_comparison_have_no_matrix_of_all_points():
     found = diagnostics.compare_sources(first, second, seed=0, num_permutations=9)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert summary.failures == ()
+    assert summary.tries.failures == ()
     assert summary.estimate is not None
     assert len(summary.estimate.uncertainty) == num_points
     assert max(found.largest_pair) < num_points

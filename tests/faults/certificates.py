@@ -14,7 +14,7 @@ from rich.console import Console
 from pyroclust import list_guides, load_guide
 from pyroclust.calibration import Certificate
 from pyroclust.calibration.judgement import judge_certificate
-from pyroclust.cli.guide_list import guide_list
+from pyroclust.cli.cards import guide_list
 from pyroclust.saving.cards import find_guide, read_card
 
 _VALUES = (None, -1, 1e308, 2**70, "x", [], {}, True, {"a": [[1]]})

@@ -121,16 +121,14 @@ def _swallowed(folder: Path) -> str:
     """A library catches what Ctrl-C raises, as some do while they are imported."""
     np.save(folder / "d.npy", np.random.default_rng(0).integers(2, size=(2, 30, 6)))
 
-    from pyroclust.analysis import steps
-
-    complete = steps.complete
+    from pyroclust.analysis.steps import complete
 
     def swallow(*arguments: Any) -> Any:
         with contextlib.suppress(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
         return complete(*arguments)
 
-    with mock.patch("pyroclust.analysis.steps.complete", swallow):
+    with mock.patch("pyroclust.analysis.diagnose.complete", swallow):
         code, out, err = run_command(["diagnose", "d.npy", "--quiet"])
     assert code == 130, err
     assert not out

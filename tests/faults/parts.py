@@ -145,11 +145,11 @@ _WITH_DATA: _Broken = (
 _OF_COMPARISONS: _Broken = (
     (f"{_STEPS}of_draws.compare_sources", "The comparison of the sources", (Question.SOURCES,)),
     (
-        "pyroclust.results.weights.importance_weights",
+        "pyroclust.results.weights.diagnostics.importance_weights",
         "The importance weights",
         (Question.TAIL, Question.WORTH, Question.WEIGHTED),
     ),
-    ("pyroclust.results.weights.pareto_k", "The importance weights", (Question.TAIL,)),
+    ("pyroclust.results.weights.diagnostics.pareto_k", "The importance weights", (Question.TAIL,)),
     (
         f"{_STEPS}drawing.distances",
         "The agreement of the guide with MCMC",

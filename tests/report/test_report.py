@@ -23,7 +23,7 @@ from pyroclust.diagnostics import Finding, Mark, Trust, Verdict, limits
 from pyroclust.plots.names import counted
 from pyroclust.report import Page, page_of, render_page, terminal_view
 from pyroclust.report.parts import ChecksTable, FigureTable, Paragraph, Picture, Section
-from pyroclust.report.rows import RowColumn, rows_table
+from pyroclust.report.points import RowColumn, rows_table
 from pyroclust.report.words import functional_title, number, seconds
 
 VOID = {"meta", "link", "img", "br", "path", "circle", "rect"}
@@ -88,7 +88,6 @@ def small_page(*parts, **changes):
         "picture": None,
         "sections": (Section("Parts", tuple(parts)),),
         "notes": (),
-        "footer": "",
         "missing": (),
     }
     return Page(**fields | changes)
@@ -322,12 +321,12 @@ def test_every_kind_of_page_has_its_sections():
 @pytest.mark.parametrize("kind", KINDS)
 def test_everything_in_the_page_is_in_the_html(kind):
     page, text = report_pages.page(kind), words(written(kind))
-    said = [page.kicker, page.heading, page.introduction, page.footer]
+    said = [page.kicker, page.heading, page.introduction]
     said += [*page.notes, report_pages.result(kind).verdict.sentence]
     said += [text for pair in page.answer for text in pair]
     said += [text for section in page.sections for text in (section.title, section.gist)]
     said += [one.text for section in page.sections for one in section.parts if isinstance(one, Paragraph)]
-    assert page.footer
+    assert "Uncertainty of a row: the probability that it is apart" in text
     assert [one for one in said if " ".join(one.split()) not in text] == []
     has_data = report_pages.result(kind).data is not None
     assert ("answer-picture" in written(kind).split("</style>")[1]) is has_data
@@ -463,7 +462,7 @@ def test_pictures_keep_their_colours_and_stay_small():
         draw(figure := plots.new_figure(9, 4))
         drawn = Image.open(BytesIO(plots.png_bytes(figure, dpi=110))).convert("RGB")
     kept = Image.open(BytesIO(base64.b64decode(picture.source.split(",")[1])))
-    assert (picture.width, picture.height, picture.is_wide) == (864, 384, True)
+    assert 'width="864" height="384" class="wide"' in render_page(small_page(picture))
     assert (kept.mode, kept.size) == ("P", drawn.size)
     # Of 255: the common quantisation of Pillow is off by 60, and draws a purple scale in grey.
     assert np.abs(np.asarray(kept.convert("RGB"), dtype=int) - np.asarray(drawn, dtype=int)).max() < 20

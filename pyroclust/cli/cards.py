@@ -1,10 +1,11 @@
-"""A certificate as tables for the terminal."""
+"""Guides as a list, and a certificate as tables, for the terminal."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -13,10 +14,42 @@ from pyroclust.text import visible
 if TYPE_CHECKING:
     from pyroclust.calibration import Certificate, CheckResult
     from pyroclust.calibration.rows import ClusterCountRow
+    from pyroclust.saving.cards import GuideCard
 
-__all__ = ["certificate_view"]
+__all__ = ["certificate_view", "guide_list"]
 
 _SHOWN_LEVELS = (0.5, 0.8, 0.9, 0.95)
+_INDENT = (0, 0, 0, 4)
+_FIGURES = (("KL", "exact", "mean_kl", 3), ("efficiency", "sampled", "median_efficiency", 2))
+
+
+def guide_list(cards: "Iterable[GuideCard]") -> Group:
+    """List guides with the headline figures of their certificates, references last."""
+    shown: list[RenderableType] = []
+    for card in sorted(cards, key=lambda one: one.is_reference):
+        least = f"{card.min_points} to " if card.min_points > 1 else "up to "
+        points = "any number of points" if card.max_points is None else f"{least}{card.max_points} points"
+        kind = "reference, " if card.is_reference else ""
+        dim = "" if card.dim is None else f" ({card.dim}-D)"
+        shown += [
+            _text(f"{card.name}: {kind}{card.model}{dim}, {points}", style="bold"),
+            *(
+                Padding(_text(line), _INDENT, expand=False)
+                for line in (card.about, _figures(card), card.verdict)
+                if line
+            ),
+        ]
+    return Group(*shown)
+
+
+def _figures(card: "GuideCard") -> str:
+    """Return mean divergences and median efficiencies, by the number of points."""
+    said = []
+    for word, part, key, digits in _FIGURES:
+        figures = ((row.get(key), row.get("num_points")) for row in card.certificate.get(part) or ())
+        written = [f"{'unknown' if one is None else f'{one:.{digits}f}'} at {size}" for one, size in figures]
+        said += [f"{word} {', '.join(written)}"] if written else []
+    return "; ".join(said)
 
 
 def certificate_view(result: "CheckResult") -> RenderableType:
