@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from pyroclust.arrays import checked_weights
-from pyroclust.data.aggregate import aggregated
 from pyroclust.data.columns import Column, RawTable
 from pyroclust.data.doubts import doubts_of
+from pyroclust.data.frames import aggregated
 from pyroclust.data.kinds import (
     Kind,
     KindOfColumn,
@@ -151,19 +151,8 @@ def rows_like(raw: RawTable, name: str, like: Table, *, refuses_unseen: bool = F
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
         found.append(values)
-    return Table(
-        name,
-        np.stack(found, -1),
-        like.columns,
-        None,
-        raw.rows,
-        tuple(notes),
-        kinds=like.kinds,
-        levels=like.levels,
-        units=like.units,
-        codes=like.codes,
-        parts=like.parts,
-    )
+    rows = replace(like, name=name, data=np.stack(found, -1), row_names=raw.rows, notes=tuple(notes))
+    return replace(rows, labels=None, partial_labels=None, weights=None, doubts=())
 
 
 def _chosen(

@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.data.aggregate import aggregated
 from pyroclust.data.choosing import chosen_table, rows_like
-from pyroclust.data.frames import raw_array, raw_frame, transposed
+from pyroclust.data.frames import aggregated, raw_array, raw_frame, transposed
 from pyroclust.data.graph_tables import (
     BUILT_IN_GRAPHS,
     GRAPH_SUFFIXES,
@@ -152,7 +151,11 @@ def read_table(
     if image_size is not None and not (isinstance(source, str | PathLike) and Path(source).is_dir()):
         raise ValueError(f"image_size is {image_size}, but source is no folder of images: leave it out")
     if edges:
-        nodes = _edges(source, columns, label=label, told=told)
+        if label is not None:
+            raise ValueError("edges is true, but a file of edges has no labels: leave label out")
+        if not _is_file(source):
+            raise ValueError("edges is true, but source is no file: leave edges out")
+        nodes = edges_table(Path(source), columns=columns, options=told)
         return _without_columns(nodes, [one for one in given if one != "columns"])
     if (graph := _graph(source, label)) is not None:
         return _without_columns(graph, [one for one in (*given, *told.told) if one != "label"])
@@ -228,14 +231,6 @@ def _in_pandas(source: Any) -> Any:
             f"source is a {type(source).__name__} that does not turn into a data frame of pandas "
             f"({first_line(error)}): write it as Parquet, and give the file"
         ) from None
-
-
-def _edges(source: Any, columns: Sequence[str] | None, *, label: str | None, told: ReadingOptions) -> Table:
-    if label is not None:
-        raise ValueError("edges is true, but a file of edges has no labels: leave label out")
-    if not _is_file(source):
-        raise ValueError("edges is true, but source is no file: leave edges out")
-    return edges_table(Path(source), columns=columns, options=told)
 
 
 def _graph(source: Any, label: str | None) -> Table | None:

@@ -1,4 +1,4 @@
-"""Data frames and arrays as tables."""
+"""Data frames and arrays as tables, and tables of other rows: those of a unit in one, or columns as rows."""
 
 from collections.abc import Sequence
 from itertools import compress
@@ -10,13 +10,16 @@ from numpy.typing import NDArray
 
 from pyroclust.data.columns import Column, RawTable, as_text
 from pyroclust.data.missing_codes import without_marks
+from pyroclust.data.roles import names_things
 from pyroclust.delimited import HOURS, Cells, Marks, find_marks, quantities
 from pyroclust.memory import check_memory
-from pyroclust.text import short, visible
+from pyroclust.text import listed, short, visible
 
-__all__ = ["raw_array", "raw_frame", "text_columns", "transposed"]
+__all__ = ["aggregated", "raw_array", "raw_frame", "text_columns", "transposed"]
 
 _BYTES_A_NUMBER = 16
+# What the column of how many rows a unit had is called.
+_ROWS = "rows"
 
 
 def raw_frame(frame: pd.DataFrame) -> RawTable:
@@ -104,6 +107,45 @@ def transposed(raw: RawTable) -> RawTable:
     rows = rows or tuple(f"x{place}" for place in range(1, raw.num_rows + 1))
     turned = tuple(Column(pd.Series(row)) for row in np.array(values).T)
     return RawTable(rows, turned, len(names), names, (*raw.notes, "Rows and columns were exchanged."))
+
+
+def aggregated(raw: RawTable, place: int, *, counts_rows: bool | None = None) -> RawTable:
+    """Return a table with a row for each value of a column, which become the names of the rows."""
+    units = raw.columns[place].labels()
+    if lost := sum(unit is None for unit in units):
+        raise ValueError(
+            f"aggregate is '{short(raw.names[place], 60)}', and {lost} row(s) have no value there, expected "
+            "one in each row"
+        )
+    codes, found = pd.factorize(pd.Series(units))
+    names: list[str] = []
+    columns: list[Column] = []
+    left = []
+    for at, (name, column) in enumerate(zip(raw.names, raw.columns, strict=True)):
+        values = column.numbers_or_none()
+        if at == place:
+            continue
+        if values is not None and names_things(name, values[np.isfinite(values)]):
+            left.append(name)
+            continue
+        if values is not None:
+            merged = Column(pd.Series(values).groupby(codes).mean(), unit=column.unit)
+        else:
+            cells = pd.Series(column.labels()).groupby(codes).agg(lambda some: some.mode(dropna=True).get(0))
+            merged = Column(Cells(cells.fillna("")), only_empty=column.only_empty)
+        names.append(name)
+        columns.append(merged)
+    times = np.bincount(codes)
+    if counts_rows or (counts_rows is None and times.min() < times.max()):
+        names.append(_ROWS if _ROWS not in names else f"{_ROWS} of {raw.names[place]}")
+        columns.append(Column(pd.Series(times)))
+    said = (
+        f"The {raw.num_rows:,} rows are those of {len(found):,} '{short(raw.names[place], 60)}', each of "
+        "which is one row: means of numbers, most frequent values of text."
+    )
+    if left:
+        said += f" Left out, as they name other things: {listed(left)}."
+    return RawTable(tuple(names), tuple(columns), len(found), tuple(map(str, found)), (*raw.notes, said))
 
 
 def _joined(name: Any, mark: str) -> str:

@@ -36,7 +36,8 @@ _BYTES_AN_ENTRY = 24
 _BYTES_A_BYTE = 50
 # Names that are numbers; Python reads no integer of thousands of digits.
 _WHOLE_NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
-
+_DIRECTIONS = "The directions of edges were left out."
+_WEIGHTS = "The weights of edges were left out: every edge counts alike."
 
 # Of networkx: what makes a graph, and the attribute of its known labels.
 BUILT_IN_GRAPHS: dict[str, tuple[str, str | None]] = {
@@ -67,11 +68,8 @@ def graph_table(graph: Any, name: str, *, label: str | None = None) -> Table:
         if label is not None:
             raise ValueError(f"label is {label!r}, but {name} is a matrix without attributes: leave it out")
         return _of_matrix(graph, name)
-    notes = []
-    if graph.is_directed():
-        notes.append("The directions of edges were left out.")
-    if any("weight" in about for _, _, about in graph.edges(data=True)):
-        notes.append("The weights of edges were left out: every edge counts alike.")
+    is_weighted = any("weight" in about for _, _, about in graph.edges(data=True))
+    notes = [_DIRECTIONS] * graph.is_directed() + [_WEIGHTS] * is_weighted
     places = {node: place for place, node in enumerate(graph.nodes)}
     pairs = [(places[one], places[other]) for one, other, *_ in graph.edges]
     ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
@@ -105,9 +103,6 @@ def like_a_graph(data: NDArray[np.float64]) -> tuple[str, ...]:
 def edges_table(path: Path, *, columns: Sequence[str] | None = None, options: ReadingOptions) -> Table:
     """Read a CSV or TSV file of edges, one a line, whose two columns name the nodes at its ends."""
     raw = read_raw(path, options, of_edges=True)
-    for name in columns or ():
-        if name not in raw.names:
-            raise ValueError(f"columns names '{name}', expected two of {listed(raw.names)}")
     chosen = columns or raw.names
     if len(chosen) != 2:
         raise ValueError(
@@ -115,7 +110,7 @@ def edges_table(path: Path, *, columns: Sequence[str] | None = None, options: Re
             "(--columns A,B); weights are not used"
         )
     # Of two columns of one name both are ends, unless they are named.
-    places = [raw.names.index(one) for one in columns] if columns else [0, 1]
+    places = [raw.place_of(one, path.name) for one in columns] if columns else [0, 1]
     ends = np.stack([raw.columns[place].labels() for place in places], 1)
     if None in ends:
         edge = next(place for place, one in enumerate(ends.tolist(), 1) if None in one)
@@ -198,16 +193,14 @@ def _of_matrix(matrix: Any, name: str) -> Table:
         )
     kept = values != 0
     ends = np.unique(np.stack([found.row[kept], found.col[kept]], 1).astype(np.int64), axis=0)
-    notes = []
-    if (values[kept] != 1).any():
-        if (ends[:, 0] != ends[:, 1]).sum() == size * (size - 1) > 2:
-            raise ValueError(
-                f"{name} has a number for every two nodes, expected zeros where there is no edge: take a "
-                "threshold, as matrix > 0.5"
-            )
-        notes.append("The weights of edges were left out: every edge counts alike.")
-    if not np.array_equal(ends, np.unique(ends[:, ::-1], axis=0)):
-        notes.append("The directions of edges were left out.")
+    is_weighted = bool((values[kept] != 1).any())
+    if is_weighted and (ends[:, 0] != ends[:, 1]).sum() == size * (size - 1) > 2:
+        raise ValueError(
+            f"{name} has a number for every two nodes, expected zeros where there is no edge: take a "
+            "threshold, as matrix > 0.5"
+        )
+    is_directed = not np.array_equal(ends, np.unique(ends[:, ::-1], axis=0))
+    notes = [_WEIGHTS] * is_weighted + [_DIRECTIONS] * is_directed
     return _table(name, np.unique(np.sort(ends, 1), axis=0), [str(one) for one in range(size)], notes=notes)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pyroclust.data.columns import as_text
+from pyroclust.delimited import Rows
 from pyroclust.errors import readable
 from pyroclust.text import listed, short, visible
 
@@ -20,8 +21,8 @@ _LARGEST = 32 << 20
 _EMPTY, _FEW = 100, 10_000
 
 
-def read_workbook(path: Path) -> tuple[list[list[str]], tuple[str, ...]]:
-    """Return the rows of the first sheet of a .xlsx file, and notes; formulas count as their values."""
+def read_workbook(path: Path) -> Rows:
+    """Return the rows of the first sheet of a .xlsx file; formulas count as their values."""
     if find_spec("openpyxl") is None:
         raise ValueError(
             f"'{path}' is a workbook, which needs the package openpyxl: pip install 'pyroclust[excel]', or "
@@ -53,7 +54,7 @@ def read_workbook(path: Path) -> tuple[list[list[str]], tuple[str, ...]]:
         )
     cells = [row + [""] * (width - len(row)) for row in (rows.get(place, []) for place in every)]
     note = f"The first of {len(names)} sheets was read, '{name}': to read another one, save it as CSV."
-    return cells, (note,) * (len(names) > 1)
+    return Rows(cells, (note,) * (len(names) > 1))
 
 
 @contextmanager

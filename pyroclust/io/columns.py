@@ -69,9 +69,9 @@ def draws_in_frame(
         raise ValueError(f"{where} holds a header and no draws; expected one row a draw")
     beside: dict[str, np.ndarray] = {}
     if is_header:
-        _refuse_names(frame, where)
+        refuse_twice([str(name).strip() for name in frame.columns], where)
         frame, beside, left = _without_known(frame)
-        _refuse_rows_of_points(frame, where)
+        _refuse_names(frame, where)
         names, chosen = _points(frame, where, variable, is_stan=any(n.endswith("__") for n in beside))
         frame, notes = frame[names], (*notes, *left, *chosen)
     elif variable is not None:
@@ -166,7 +166,7 @@ def _points(
 
 
 def _refuse_names(frame: pd.DataFrame, where: str) -> None:
-    """Refuse tables of statistics, transposed ones, and names that are there twice."""
+    """Refuse tables of statistics, those with a draw in each column, and with a row for each point of one."""
     names = [str(name).strip() for name in frame.columns]
     statistics = [name for name in names if _STATISTIC.fullmatch(name.lower())]
     if len(statistics) > 1:
@@ -180,7 +180,12 @@ def _refuse_names(frame: pd.DataFrame, where: str) -> None:
             f"{where} has the columns {listed(draws, 3)}, one a draw, expected one row a draw and one column "
             "a point: transpose the table"
         )
-    refuse_twice(names, where)
+    plain = {*map(_plain, names)}
+    if len(names) == 2 and plain & _POINT_OF_A_ROW and plain & _LABEL_OF_A_ROW:
+        raise ValueError(
+            f"{where} has the columns {listed(names)}, one row for each point of each draw, expected one row "
+            "a draw and one column a point: write it wide"
+        )
 
 
 def refuse_twice(names: Sequence[str], where: str) -> None:
@@ -245,16 +250,6 @@ def _number_of_clusters(frame: pd.DataFrame, where: str) -> str | None:
         f"{where} has a column '{name}' that is not how many labels the other columns have, expected points, "
         "or the number of clusters: rename it if it is a point, else remove it"
     )
-
-
-def _refuse_rows_of_points(frame: pd.DataFrame, where: str) -> None:
-    """Refuse tables with one row for each point of each draw."""
-    names = [_plain(str(name)) for name in frame.columns]
-    if len(names) == 2 and {*names} & _POINT_OF_A_ROW and {*names} & _LABEL_OF_A_ROW:
-        raise ValueError(
-            f"{where} has the columns {listed([str(name) for name in frame.columns])}, one row for each "
-            "point of each draw, expected one row a draw and one column a point: write it wide"
-        )
 
 
 def _refuse_unequal(beside: Mapping[str, np.ndarray], where: str) -> None:
