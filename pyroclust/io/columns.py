@@ -2,11 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
+from pyroclust.delimited import MISSING
 from pyroclust.io.orientation import draws_in_rows
 from pyroclust.io.variables import labels_among
 from pyroclust.partitions.draws import Draws, draws_of_labels
@@ -59,8 +60,6 @@ def draws_in_frame(
     variable: str | None = None,
     is_header: bool = True,
     names_points: bool = True,
-    written: Callable[[], pd.DataFrame] | None = None,
-    has_zeros: bool = False,
     transpose: bool | None = None,
     notes: tuple[str, ...] = (),
 ) -> Draws:
@@ -79,10 +78,7 @@ def draws_in_frame(
     frame, counted = _without_counters(frame, where, is_header=is_header)
     if frame.shape[1] == 0:
         raise ValueError(f"{where} has no column that could be a point; expected one a point")
-    if _are_numbers(frame) and not has_zeros:
-        labels = frame.to_numpy()
-    else:
-        labels = _as_written(frame, frame.astype(str) if written is None else written(), where)
+    labels = frame.to_numpy() if _are_numbers(frame) else _as_text(frame, where)
     names_points = names_points and not transpose
     if not beside or transpose is not None:
         labels, turned = draws_in_rows(labels, where=where, transpose=transpose)
@@ -269,8 +265,8 @@ def _refuse_unequal(beside: Mapping[str, np.ndarray], where: str) -> None:
 def _order(beside: Mapping[str, np.ndarray], num_rows: int, where: str) -> tuple[np.ndarray, int]:
     """Sort rows by chain, then by draw within the chain; without these columns the file's order stays."""
     chain = pd.Series(beside.get("chain", np.zeros(num_rows)))
-    if chain.isna().any():
-        raise ValueError(f"{where} has {chain.isna().sum()} rows without a chain, expected a number in each")
+    if lost := int((chain.isna() | chain.isin(MISSING)).sum()):
+        raise ValueError(f"{where} has {lost} rows without a chain, expected a number in each")
     codes, _ = pd.factorize(chain, sort=True)
     sizes = np.bincount(codes)
     if sizes.min() < sizes.max():
@@ -300,13 +296,13 @@ def _are_numbers(frame: pd.DataFrame) -> bool:
     return all(kind.kind in "iuf" for kind in frame.dtypes) or all(kind.kind == "b" for kind in frame.dtypes)
 
 
-def _as_written(frame: pd.DataFrame, written: pd.DataFrame, where: str) -> np.ndarray:
-    """Return labels as they stand in a file, where some are names, or numbers begin with zeros."""
-    text = written[list(frame.columns)].to_numpy(dtype=object)
-    lost = frame.isna().to_numpy()
+def _as_text(frame: pd.DataFrame, where: str) -> np.ndarray:
+    """Return labels as they are written, where some are names, or numbers begin with zeros."""
+    text = frame.astype(str).to_numpy(dtype=object)
+    lost = (frame.isna() | frame.isin(MISSING)).to_numpy()
     if lost.any():
         draw, point = np.argwhere(lost)[0]
-        word = text[draw, point]
+        word = frame.iloc[draw, point]
         is_word = isinstance(word, str) and word
         said = f", '{visible(word)}' for one; rename a cluster of that name" if is_word else ""
         raise ValueError(
@@ -314,8 +310,6 @@ def _as_written(frame: pd.DataFrame, written: pd.DataFrame, where: str) -> np.nd
             f"{point + 1}{said}: every point needs a label in every draw"
         )
     _refuse_two_ways(text, where)
-    if _are_numbers(frame):
-        return frame.to_numpy()
     _refuse_fractions(frame, where)
     _refuse_text_beside(frame, text, where)
     return text

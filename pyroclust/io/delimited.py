@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pyroclust.delimited import MISSING, Cells, Marks, ReadingOptions, find_marks, read_delimited
+from pyroclust.delimited import Cells, Marks, ReadingOptions, find_marks, read_delimited
 from pyroclust.io.columns import draws_in_frame, is_beside, refuse_twice
 from pyroclust.partitions import Draws
 from pyroclust.partitions.renumbering import check_room
@@ -53,8 +53,6 @@ def read_table_draws(
     frame = pd.DataFrame({place: _values(one, marks) for place, one in enumerate(columns)})
     return draws_in_frame(
         frame.set_axis(names, axis=1),
-        written=lambda: pd.DataFrame(body, columns=names, dtype=object),
-        has_zeros=any(_ZERO_FIRST.search("\n" + "\n".join(one)) for one in columns),
         where=where,
         variable=variable,
         is_header=is_header,
@@ -65,10 +63,10 @@ def read_table_draws(
 
 
 def _values(cells: Cells, marks: Marks) -> np.ndarray:
-    """Return whole numbers, numbers, or text, ``None`` where a cell is missing."""
+    """Return whole numbers, numbers, or text, also where numbers begin with zeros."""
     values, is_text = marks.numbers(cells)
-    if is_text.any():
-        return np.array([None if cell in MISSING else cell for cell in cells], dtype=object)
+    if is_text.any() or _ZERO_FIRST.search("\n" + "\n".join(cells)):
+        return np.array(cells, dtype=object)
     is_whole = (np.abs(values) < 2**53) & (values == np.round(values))
     return values.astype(np.int64) if is_whole.all() else values
 
