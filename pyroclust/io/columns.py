@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from pyroclust.partitions.draws import Draws, draws_of_labels
 from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights
 from pyroclust.text import listed, visible
 
-__all__ = ["draws_in_frame", "is_beside", "refuse_twice"]
+__all__ = ["draws_in_frame"]
 
 # Names of columns that are no points, without a leading dot and in lower case; Stan's end in two underscores.
 _COUNTS = ("count", "counts", "freq", "frequency", "multiplicity", "probability", "prob", "posterior_prob")
@@ -68,8 +68,7 @@ def draws_in_frame(
         raise ValueError(f"{where} holds a header and no draws; expected one row a draw")
     beside: dict[str, np.ndarray] = {}
     if is_header:
-        refuse_twice([str(name).strip() for name in frame.columns], where)
-        frame, beside, left = _without_known(frame)
+        frame, beside, left = _without_known(frame.set_axis(_names(frame, where), axis=1))
         _refuse_names(frame, where)
         names, chosen = _points(frame, where, variable, is_stan=any(n.endswith("__") for n in beside))
         frame, notes = frame[names], (*notes, *left, *chosen)
@@ -109,15 +108,28 @@ def draws_in_frame(
 def _without_known(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, np.ndarray], tuple[str, ...]]:
     """Divide a table with a header into candidates for points, what is known of each draw, and a note."""
     kept, found, left = [], dict[str, np.ndarray](), []
-    for place, name in enumerate(map(str, frame.columns)):
-        if is_beside(name):
+    for place, name in enumerate(frame.columns):
+        if _is_beside(name):
             found[_plain(name)] = frame.iloc[:, place].to_numpy()
         elif _plain(name) in _OF_A_DRAW:
             left.append(name)
         # A first column without a name is an index of R or pandas.
         elif place > 0 or name != "Unnamed: 0":
             kept.append(place)
-    return frame.iloc[:, kept].rename(columns=str), found, _left_out(left, "by its name no point")
+    return frame.iloc[:, kept], found, _left_out(left, "by its name no point")
+
+
+def _names(frame: pd.DataFrame, where: str) -> list[str]:
+    """Return names of columns; as pandas reads files, a number follows a name that was there before."""
+    names, seen = list[str](), Counter[str]()
+    for place, one in enumerate(frame.columns):
+        name = visible(str(one).strip()) or f"Unnamed: {place}"
+        names.append(f"{name}.{seen[name]}" if name in seen and not _is_beside(name) else name)
+        seen[name] += 1
+    if len({*names}) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{where} has two columns '{twice}', expected names of their own: rename one")
+    return names
 
 
 def _plain(name: str) -> str:
@@ -125,7 +137,7 @@ def _plain(name: str) -> str:
     return _ALIASES.get(bare, bare)
 
 
-def is_beside(name: str) -> bool:
+def _is_beside(name: str) -> bool:
     """Say whether a column of this name says something of a draw that is read too."""
     return _plain(name) in _BESIDE or name.endswith("__")
 
@@ -138,7 +150,7 @@ def _points(
     frame: pd.DataFrame, where: str, variable: str | None, *, is_stan: bool
 ) -> tuple[list[str], tuple[str, ...]]:
     """Return the columns that are points, and a note where others were left out."""
-    names = [str(name) for name in frame.columns]
+    names = list(frame.columns)
     indices = _INDEX_OF_STAN if is_stan or variable is not None else _INDEX
     bases: dict[str, dict[str, int]] = {}
     for name in names:
@@ -163,7 +175,7 @@ def _points(
 
 def _refuse_names(frame: pd.DataFrame, where: str) -> None:
     """Refuse tables of statistics, those with a draw in each column, and with a row for each point of one."""
-    names = [str(name).strip() for name in frame.columns]
+    names = list(frame.columns)
     statistics = [name for name in names if _STATISTIC.fullmatch(name.lower())]
     if len(statistics) > 1:
         raise ValueError(
@@ -181,15 +193,6 @@ def _refuse_names(frame: pd.DataFrame, where: str) -> None:
         raise ValueError(
             f"{where} has the columns {listed(names)}, one row for each point of each draw, expected one row "
             "a draw and one column a point: write it wide"
-        )
-
-
-def refuse_twice(names: Sequence[str], where: str) -> None:
-    """Refuse two columns of one name."""
-    if len({*names}) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(
-            f"{where} has two columns '{visible(twice)}', expected names of their own: rename one"
         )
 
 
