@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
@@ -136,6 +137,9 @@ def as_text(value: Any) -> str | None:
         return None
     if isinstance(value, float | np.floating) and (number := float(value)).is_integer():
         return str(int(number)) if abs(number) < _EXACT else str(value)
+    if isinstance(value, timedelta):
+        seconds = int(value.total_seconds())
+        return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
     return str(value).removesuffix(" 00:00:00")
 
 

@@ -201,6 +201,8 @@ def read_new_rows(
     told, source, name = ReadingOptions(delimiter, decimal, header), _in_pandas(source), "table"
     if isinstance(source, Table):
         raw = raw_frame(pd.DataFrame(dict(source.written())))
+        columns = zip(raw.columns, source.units, strict=True)
+        raw = replace(raw, columns=tuple(replace(column, unit=unit) for column, unit in columns))
     elif isinstance(source, pd.DataFrame):
         raw = raw_frame(source)
     elif isinstance(source, str | PathLike):
