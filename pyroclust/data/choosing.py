@@ -24,7 +24,7 @@ from pyroclust.data.label_notes import about_alike, about_labels, about_na, abou
 from pyroclust.data.missing_codes import suspected_codes, without_codes, without_values
 from pyroclust.data.one_hot import one_hot_again, one_hot_merged
 from pyroclust.data.point_masses import apart, divide, in_two, masses_note
-from pyroclust.data.roles import numbers_in_names, units_of_rows
+from pyroclust.data.roles import counts_rows, numbers_in_names, units_of_rows
 from pyroclust.data.tables import Table
 from pyroclust.delimited import is_numeral
 from pyroclust.text import listed, short, visible
@@ -35,6 +35,9 @@ _MOST_SHOWN = 4
 # So many columns for each row are probably rows.
 _TIMES_ROWS = 5
 _ROWS_AS_THEY_ARE = "none"
+# Names of columns of tables that have a row for each value.
+_QUANTITIES, _VALUES = ("variable", "name", "key", "measure", "parameter", "indicator"), ("value", "values")
+_GROUPS = (Kind.YES_NO, Kind.CATEGORY)
 
 
 def chosen_table(
@@ -88,18 +91,19 @@ def chosen_table(
             chosen, merged = one_hot_merged(chosen, told=told, names=raw.names)
             notes += merged
             if aggregate is None:
+                _refuse_long(chosen, name)
                 _refuse_rows_of_units(chosen, name)
         table = _of_any_kind(
             raw, name, chosen, told=told, may_go=may_go, masses_apart=masses_apart, codes=codes
         )
         notes += table.notes
-        chosen |= {table.columns[answer]: chosen[table.columns[number]] for number, answer, _ in table.parts}
-        every = zip(table.columns, table.kinds, table.data.T, strict=True)
+        every = list(zip(table.columns, table.kinds, table.data.T, strict=True))
         numbers = {column: values for column, kind, values in every if kind is Kind.NUMBER}
-        table = replace(table, doubts=doubts_of(numbers, raw.rows))
-        notes += [masses_note(numbers)]
+        groups = {column: values for column, kind, values in every if column in raw.names and kind in _GROUPS}
+        table = replace(table, doubts=doubts_of(numbers, raw.rows, groups=groups))
+        notes += [masses_note(numbers), _frequencies_note(table) if weight is None else None]
     last = [*(raw.row_names or ())[-1:], *(one.last for one in raw.columns)]
-    suspects = suspected_codes({column: chosen[column].numbers_or_none() for column in table.columns})
+    suspects = suspected_codes({column: chosen[column] for column in table.columns if column in chosen})
     notes = [*raw.notes, *_turned_note(raw, num_columns), *notes, suspects, footer_note(last)]
     labels = partial = weights = None
     if labelled is not None:
@@ -210,6 +214,21 @@ def _turned_note(raw: RawTable, num_columns: int) -> list[str]:
     ]
 
 
+def _refuse_long(columns: Mapping[str, Column], name: str) -> None:
+    """Refuse a row for each value, with a column that says which quantity it is of."""
+    folded = {column.casefold(): column for column in columns}
+    value = next((folded[one] for one in _VALUES if one in folded), None)
+    for quantity in (folded[one] for one in _QUANTITIES if one in folded and value is not None):
+        cells = columns[quantity].labels().tolist()
+        if columns[quantity].numbers_or_none() is None and 2 * len(set(cells)) <= len(cells):
+            raise ValueError(
+                f"{name} has a row for each number in '{value}', and '{quantity}' says of what, expected a "
+                "row for each point and a column for each quantity: pivot it, as pandas' "
+                f"pivot(columns='{quantity}', values='{value}') does; or take the rows as they are with "
+                f"--aggregate {_ROWS_AS_THEY_ARE}"
+            )
+
+
 def _refuse_rows_of_units(columns: Mapping[str, Column], name: str) -> None:
     """Refuse several rows of one unit, which the model would take for independent."""
     values = {
@@ -266,7 +285,8 @@ def _of_any_kind(
     parts = tuple(
         (names.index(whole), names.index(answer), value) for answer, (whole, value) in wholes.items()
     )
-    lost = (np.isnan(data) & ~apart(data, parts)).sum(0)
+    is_lost = np.isnan(data) & ~apart(data, parts)
+    lost = is_lost.sum(0)
     # A cell that is missing is so in both parts of its column.
     missing = {column: int(one) for column, one in zip(names, lost, strict=True) if column not in wholes}
     units = {column: "" if one.levels else columns[column].unit for column, one in found.items()}
@@ -276,6 +296,7 @@ def _of_any_kind(
         said,
         _left_note(left),
         _missing_note(missing, raw.num_rows),
+        _empty_note([raw.rows[row] for row in np.flatnonzero(is_lost.all(1)).tolist()]),
     ]
     for column, one in found.items():
         notes += about_alike(one.levels, short(column, 60))
@@ -312,6 +333,21 @@ def _left_note(left: Mapping[str, str]) -> str | None:
     return f"Left out, and not clustered: {said}{more}. To cluster such a column, name it in --columns."
 
 
+def _frequencies_note(table: Table) -> str | None:
+    """Say which column may tell how many rows each stands for, where all others are different categories."""
+    rows = table.data[:, [bool(levels) for levels in table.levels]]
+    others = [column for column, levels in zip(table.columns, table.levels, strict=True) if not levels]
+    if len(others) != 1 or not rows.shape[1]:
+        return None
+    are_cells = len(np.unique(rows, axis=0)) == len(rows)
+    if not counts_rows(others[0], table.data[:, table.columns.index(others[0])], are_cells=are_cells):
+        return None
+    return (
+        f"'{short(others[0], 60)}' may say how many equal rows each row stands for, and was read as a "
+        f"measurement: if so, give --weight {shlex.quote(others[0])}, without rows of 0."
+    )
+
+
 def _missing_note(lost: Mapping[str, int], num_rows: int) -> str | None:
     counts = [f"{number:,} in '{short(name, 40)}'" for name, number in lost.items() if number]
     if not counts:
@@ -320,6 +356,15 @@ def _missing_note(lost: Mapping[str, int], num_rows: int) -> str | None:
         f"{sum(lost.values()):,} of {num_rows * len(lost):,} cells are missing "
         f"({listed(counts, _MOST_SHOWN)}). They are integrated out: a missing cell says nothing of its row, "
         "and none is filled in."
+    )
+
+
+def _empty_note(rows: Sequence[str]) -> str | None:
+    if not rows:
+        return None
+    return (
+        f"{len(rows):,} row(s) hold no value at all ({listed(rows, _MOST_SHOWN)}), and were read as points "
+        "of which nothing is known: remove them if they are none."
     )
 
 

@@ -161,11 +161,11 @@ def read_table(
         return _without_columns(graph, [one for one in (*given, *told.told) if one != "label"])
     if (shaped := _shaped(source, image_size)) is not None:
         return _without_columns(shaped, (*given, *told.told))
-    name, matrix_of_graph = "table", False
+    name = "table"
     if isinstance(source, pd.DataFrame):
         raw = raw_frame(source)
     elif not isinstance(source, str | PathLike):
-        raw, name, matrix_of_graph = raw_array(_array(source)), "array", True
+        raw, name = raw_array(_array(source)), "array"
         # Arrays hold numbers unless somebody says otherwise.
         chosen["usual"] = Kind.NUMBER
     elif str(source) in BUILT_IN:
@@ -180,11 +180,11 @@ def read_table(
                 f"{unknown_name('data set', str(source), _NAMED)}; or give a file "
                 f"({', '.join((*SUFFIXES, *GRAPH_SUFFIXES))})"
             )
-        raw, name, matrix_of_graph = read_raw(path, told), path.stem, True
+        raw, name = read_raw(path, told), path.stem
     if transpose:
         raw = transposed(raw)
     table = chosen_table(raw, name, **chosen, masses_apart=masses_apart)
-    return replace(table, notes=(*like_a_graph(table.data), *table.notes)) if matrix_of_graph else table
+    return replace(table, notes=(*like_a_graph(table), *table.notes))
 
 
 def read_new_rows(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from pyroclust.text import listed, short
@@ -12,12 +13,17 @@ __all__ = ["doubts_of"]
 _FEWEST_ROWS, _FEWEST_VALUES, _HEAP, _TIMES_OTHERS = 30, 20, 0.1, 5
 _MOST_VALUES, _ROWS_A_VALUE = 15, 5
 _FAR, _SHARE_OF_FAR = 100.0, 0.01
-_SAME = 1e-9
+_SAME, _ROUNDED, _MOST_IN_A_SUM = 1e-9, 1e-4, 50
 _MOST_SHOWN = 4
 
 
-def doubts_of(columns: Mapping[str, NDArray[np.float64]], row_names: Sequence[str]) -> tuple[str, ...]:
-    """Return a sentence for each way in which columns of numbers may make clusters of their own."""
+def doubts_of(
+    columns: Mapping[str, NDArray[np.float64]],
+    row_names: Sequence[str],
+    *,
+    groups: Mapping[str, NDArray[np.float64]],
+) -> tuple[str, ...]:
+    """Return a sentence for each way in which columns of numbers, or of groups, may mislead."""
     heaps, few, far = [], [], []
     for name, values in columns.items():
         said, there = f"'{short(name, 40)}'", values[~np.isnan(values)]
@@ -33,6 +39,8 @@ def doubts_of(columns: Mapping[str, NDArray[np.float64]], row_names: Sequence[st
         "or leave the row out.": far,
         " hold the same numbers, perhaps in other units: together they count twice; leave one out with "
         "--except.": _twins(columns),
+        " follow from one another, as a total from its parts; leave one out with --except.": _sums(columns),
+        " divide the rows alike: together they count twice; leave one out with --except.": _copies(groups),
     }
     return tuple(f"{listed(some, _MOST_SHOWN)}{what}" for what, some in found.items() if some)
 
@@ -71,6 +79,33 @@ def _far(
     row = int(np.nanargmax(distance))
     cell = f"row {short(row_names[row], 30)} has {values[row]:g} in {said}"
     return [f"{cell}, where others are {low:g} to {high:g}"]
+
+
+def _copies(groups: Mapping[str, NDArray[np.float64]]) -> list[str]:
+    """Return columns whose categories are those of an earlier one under other names."""
+    seen: dict[bytes, str] = {}
+    found = []
+    for name, values in groups.items():
+        codes, different = pd.factorize(values, use_na_sentinel=False)
+        if len(different) > 1 and len(values) >= _FEWEST_ROWS:
+            other = seen.setdefault(codes.tobytes(), name)
+            found += [f"'{short(other, 40)}' and '{short(name, 40)}'"] if other != name else []
+    return found
+
+
+def _sums(columns: Mapping[str, NDArray[np.float64]]) -> list[str]:
+    """Return columns that others say but for rounding; those of two alike are twins."""
+    whole = {name: one for name, one in columns.items() if not np.isnan(one).any() and np.ptp(one) > 0}
+    if not 3 <= len(whole) <= _MOST_IN_A_SUM or len(next(iter(whole.values()))) < 3 * len(whole):
+        return []
+    with np.errstate(all="ignore"):
+        correlations = np.corrcoef([*whole.values()])
+    if (np.abs(np.triu(correlations, 1)) > 1 - _SAME).any():
+        return []
+    # The diagonal of the inverse is one over the share of the variance that others do not say.
+    unsaid = 1 / np.diag(np.linalg.inv(correlations + 1e-12 * np.eye(len(whole))))
+    names = [f"'{short(name, 40)}'" for name, one in zip(whole, unsaid, strict=True) if one < _ROUNDED]
+    return [listed(names)] if len(names) > 2 else []
 
 
 def _twins(columns: Mapping[str, NDArray[np.float64]]) -> list[str]:

@@ -24,9 +24,9 @@ _ROWS = "rows"
 
 def raw_frame(frame: pd.DataFrame) -> RawTable:
     """Take a data frame apart; names of several levels are joined, an index that only counts is dropped."""
-    notes: tuple[str, ...] = ()
+    notes = _about_index(frame.index)
     if frame.columns.nlevels > 1:
-        notes = ("Names of columns with several levels were joined by an underscore.",)
+        notes.append("Names of columns with several levels were joined by an underscore.")
     names = tuple(visible(_joined(name, "_").strip()) for name in frame.columns)
     columns = dict(enumerate(_typed(series) for _, series in frame.items()))
     # All else is read as the text that it would be in a file.
@@ -38,6 +38,18 @@ def raw_frame(frame: pd.DataFrame) -> RawTable:
     counts = isinstance(frame.index, pd.RangeIndex) and frame.index.start == 0 and frame.index.step == 1
     rows = None if counts else tuple(visible(_joined(row, ", ")) for row in frame.index)
     return RawTable(names, every, len(frame), rows, (*notes, *said))
+
+
+def _about_index(index: "pd.Index[Any]") -> list[str]:
+    """Say where rows share what a level of the index names, as rows of one unit do."""
+    levels = [index.get_level_values(place) for place in range(index.nlevels)]
+    shared = [str(one.name) for one in levels if one.name is not None and one.has_duplicates]
+    if not shared:
+        return []
+    return [
+        f"The index names the rows and is not clustered, and several rows have the same {listed(shared)}: if "
+        "they are of one unit, they are not independent; give the frame with reset_index() to have that seen."
+    ]
 
 
 def _typed(series: "pd.Series[Any]") -> Column | None:

@@ -80,8 +80,8 @@ def _that_stand_for_none(classes: Sequence[str]) -> str:
     return listed(f"“{one}”" for one in classes if one in MISSING or _plain(one) in _NO_LABEL)
 
 
-def about_alike(classes: Iterable[str], column: str) -> list[str]:
-    """Return a note on two labels or categories that differ in no more than spaces, capitals or zeros."""
+def about_alike(classes: Iterable[str], column: str, what: str = "classes") -> list[str]:
+    """Return a note on two texts that differ in no more than spaces, capitals or zeros."""
     seen: dict[object, str] = {}
     for label in classes:
         key: object = _plain(label)
@@ -89,7 +89,7 @@ def about_alike(classes: Iterable[str], column: str) -> list[str]:
             key = float(label)
         if (other := seen.setdefault(key, label)) is not label:
             one, two = (short(visible(alike), 30) for alike in (other, label))
-            return [f"In '{column}' “{one}” and “{two}” are two classes, as written."]
+            return [f"In '{column}' “{one}” and “{two}” are two {what}, as written."]
     return []
 
 

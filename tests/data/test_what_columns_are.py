@@ -268,7 +268,7 @@ def test_thousands_of_columns_take_the_memory_of_the_table_and_not_that_of_all_p
     columns["inches"] = columns["g17"] / -2.54 + 3
     columns["feet"] = (columns["g4999"] / 12).round(9)
     tracemalloc.start()
-    (said,) = doubts_of(columns, [])
+    (said,) = doubts_of(columns, [], groups={})
     used = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert said.startswith("'g17' and 'inches', 'g4999' and 'feet' hold the same numbers")
