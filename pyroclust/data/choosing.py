@@ -9,7 +9,7 @@ import numpy as np
 from pyroclust.arrays import checked_weights
 from pyroclust.data.columns import Column, RawTable
 from pyroclust.data.doubts import doubts_of
-from pyroclust.data.frames import aggregated
+from pyroclust.data.frames import TURNED, aggregated
 from pyroclust.data.kinds import (
     Kind,
     KindOfColumn,
@@ -202,7 +202,7 @@ def _places(raw: RawTable, columns: Sequence[str], name: str) -> list[int]:
 
 def _turned_note(raw: RawTable, num_columns: int) -> list[str]:
     """Say that features may lie in rows, where there are many more columns than rows with names."""
-    if raw.num_rows < 3 or num_columns < _TIMES_ROWS * raw.num_rows:
+    if TURNED in raw.notes or raw.num_rows < 3 or num_columns < _TIMES_ROWS * raw.num_rows:
         return []
     first = raw.row_names or raw.columns[0].labels().tolist()
     names = [one for one in first if one and not is_numeral(one)]

@@ -15,9 +15,10 @@ from pyroclust.delimited import HOURS, Cells, Marks, find_marks, quantities
 from pyroclust.memory import check_memory
 from pyroclust.text import listed, short, visible
 
-__all__ = ["aggregated", "raw_array", "raw_frame", "text_columns", "transposed"]
+__all__ = ["TURNED", "aggregated", "raw_array", "raw_frame", "text_columns", "transposed"]
 
 _BYTES_A_NUMBER = 16
+TURNED = "Rows and columns were exchanged."
 # What the column of how many rows a unit had is called.
 _ROWS = "rows"
 
@@ -118,7 +119,7 @@ def transposed(raw: RawTable) -> RawTable:
             ) from None
     rows = rows or tuple(f"x{place}" for place in range(1, raw.num_rows + 1))
     turned = tuple(Column(pd.Series(row)) for row in np.array(values).T)
-    return RawTable(rows, turned, len(names), names, (*raw.notes, "Rows and columns were exchanged."))
+    return RawTable(rows, turned, len(names), names, (*raw.notes, TURNED))
 
 
 def aggregated(raw: RawTable, place: int, *, counts_rows: bool | None = None) -> RawTable:
@@ -147,13 +148,14 @@ def aggregated(raw: RawTable, place: int, *, counts_rows: bool | None = None) ->
             merged = Column(Cells(cells.fillna("")), only_empty=column.only_empty)
         names.append(name)
         columns.append(merged)
-    times = np.bincount(codes)
+    times, added = np.bincount(codes), ""
     if counts_rows or (counts_rows is None and times.min() < times.max()):
         names.append(_ROWS if _ROWS not in names else f"{_ROWS} of {raw.names[place]}")
         columns.append(Column(pd.Series(times)))
+        added = f" How many rows each had is a column too, '{short(names[-1], 60)}': see --except."
     said = (
         f"The {raw.num_rows:,} rows are those of {len(found):,} '{short(raw.names[place], 60)}', each of "
-        "which is one row: means of numbers, most frequent values of text."
+        "which is one row: means of numbers, most frequent values of text." + added
     )
     if left:
         said += f" Left out, as they name other things: {listed(left)}."

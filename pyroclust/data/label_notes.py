@@ -53,7 +53,7 @@ def about_labels(labels: NDArray[np.object_], column: str, name: str) -> list[st
 
 def about_partial(labels: NDArray[np.object_], column: str, name: str) -> list[str]:
     """Return notes on partial labels that somebody may have meant otherwise."""
-    classes, _ = _classes(labels)
+    classes, lost = _classes(labels)
     said = f"{name}: column '{column}'"
     if not classes:
         raise ValueError(f"{said} holds no label, expected some rows with one; leave --partial-labels out")
@@ -67,7 +67,13 @@ def about_partial(labels: NDArray[np.object_], column: str, name: str) -> list[s
             f"{said} holds {named}, which would be a class like any other, expected empty cells where "
             "nothing is known: empty these cells"
         )
-    return about_alike(classes, column)
+    notes = about_alike(classes, column)
+    if len(labels) < 2 * min(2 * len(classes), len(labels) - lost):
+        notes.append(
+            f"In '{column}' {len(classes):,} labels are known of {len(labels) - lost:,} rows, as of a "
+            "measurement: rows of different labels are kept apart."
+        )
+    return notes
 
 
 def _classes(labels: NDArray[np.object_]) -> tuple[list[str], int]:

@@ -51,9 +51,12 @@ def read_analysis(folder: Path) -> Analysis:
     except Exception as error:
         if why := unfinished(folder):
             raise ValueError(f"folder '{folder}' holds unfinished results: {why}") from error
+        what = first_line(error)
+        if isinstance(error, KeyError | TypeError | AttributeError | IndexError):
+            what = f"{what} is missing" if isinstance(error, KeyError) else "an entry is of another kind"
         raise ValueError(
-            f"folder '{folder}' holds no analysis (draws.nc and summary.json) that can be read "
-            f"({first_line(error)}); run pyroclust cluster or compare with --out first"
+            f"folder '{folder}' holds no analysis (draws.nc and summary.json) that can be read ({what}); run "
+            "pyroclust cluster or compare with --out first"
         ) from error
 
 
