@@ -24,7 +24,7 @@ from pyroclust.data.label_notes import about_alike, about_labels, about_na, abou
 from pyroclust.data.missing_codes import suspected_codes, without_codes, without_values
 from pyroclust.data.one_hot import one_hot_again, one_hot_merged
 from pyroclust.data.point_masses import apart, divide, in_two, masses_note
-from pyroclust.data.roles import counts_rows, numbers_in_names, units_of_rows
+from pyroclust.data.roles import counts_rows, names_things, numbers_in_names, units_of_rows
 from pyroclust.data.tables import Table
 from pyroclust.delimited import is_numeral
 from pyroclust.text import listed, short, visible
@@ -216,16 +216,18 @@ def _turned_note(raw: RawTable, num_columns: int) -> list[str]:
 
 def _refuse_long(columns: Mapping[str, Column], name: str) -> None:
     """Refuse a row for each value, with a column that says which quantity it is of."""
-    folded = {column.casefold(): column for column in columns}
-    value = next((folded[one] for one in _VALUES if one in folded), None)
-    for quantity in (folded[one] for one in _QUANTITIES if one in folded and value is not None):
-        cells = columns[quantity].labels().tolist()
-        if columns[quantity].numbers_or_none() is None and 2 * len(set(cells)) <= len(cells):
+    numbers = {one: column.numbers_or_none() for one, column in columns.items()}
+    measured = [one for one, own in numbers.items() if own is not None and not names_things(one, own)]
+    if len(measured) != 1 or measured[0].casefold() not in _VALUES:
+        return
+    for quantity in (one for one in columns if numbers[one] is None and one.casefold() in _QUANTITIES):
+        cells = columns[quantity].labels()
+        if 2 * len(set(cells)) <= len(cells):
+            value, way = measured[0], f"--aggregate {_ROWS_AS_THEY_ARE}"
             raise ValueError(
                 f"{name} has a row for each number in '{value}', and '{quantity}' says of what, expected a "
                 "row for each point and a column for each quantity: pivot it, as pandas' "
-                f"pivot(columns='{quantity}', values='{value}') does; or take the rows as they are with "
-                f"--aggregate {_ROWS_AS_THEY_ARE}"
+                f"pivot(columns='{quantity}', values='{value}') does; or take the rows as they are with {way}"
             )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import openpyxl
 import pandas as pd
-from faults.cases import Case, refuses
+from faults.cases import Case, command, refuses
 
 from pyroclust import Draws, read_table
 from pyroclust.io import draws_from
@@ -139,6 +139,11 @@ CASES = [
         "pivot(columns='variable', values='value')",
     ),
     said(
+        "names and values of cars are no such rows",
+        lambda: pd.DataFrame({"name": ["Fiat", "Audi", "Opel"] * 30, "value": AGE, "size": SHARE}),
+        "categories: 'name'",
+    ),
+    said(
         "rows of one unit, named by the index",
         lambda: frame().set_index(pd.Index(np.arange(ROWS) // 3, name="patient")),
         "several rows have the same patient",
@@ -181,6 +186,14 @@ CASES = [
         "two graphs in one file",
         lambda: read_table(in_file("g.graphml", "<graphml><graph id='a'/><graph id='b'/></graphml>")),
         "holds 2 graphs, expected one",
+    ),
+    command(
+        FAMILY,
+        "a file whose name is no UTF-8",
+        ["diagnose", "gr\udcfc.csv", "--out", "out"],
+        files={"gr\udcfc.csv": "a,b,c\n" + "0,0,1\n0,1,1\n" * 20},
+        says="gr\\udcfc",
+        slow=True,
     ),
     refuses(FAMILY, "draws as sets", lambda: draws_from([[{0, 1}, {2}], [{0}, {1, 2}]]), "or sets"),
     refuses(FAMILY, "draws as indicators", lambda: Draws.of(np.eye(3, dtype=int)[LABELS]), "indicators"),
