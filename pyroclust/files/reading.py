@@ -35,7 +35,7 @@ def check_regular(path: Path | int) -> None:
 def read_text(path: Path, *, largest: int = _LARGEST_TEXT) -> str:
     """Return the text of a small file, such as a card or a recipe; ``largest`` is in whole MiB."""
     try:
-        return read_regular(path, largest=largest).decode("utf-8")
+        return read_regular(path, largest=largest).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"its byte {error.start} is no UTF-8, expected plain text") from None
 
