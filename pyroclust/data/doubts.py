@@ -13,7 +13,7 @@ __all__ = ["doubts_of"]
 _FEWEST_ROWS, _FEWEST_VALUES, _HEAP, _TIMES_OTHERS = 30, 20, 0.1, 5
 _MOST_VALUES, _ROWS_A_VALUE = 15, 5
 _FAR, _SHARE_OF_FAR = 100.0, 0.01
-_SAME, _ROUNDED, _MOST_IN_A_SUM = 1e-9, 1e-4, 50
+_SAME, _ROUNDED, _MOST_IN_A_SUM, _TIMES_CHANCE = 1e-9, 1e-4, 50, 20
 _MOST_SHOWN = 4
 
 
@@ -39,7 +39,14 @@ def doubts_of(
         "or leave the row out.": far,
         " hold the same numbers, perhaps in other units: together they count twice; leave one out with "
         "--except.": _twins(columns),
-        " follow from one another, as a total from its parts; leave one out with --except.": _sums(columns),
+        " follow from one another, as a total from its parts; leave one out with --except.": [
+            *_sums(columns),
+            *_sums({name: one for name, one in groups.items() if np.nanmax(one) == 1}),
+        ],
+        ": copies make clusters of their own; leave them out, or say how often a row counts with --weight.": (
+            _again(np.stack([*columns.values(), *groups.values()], -1)) if columns else []
+        ),
+        " in every column of numbers: remove it if it is no point.": _totals(columns),
         " divide the rows alike: together they count twice; leave one out with --except.": _copies(groups),
     }
     return tuple(f"{listed(some, _MOST_SHOWN)}{what}" for what, some in found.items() if some)
@@ -100,12 +107,36 @@ def _sums(columns: Mapping[str, NDArray[np.float64]]) -> list[str]:
         return []
     with np.errstate(all="ignore"):
         correlations = np.corrcoef([*whole.values()])
-    if (np.abs(np.triu(correlations, 1)) > 1 - _SAME).any():
-        return []
+    alone = ~(np.abs(np.triu(correlations, 1)) > 1 - _SAME).any(0)
     # The diagonal of the inverse is one over the share of the variance that others do not say.
-    unsaid = 1 / np.diag(np.linalg.inv(correlations + 1e-12 * np.eye(len(whole))))
-    names = [f"'{short(name, 40)}'" for name, one in zip(whole, unsaid, strict=True) if one < _ROUNDED]
+    inverse = np.linalg.inv(correlations[np.ix_(alone, alone)] + 1e-12 * np.eye(alone.sum()))
+    said = zip(np.array([*whole], dtype=object)[alone], np.diag(inverse), strict=True)
+    names = [f"'{short(name, 40)}'" for name, one in said if one > 1 / _ROUNDED]
     return [listed(names)] if len(names) > 2 else []
+
+
+def _again(rows: NDArray[np.float64]) -> list[str]:
+    """Say how many rows come again in all columns, where some measure and that is no chance."""
+    number, shares = len(rows), [np.unique(one, return_counts=True)[1] / len(rows) for one in rows.T]
+    _, times = np.unique(pd.util.hash_pandas_object(pd.DataFrame(rows), index=False), return_counts=True)
+    by_chance = np.prod([(one**2).sum() - 1 / number for one in shares]) * number**2
+    again, pairs = number - len(times), (times * (times - 1)).sum()
+    is_copied, measured = np.gcd.reduce(times) > 1, sum(len(one) >= _FEWEST_VALUES for one in shares)
+    if number < _FEWEST_ROWS or measured < (1 if is_copied else 2):
+        return []
+    if not is_copied and (again < _HEAP * number or pairs < _TIMES_CHANCE * by_chance):
+        return []
+    return [f"{again:,} of {number:,} rows come again in all columns"]
+
+
+def _totals(columns: Mapping[str, NDArray[np.float64]]) -> list[str]:
+    """Say where the last row holds the sums of all others in each column of numbers, or their means."""
+    varying = [one for one in columns.values() if len(np.unique(one[np.isfinite(one)])) > 2]
+    for how in (np.nansum, np.nanmean):
+        ends = [(one[-1], how(one[:-1])) for one in varying]
+        if len(ends) > 1 and all(np.isclose(last, other, rtol=_SAME, atol=0) for last, other in ends):
+            return ["The last row holds the totals or means of the others"]
+    return []
 
 
 def _twins(columns: Mapping[str, NDArray[np.float64]]) -> list[str]:

@@ -11,7 +11,7 @@ from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import Answer, Finding, Mark, Trust, Verdict
 from pyroclust.errors import first_line
-from pyroclust.files import parse_json, read_text, unfinished
+from pyroclust.files import checksum, parse_json, read_text, unfinished
 from pyroclust.hdf5 import check_self_contained
 from pyroclust.partitions import Draws
 from pyroclust.results.analysis import Analysis
@@ -67,6 +67,8 @@ def _read(folder: Path) -> Analysis:
     summary = _LACKING | written
     draws_file = folder / "draws.nc"
     check_self_contained(draws_file, is_read_whole=True)
+    if checksum(draws_file) != summary.get("files", {}).get("draws.nc", checksum(draws_file)):
+        raise ValueError("draws.nc was changed since it was written")
     with xr.open_datatree(draws_file, engine="h5netcdf") as tree:
         groups = {name.strip("/"): tree[name].to_dataset().load() for name in tree.groups if name != "/"}
     main = groups["posterior"]

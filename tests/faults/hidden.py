@@ -84,6 +84,8 @@ CODES = [
 ]
 CELLS = pd.DataFrame(product("abcd", "mf", "xyzw"), columns=["A", "B", "C"])
 DISTANCES = pd.DataFrame(np.abs(AGE[:36, None] - AGE[:36]))
+COPIES = "rows come again in all columns"
+COLOURS = {name: (at == GROUP).astype(int) for at, name in enumerate(["red", "blue", "white"])}
 ALIKE = "divide the rows alike: together they count twice"
 TOTAL = "follow from one another, as a total from its parts"
 CASES = [
@@ -120,6 +122,24 @@ CASES = [
         lambda: frame(age=AGE, share=SHARE, total=(AGE + SHARE).round(1)),
         f"'age', 'share', 'total' {TOTAL}",
     ),
+    said("a table pasted twice", lambda: pd.concat([frame(age=AGE)] * 2), f"90 of 180 {COPIES}"),
+    said(
+        "a table pasted in part",
+        lambda: pd.concat([frame(age=AGE), frame(age=AGE)[:30]]),
+        f"30 of 120 {COPIES}",
+    ),
+    said(
+        "whole numbers that come again",
+        lambda: pd.DataFrame({"a": GROUP, "b": AGE.round()}),
+        COPIES,
+        silent=True,
+    ),
+    said(
+        "a last row of sums without a word",
+        lambda: pd.concat([frame(age=AGE), pd.DataFrame({"x": [X.sum()], "age": [AGE.sum()]})]),
+        "The last row holds the totals",
+    ),
+    said("one category in columns of 0 and 1", lambda: frame(**COLOURS), f"'red', 'blue', 'white' {TOTAL}"),
     said("no total", lambda: frame(age=AGE, share=SHARE), TOTAL, silent=True),
     said(
         "the cells of a table of counts",
