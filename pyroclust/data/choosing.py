@@ -60,6 +60,9 @@ def chosen_table(
     name, codes = visible(name), dict[str, tuple[str, ...]]()
     if missing:
         raw, codes = without_codes(raw, missing)
+    if kinds is not None:
+        units = {one: column for one, column in raw.index.items() if _units_in({one: column})}
+        raw = replace(raw, names=(*units, *raw.names), columns=(*units.values(), *raw.columns))
     if aggregate is not None and aggregate != _ROWS_AS_THEY_ARE:
         raw = aggregated(raw, raw.place_of(aggregate, name))
     labelled, known, weighed = (
@@ -233,17 +236,21 @@ def _refuse_long(columns: Mapping[str, Column], name: str) -> None:
 
 def _refuse_rows_of_units(columns: Mapping[str, Column], name: str) -> None:
     """Refuse several rows of one unit, which the model would take for independent."""
-    values = {
-        column: numbers_in_names(one.labels().tolist()) if (own := one.numbers_or_none()) is None else own
-        for column, one in columns.items()
-    }
-    if units := units_of_rows({name: one for name, one in values.items() if one is not None}):
+    if units := _units_in(columns):
         ways = [f"--aggregate {shlex.quote(column)}" for column in list(units)[:_MOST_SHOWN]]
         raise ValueError(
             f"{name} has {listed(units.values())}: rows of one are not independent of one another, as the "
             f"model takes them to be; make one row of each with {' or '.join(ways)}, or take the rows as "
             f"they are with --aggregate {_ROWS_AS_THEY_ARE}"
         )
+
+
+def _units_in(columns: Mapping[str, Column]) -> dict[str, str]:
+    values = {
+        column: numbers_in_names(one.labels().tolist()) if (own := one.numbers_or_none()) is None else own
+        for column, one in columns.items()
+    }
+    return units_of_rows({name: one for name, one in values.items() if one is not None})
 
 
 def _of_any_kind(

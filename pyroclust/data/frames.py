@@ -25,7 +25,9 @@ _ROWS = "rows"
 
 def raw_frame(frame: pd.DataFrame) -> RawTable:
     """Take a data frame apart; names of several levels are joined, an index that only counts is dropped."""
-    notes = _about_index(frame.index)
+    levels = [frame.index.get_level_values(place) for place in range(frame.index.nlevels)]
+    shared = {str(one.name): one for one in levels if one.name is not None and one.has_duplicates}
+    notes = [f"The index names the rows, several of which have the same {listed(shared)}."] * bool(shared)
     if frame.columns.nlevels > 1:
         notes.append("Names of columns with several levels were joined by an underscore.")
     names = tuple(visible(_joined(name, "_").strip()) for name in frame.columns)
@@ -38,19 +40,8 @@ def raw_frame(frame: pd.DataFrame) -> RawTable:
     every = tuple(one for one in columns.values() if one is not None)
     counts = isinstance(frame.index, pd.RangeIndex) and frame.index.start == 0 and frame.index.step == 1
     rows = None if counts else tuple(visible(_joined(row, ", ")) for row in frame.index)
-    return RawTable(names, every, len(frame), rows, (*notes, *said))
-
-
-def _about_index(index: "pd.Index[Any]") -> list[str]:
-    """Say where rows share what a level of the index names, as rows of one unit do."""
-    levels = [index.get_level_values(place) for place in range(index.nlevels)]
-    shared = [str(one.name) for one in levels if one.name is not None and one.has_duplicates]
-    if not shared:
-        return []
-    return [
-        f"The index names the rows and is not clustered, and several rows have the same {listed(shared)}: if "
-        "they are of one unit, they are not independent; give the frame with reset_index() to have that seen."
-    ]
+    index = raw_frame(pd.DataFrame(shared)).by_name if shared else {}
+    return RawTable(names, every, len(frame), rows, (*notes, *said), index)
 
 
 def _typed(series: "pd.Series[Any]") -> Column | None:

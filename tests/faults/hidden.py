@@ -163,10 +163,35 @@ CASES = [
         lambda: pd.DataFrame({"name": ["Fiat", "Audi", "Opel"] * 30, "value": AGE, "size": SHARE}),
         "categories: 'name'",
     ),
+    *(
+        refuses(
+            FAMILY,
+            f"rows of one unit, named by an index of {what}",
+            lambda index=index: read_table(frame().set_index(index), kinds={}),
+            "90 rows of 30 'patient'",
+        )
+        for what, index in (
+            ("numbers", pd.Index(np.arange(ROWS) // 3, name="patient")),
+            ("texts", pd.Index([f"P{place // 3:02}" for place in range(ROWS)], name="patient")),
+            ("two levels", [pd.Index(np.arange(ROWS) // 3, name="patient"), pd.Index(np.arange(ROWS) % 3)]),
+        )
+    ),
     said(
-        "rows of one unit, named by the index",
+        "rows of one unit, named by an index, as they are",
         lambda: frame().set_index(pd.Index(np.arange(ROWS) // 3, name="patient")),
-        "several rows have the same patient",
+        "'patient': its numbers name 30 things",
+        aggregate="none",
+    ),
+    said(
+        "rows of one unit, named by an index, as one",
+        lambda: frame().set_index(pd.Index(np.arange(ROWS) // 3, name="patient")),
+        "The 90 rows are those of 30 'patient'",
+        aggregate="patient",
+    ),
+    said(
+        "rows of one place, named by the index",
+        lambda: frame().set_index(pd.Index(list("abc") * 30, name="place")),
+        "several of which have the same place",
     ),
     said(
         "how many rows each unit had",
