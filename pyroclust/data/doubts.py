@@ -112,7 +112,7 @@ def _sums(columns: Mapping[str, NDArray[np.float64]]) -> list[str]:
     inverse = np.linalg.inv(correlations[np.ix_(alone, alone)] + 1e-12 * np.eye(alone.sum()))
     said = zip(np.array([*whole], dtype=object)[alone], np.diag(inverse), strict=True)
     names = [f"'{short(name, 40)}'" for name, one in said if one > 1 / _ROUNDED]
-    return [listed(names)] if len(names) > 2 else []
+    return names if len(names) > 2 else []
 
 
 def _again(rows: NDArray[np.float64]) -> list[str]:
