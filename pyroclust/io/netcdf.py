@@ -33,8 +33,8 @@ def read_netcdf_draws(path: Path, *, variable: str | None = None, group: str | N
             raise ValueError(
                 f"'{path}' has the groups {listed(groups)}, none of them 'posterior': name one with group"
             )
-        chosen = group or ("posterior" if "posterior" in groups else next(iter(groups), "/"))
-        dataset = tree[chosen].to_dataset(inherit=False)
+        chosen = group or ("posterior" if "posterior" in groups else next(iter(groups), None))
+        dataset = (tree if chosen is None else groups[chosen]).to_dataset(inherit=False)
         # Our own files hold the labels as a coordinate.
         known = {str(name): one for name, one in dataset.variables.items() if name not in dataset.indexes}
         can_be = {name: one.ndim == 3 and one.dtype.kind in "iu" for name, one in known.items()}
