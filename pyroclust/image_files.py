@@ -18,7 +18,7 @@ from pyroclust.text import listed, visible
 
 __all__ = ["SUFFIXES", "ImageFolder", "image_sizes", "read_image_folder"]
 
-SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".pgm", ".webp")
+SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".pgm", ".ppm", ".webp")
 """Of files that are read as images; all others are passed over."""
 
 # Pillow would open what it is by its content, and call other programs for some of it.
@@ -78,7 +78,10 @@ def read_image_folder(
         size = check_count("size", size, at_least=4, at_most=_LARGEST_SIDE)
     files, classes = _listed(folder)
     images, sizes, several = _read_all(folder, files, size)
-    notes = []
+    places = [folder, *_subfolders(folder)]
+    beside = {one for place in places for one in place.iterdir() if not one.is_dir() and one.name[0] != "."}
+    others = sorted(visible(one.relative_to(folder).as_posix()) for one in beside - {*files})
+    notes = [f"{len(others):,} other file(s) were not read: {listed(others, 3)}."] if others else []
     if several:
         notes.append(f"{several} file(s) hold several pictures; the first of each was read.")
     if size is not None and sizes != {(size, size)}:

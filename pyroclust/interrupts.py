@@ -1,5 +1,6 @@
 """Ctrl-C takes effect between steps, never inside one; and a command that is stopped says so."""
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ __all__ = [
     "was_interrupted",
 ]
 
-_STOPPED = 128
+_STOPPED, _SOON = 128, 0.05
 # Ended by the terminal or by the system; ignored where the caller had them ignored, as nohup does.
 _OTHERS = tuple(one for name in ("SIGTERM", "SIGHUP") if (one := getattr(signal, name, None)) is not None)
 
@@ -125,8 +126,22 @@ def _on_signal(number: int, frame: FrameType | None) -> None:
         _command.received = number
     if _waiting and not _waiting[-1].requested:
         _waiting[-1].requested = True
-        return
-    raise KeyboardInterrupt
+    elif _imports(frame):
+        # Compiled code that is being loaded ends the process when an error passes through it.
+        again = threading.Timer(_SOON, os.kill, (os.getpid(), number))
+        again.daemon = True
+        again.start()
+    else:
+        raise KeyboardInterrupt
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Say whether another library is being imported, and none of our own code runs inside of that."""
+    while frame is not None and not str(frame.f_globals.get("__name__")).startswith("pyroclust."):
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 @contextmanager

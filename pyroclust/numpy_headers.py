@@ -69,9 +69,14 @@ def read_numpy_header(file: IO[bytes]) -> NumpyHeader:
 
 
 def numpy_header_of(path: Path) -> NumpyHeader:
-    """Read the header of the array in a ``.npy`` file."""
+    """Read the header of the one array in a ``.npy`` file, and check that its entries are there."""
     with path.open("rb") as file:
-        return read_numpy_header(file)
+        if file.read(2) == b"PK":
+            raise ValueError(f"'{path}' holds several arrays, as a .npz file does, expected one array")
+        file.seek(0)
+        header = read_numpy_header(file)
+    header.check(path, "it", held=path.stat().st_size)
+    return header
 
 
 def archived_headers(archive: ZipFile) -> dict[str, tuple[ZipInfo, NumpyHeader]]:

@@ -8,18 +8,22 @@ from typing import Any
 
 __all__ = ["check_threads", "num_threads", "of_each", "one_torch_thread", "single_precision"]
 
-_VARIABLE = "NUMBA_NUM_THREADS"
+_VARIABLE, _NO_CODE = "NUMBA_NUM_THREADS", "NUMBA_DISABLE_JIT"
 
 
 def check_threads() -> None:
-    """Refuse a number of threads in the environment with which numba cannot be imported.
+    """Refuse an environment in which numba cannot be imported, or compiles nothing.
 
     Raises:
-        ValueError: if ``NUMBA_NUM_THREADS`` is a whole number below 1.
+        ValueError: if ``NUMBA_NUM_THREADS`` is a whole number below 1, or ``NUMBA_DISABLE_JIT`` is set.
 
     Example:
         >>> check_threads()
     """
+    if os.environ.get(_NO_CODE, "0") not in ("", "0"):
+        raise ValueError(
+            f"the environment variable {_NO_CODE} is set, and chains are compiled code: unset it"
+        )
     given = os.environ.get(_VARIABLE, "")
     try:
         is_too_few = int(given) < 1

@@ -26,6 +26,7 @@ def test_files_come_in_natural_order_and_others_are_passed_over(tmp_path: Path) 
     (tmp_path / "notes.txt").write_text("no image")
     found = read_image_folder(tmp_path)
     assert found.names == ("1.jpg", "2.png", "10.png")
+    assert found.notes[0] == "1 other file(s) were not read: notes.txt."
     assert found.classes is None
     assert found.images.shape == (3, 12, 12)
     assert found.images.dtype == np.float32

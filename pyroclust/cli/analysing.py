@@ -132,7 +132,9 @@ update = _analysis(
         num_draws="Draws; 1,000 by default, fewer above 5,000 rows.",
         out="Folder for the results; FOLDER-updated by default.",
     ),
-    place=lambda folder: folder.with_name(f"{folder.resolve().name}-updated"),
+    place=lambda folder: (folder if folder.name else folder.resolve()).with_name(
+        f"{folder.resolve().name}-updated"
+    ),
     first="reading the analysis and the new rows",
 )
 

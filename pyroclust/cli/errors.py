@@ -25,6 +25,7 @@ def one_sentence_errors() -> Iterator[None]:
     # Ctrl-C and SIGTERM also count where some library swallowed the signal.
     try:
         check_threads()
+        _check_folder()
         yield
         raise_if_interrupted()
         sys.stdout.flush()
@@ -41,6 +42,13 @@ def one_sentence_errors() -> Iterator[None]:
     except KeyboardInterrupt as error:
         print(visible(" ".join(["pyroclust: interrupted", *map(str, error.args)])), file=sys.stderr)
         raise typer.Exit(exit_code()) from None
+
+
+def _check_folder() -> None:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise ValueError("the folder that the command runs in is gone: change into another one") from None
 
 
 def _sentence(error: Exception) -> str:

@@ -2,8 +2,9 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
@@ -136,6 +137,9 @@ def as_text(value: Any) -> str | None:
         return None
     if isinstance(value, float | np.floating) and (number := float(value)).is_integer():
         return str(int(number)) if abs(number) < _EXACT else str(value)
+    if isinstance(value, timedelta):
+        seconds = int(value.total_seconds())
+        return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
     return str(value).removesuffix(" 00:00:00")
 
 
@@ -166,9 +170,15 @@ class RawTable:
     num_rows: int
     row_names: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()  # what was guessed
+    index: Mapping[str, Column] = field(default_factory=dict)  # levels that rows of a data frame share
 
     def __repr__(self) -> str:
         return f"RawTable({self.num_rows} rows, {len(self.names)} columns)"
+
+    @property
+    def by_name(self) -> dict[str, Column]:
+        """The columns by their names."""
+        return dict(zip(self.names, self.columns, strict=True))
 
     @property
     def rows(self) -> tuple[str, ...]:

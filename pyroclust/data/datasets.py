@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.data.aggregate import aggregated
 from pyroclust.data.choosing import chosen_table, rows_like
-from pyroclust.data.frames import raw_array, raw_frame, transposed
+from pyroclust.data.frames import aggregated, raw_array, raw_frame, transposed
 from pyroclust.data.graph_tables import (
     BUILT_IN_GRAPHS,
     GRAPH_SUFFIXES,
@@ -138,17 +137,21 @@ def read_table(
     if image_size is not None and not (isinstance(source, str | PathLike) and Path(source).is_dir()):
         raise ValueError(f"image_size is {image_size}, but source is no folder of images: leave it out")
     if edges:
-        nodes = _edges(source, columns, label=label, told=told)
+        if label is not None:
+            raise ValueError("edges is true, but a file of edges has no labels: leave label out")
+        if not _is_file(source):
+            raise ValueError("edges is true, but source is no file: leave edges out")
+        nodes = edges_table(Path(source), columns=columns, options=told)
         return _without_columns(nodes, [one for one in given if one != "columns"])
     if (graph := _graph(source, label)) is not None:
         return _without_columns(graph, [one for one in (*given, *told.told) if one != "label"])
     if (shaped := _shaped(source, image_size)) is not None:
         return _without_columns(shaped, (*given, *told.told))
-    name, matrix_of_graph = "table", False
+    name = "table"
     if isinstance(source, pd.DataFrame):
         raw = raw_frame(source)
     elif not isinstance(source, str | PathLike):
-        raw, name, matrix_of_graph = raw_array(_array(source)), "array", True
+        raw, name = raw_array(_array(source)), "array"
         # Arrays hold numbers unless somebody says otherwise.
         chosen["usual"] = Kind.NUMBER
     elif str(source) in BUILT_IN:
@@ -165,11 +168,11 @@ def read_table(
                 f"{unknown_name('data set', str(source), _NAMED)}; or give a file "
                 f"({', '.join((*SUFFIXES, *GRAPH_SUFFIXES))})"
             )
-        raw, name, matrix_of_graph = read_raw(path, told), path.stem, True
+        raw, name = read_raw(path, told), path.stem
     if transpose:
         raw = transposed(raw)
     table = chosen_table(raw, name, **chosen, masses_apart=masses_apart)
-    return replace(table, notes=(*like_a_graph(table.data), *table.notes)) if matrix_of_graph else table
+    return replace(table, notes=(*like_a_graph(table), *table.notes))
 
 
 def read_new_rows(
@@ -186,6 +189,8 @@ def read_new_rows(
     told, source, name = ReadingOptions(delimiter, decimal, header), _in_pandas(source), "table"
     if isinstance(source, Table):
         raw = raw_frame(pd.DataFrame(dict(source.written())))
+        columns = zip(raw.columns, source.units, strict=True)
+        raw = replace(raw, columns=tuple(replace(column, unit=unit) for column, unit in columns))
     elif isinstance(source, pd.DataFrame):
         raw = raw_frame(source)
     elif isinstance(source, str | PathLike):
@@ -216,14 +221,6 @@ def _in_pandas(source: Any) -> Any:
             f"source is a {type(source).__name__} that does not turn into a data frame of pandas "
             f"({first_line(error)}): write it as Parquet, and give the file"
         ) from None
-
-
-def _edges(source: Any, columns: Sequence[str] | None, *, label: str | None, told: ReadingOptions) -> Table:
-    if label is not None:
-        raise ValueError("edges is true, but a file of edges has no labels: leave label out")
-    if not _is_file(source):
-        raise ValueError("edges is true, but source is no file: leave edges out")
-    return edges_table(Path(source), columns=columns, options=told)
 
 
 def _graph(source: Any, label: str | None) -> Table | None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from pyroclust.text import listed, short
@@ -12,12 +13,17 @@ __all__ = ["doubts_of"]
 _FEWEST_ROWS, _FEWEST_VALUES, _HEAP, _TIMES_OTHERS = 30, 20, 0.1, 5
 _MOST_VALUES, _ROWS_A_VALUE = 15, 5
 _FAR, _SHARE_OF_FAR = 100.0, 0.01
-_SAME = 1e-9
+_SAME, _ROUNDED, _MOST_IN_A_SUM, _TIMES_CHANCE = 1e-9, 1e-4, 50, 20
 _MOST_SHOWN = 4
 
 
-def doubts_of(columns: Mapping[str, NDArray[np.float64]], row_names: Sequence[str]) -> tuple[str, ...]:
-    """Return a sentence for each way in which columns of numbers may make clusters of their own."""
+def doubts_of(
+    columns: Mapping[str, NDArray[np.float64]],
+    row_names: Sequence[str],
+    *,
+    groups: Mapping[str, NDArray[np.float64]],
+) -> tuple[str, ...]:
+    """Return a sentence for each way in which columns of numbers, or of groups, may mislead."""
     heaps, few, far = [], [], []
     for name, values in columns.items():
         said, there = f"'{short(name, 40)}'", values[~np.isnan(values)]
@@ -33,6 +39,15 @@ def doubts_of(columns: Mapping[str, NDArray[np.float64]], row_names: Sequence[st
         "or leave the row out.": far,
         " hold the same numbers, perhaps in other units: together they count twice; leave one out with "
         "--except.": _twins(columns),
+        " follow from one another, as a total from its parts; leave one out with --except.": [
+            *_sums(columns),
+            *_sums({name: one for name, one in groups.items() if np.nanmax(one) == 1}),
+        ],
+        ": copies make clusters of their own; leave them out, or say how often a row counts with --weight.": (
+            _again(np.stack([*columns.values(), *groups.values()], -1)) if columns else []
+        ),
+        " in every column of numbers: remove it if it is no point.": _totals(columns),
+        " divide the rows alike: together they count twice; leave one out with --except.": _copies(groups),
     }
     return tuple(f"{listed(some, _MOST_SHOWN)}{what}" for what, some in found.items() if some)
 
@@ -71,6 +86,57 @@ def _far(
     row = int(np.nanargmax(distance))
     cell = f"row {short(row_names[row], 30)} has {values[row]:g} in {said}"
     return [f"{cell}, where others are {low:g} to {high:g}"]
+
+
+def _copies(groups: Mapping[str, NDArray[np.float64]]) -> list[str]:
+    """Return columns whose categories are those of an earlier one under other names."""
+    seen: dict[bytes, str] = {}
+    found = []
+    for name, values in groups.items():
+        codes, different = pd.factorize(values, use_na_sentinel=False)
+        if len(different) > 1 and len(values) >= _FEWEST_ROWS:
+            other = seen.setdefault(codes.tobytes(), name)
+            found += [f"'{short(other, 40)}' and '{short(name, 40)}'"] if other != name else []
+    return found
+
+
+def _sums(columns: Mapping[str, NDArray[np.float64]]) -> list[str]:
+    """Return columns that others say but for rounding; those of two alike are twins."""
+    whole = {name: one for name, one in columns.items() if not np.isnan(one).any() and np.ptp(one) > 0}
+    if not 3 <= len(whole) <= _MOST_IN_A_SUM or len(next(iter(whole.values()))) < 3 * len(whole):
+        return []
+    with np.errstate(all="ignore"):
+        correlations = np.corrcoef([*whole.values()])
+    alone = ~(np.abs(np.triu(correlations, 1)) > 1 - _SAME).any(0)
+    # The diagonal of the inverse is one over the share of the variance that others do not say.
+    inverse = np.linalg.inv(correlations[np.ix_(alone, alone)] + 1e-12 * np.eye(alone.sum()))
+    said = zip(np.array([*whole], dtype=object)[alone], np.diag(inverse), strict=True)
+    names = [f"'{short(name, 40)}'" for name, one in said if one > 1 / _ROUNDED]
+    return names if len(names) > 2 else []
+
+
+def _again(rows: NDArray[np.float64]) -> list[str]:
+    """Say how many rows come again in all columns, where some measure and that is no chance."""
+    number, shares = len(rows), [np.unique(one, return_counts=True)[1] / len(rows) for one in rows.T]
+    _, times = np.unique(pd.util.hash_pandas_object(pd.DataFrame(rows), index=False), return_counts=True)
+    by_chance = np.prod([(one**2).sum() - 1 / number for one in shares]) * number**2
+    again, pairs = number - len(times), (times * (times - 1)).sum()
+    is_copied, measured = np.gcd.reduce(times) > 1, sum(len(one) >= _FEWEST_VALUES for one in shares)
+    if number < _FEWEST_ROWS or measured < (1 if is_copied else 2):
+        return []
+    if not is_copied and (again < _HEAP * number or pairs < _TIMES_CHANCE * by_chance):
+        return []
+    return [f"{again:,} of {number:,} rows come again in all columns"]
+
+
+def _totals(columns: Mapping[str, NDArray[np.float64]]) -> list[str]:
+    """Say where the last row holds the sums of all others in each column of numbers, or their means."""
+    varying = [one for one in columns.values() if len(np.unique(one[np.isfinite(one)])) > 2]
+    for how in (np.nansum, np.nanmean):
+        ends = [(one[-1], how(one[:-1])) for one in varying]
+        if len(ends) > 1 and all(np.isclose(last, other, rtol=_SAME, atol=0) for last, other in ends):
+            return ["The last row holds the totals or means of the others"]
+    return []
 
 
 def _twins(columns: Mapping[str, NDArray[np.float64]]) -> list[str]:

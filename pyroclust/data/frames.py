@@ -1,4 +1,4 @@
-"""Data frames and arrays as tables."""
+"""Data frames and arrays as tables, and tables of other rows: those of a unit in one, or columns as rows."""
 
 from collections.abc import Sequence
 from itertools import compress
@@ -10,20 +10,26 @@ from numpy.typing import NDArray
 
 from pyroclust.data.columns import Column, RawTable, as_text
 from pyroclust.data.missing_codes import without_marks
+from pyroclust.data.roles import names_things
 from pyroclust.delimited import HOURS, Cells, Marks, find_marks, quantities
 from pyroclust.memory import check_memory
-from pyroclust.text import short, visible
+from pyroclust.text import listed, short, visible
 
-__all__ = ["raw_array", "raw_frame", "text_columns", "transposed"]
+__all__ = ["TURNED", "aggregated", "raw_array", "raw_frame", "text_columns", "transposed"]
 
 _BYTES_A_NUMBER = 16
+TURNED = "Rows and columns were exchanged."
+# What the column of how many rows a unit had is called.
+_ROWS = "rows"
 
 
 def raw_frame(frame: pd.DataFrame) -> RawTable:
     """Take a data frame apart; names of several levels are joined, an index that only counts is dropped."""
-    notes: tuple[str, ...] = ()
+    levels = [frame.index.get_level_values(place) for place in range(frame.index.nlevels)]
+    shared = {str(one.name): one for one in levels if one.name is not None and one.has_duplicates}
+    notes = [f"The index names the rows, several of which have the same {listed(shared)}."] * bool(shared)
     if frame.columns.nlevels > 1:
-        notes = ("Names of columns with several levels were joined by an underscore.",)
+        notes.append("Names of columns with several levels were joined by an underscore.")
     names = tuple(visible(_joined(name, "_").strip()) for name in frame.columns)
     columns = dict(enumerate(_typed(series) for _, series in frame.items()))
     # All else is read as the text that it would be in a file.
@@ -34,7 +40,8 @@ def raw_frame(frame: pd.DataFrame) -> RawTable:
     every = tuple(one for one in columns.values() if one is not None)
     counts = isinstance(frame.index, pd.RangeIndex) and frame.index.start == 0 and frame.index.step == 1
     rows = None if counts else tuple(visible(_joined(row, ", ")) for row in frame.index)
-    return RawTable(names, every, len(frame), rows, (*notes, *said))
+    index = raw_frame(pd.DataFrame(shared)).by_name if shared else {}
+    return RawTable(names, every, len(frame), rows, (*notes, *said), index)
 
 
 def _typed(series: "pd.Series[Any]") -> Column | None:
@@ -103,7 +110,47 @@ def transposed(raw: RawTable) -> RawTable:
             ) from None
     rows = rows or tuple(f"x{place}" for place in range(1, raw.num_rows + 1))
     turned = tuple(Column(pd.Series(row)) for row in np.array(values).T)
-    return RawTable(rows, turned, len(names), names, (*raw.notes, "Rows and columns were exchanged."))
+    return RawTable(rows, turned, len(names), names, (*raw.notes, TURNED))
+
+
+def aggregated(raw: RawTable, place: int, *, counts_rows: bool | None = None) -> RawTable:
+    """Return a table with a row for each value of a column, which become the names of the rows."""
+    units = raw.columns[place].labels()
+    if lost := sum(unit is None for unit in units):
+        raise ValueError(
+            f"aggregate is '{short(raw.names[place], 60)}', and {lost} row(s) have no value there, expected "
+            "one in each row"
+        )
+    codes, found = pd.factorize(pd.Series(units))
+    names: list[str] = []
+    columns: list[Column] = []
+    left = []
+    for at, (name, column) in enumerate(zip(raw.names, raw.columns, strict=True)):
+        values = column.numbers_or_none()
+        if at == place:
+            continue
+        if values is not None and names_things(name, values[np.isfinite(values)]):
+            left.append(name)
+            continue
+        if values is not None:
+            merged = Column(pd.Series(values).groupby(codes).mean(), unit=column.unit)
+        else:
+            cells = pd.Series(column.labels()).groupby(codes).agg(lambda some: some.mode(dropna=True).get(0))
+            merged = Column(Cells(cells.fillna("")), only_empty=column.only_empty)
+        names.append(name)
+        columns.append(merged)
+    times, added = np.bincount(codes), ""
+    if counts_rows or (counts_rows is None and times.min() < times.max()):
+        names.append(_ROWS if _ROWS not in names else f"{_ROWS} of {raw.names[place]}")
+        columns.append(Column(pd.Series(times)))
+        added = f" How many rows each had is a column too, '{short(names[-1], 60)}': see --except."
+    said = (
+        f"The {raw.num_rows:,} rows are those of {len(found):,} '{short(raw.names[place], 60)}', each of "
+        "which is one row: means of numbers, most frequent values of text." + added
+    )
+    if left:
+        said += f" Left out, as they name other things: {listed(left)}."
+    return RawTable(tuple(names), tuple(columns), len(found), tuple(map(str, found)), (*raw.notes, said))
 
 
 def _joined(name: Any, mark: str) -> str:

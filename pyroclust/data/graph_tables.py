@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyroclust.data.label_notes import about_alike
 from pyroclust.data.reading import read_raw
 from pyroclust.data.shapes import Graph
 from pyroclust.data.tables import Table
@@ -16,7 +17,7 @@ from pyroclust.delimited import ReadingOptions, check_file
 from pyroclust.errors import first_line, readable
 from pyroclust.memory import check_memory
 from pyroclust.numpy_headers import archived_headers
-from pyroclust.text import listed, visible
+from pyroclust.text import listed, short, visible
 
 __all__ = [
     "BUILT_IN_GRAPHS",
@@ -35,8 +36,10 @@ _BYTES_AN_ENTRY = 24
 # Of nodes, edges and attributes, for each byte of a GraphML file.
 _BYTES_A_BYTE = 50
 # Names that are numbers; Python reads no integer of thousands of digits.
+_ENDS = ({"source", "target"}, {"from", "to"}, {"src", "dst"}, {"node1", "node2"}, {"u", "v"})
 _WHOLE_NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
-
+_DIRECTIONS = "The directions of edges were left out."
+_WEIGHTS = "The weights of edges were left out: every edge counts alike."
 
 # Of networkx: what makes a graph, and the attribute of its known labels.
 BUILT_IN_GRAPHS: dict[str, tuple[str, str | None]] = {
@@ -67,11 +70,8 @@ def graph_table(graph: Any, name: str, *, label: str | None = None) -> Table:
         if label is not None:
             raise ValueError(f"label is {label!r}, but {name} is a matrix without attributes: leave it out")
         return _of_matrix(graph, name)
-    notes = []
-    if graph.is_directed():
-        notes.append("The directions of edges were left out.")
-    if any("weight" in about for _, _, about in graph.edges(data=True)):
-        notes.append("The weights of edges were left out: every edge counts alike.")
+    is_weighted = any("weight" in about for _, _, about in graph.edges(data=True))
+    notes = [_DIRECTIONS] * graph.is_directed() + [_WEIGHTS] * is_weighted
     places = {node: place for place, node in enumerate(graph.nodes)}
     pairs = [(places[one], places[other]) for one, other, *_ in graph.edges]
     ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
@@ -89,25 +89,30 @@ def graph_table(graph: Any, name: str, *, label: str | None = None) -> Table:
     return _table(name, ends, [str(node) for node in places], labels=labels, notes=notes)
 
 
-def like_a_graph(data: NDArray[np.float64]) -> tuple[str, ...]:
-    """Return what to say of rows of columns that are the matrix of a graph: nothing of others."""
+def like_a_graph(table: Table) -> tuple[str, ...]:
+    """Return what to say of rows of columns that are a matrix of pairs, or edges: nothing of others."""
+    data, ends = table.data, {name.casefold() for name in table.columns}
+    if len(data.T) == 2 and ends in _ENDS:
+        return ("The columns look like the ends of edges: to cluster the nodes of a graph, give --edges.",)
     rows, columns = data.shape
-    if rows != columns or rows < 3 or not ((data == 0) | (data == 1)).all():
+    if rows != columns or rows < 3 or not np.array_equal(data, data.T) or len(np.unique(data)) < 2:
         return ()
-    if data.diagonal().any() or not np.array_equal(data, data.T) or not data.any():
+    if np.unique(data.diagonal()).tolist() == [0] and ((data == 0) | (data == 1)).all():
+        return (
+            "The columns are the matrix of a graph, whose rows were taken for points: to cluster its nodes "
+            "by their edges save it as a .npz file, or give scipy.sparse.csr_array(matrix).",
+        )
+    if np.ptp(data.diagonal()):
         return ()
     return (
-        "The columns are the matrix of a graph, whose rows were taken for points: to cluster its nodes by "
-        "their edges save it as a .npz file, or give scipy.sparse.csr_array(matrix).",
+        "The columns are a matrix of pairs of rows, as of distances or correlations, and were read as "
+        "measurements: give the table that it was computed from.",
     )
 
 
 def edges_table(path: Path, *, columns: Sequence[str] | None = None, options: ReadingOptions) -> Table:
     """Read a CSV or TSV file of edges, one a line, whose two columns name the nodes at its ends."""
     raw = read_raw(path, options, of_edges=True)
-    for name in columns or ():
-        if name not in raw.names:
-            raise ValueError(f"columns names '{name}', expected two of {listed(raw.names)}")
     chosen = columns or raw.names
     if len(chosen) != 2:
         raise ValueError(
@@ -115,7 +120,7 @@ def edges_table(path: Path, *, columns: Sequence[str] | None = None, options: Re
             "(--columns A,B); weights are not used"
         )
     # Of two columns of one name both are ends, unless they are named.
-    places = [raw.names.index(one) for one in columns] if columns else [0, 1]
+    places = [raw.place_of(one, path.name) for one in columns] if columns else [0, 1]
     ends = np.stack([raw.columns[place].labels() for place in places], 1)
     if None in ends:
         edge = next(place for place, one in enumerate(ends.tolist(), 1) if None in one)
@@ -127,7 +132,8 @@ def edges_table(path: Path, *, columns: Sequence[str] | None = None, options: Re
     numbers = {node: place for place, node in enumerate(nodes)}
     alone = "A node without an edge has no line, and is not in the graph."
     found = np.array([numbers[one] for one in names]).reshape(-1, 2)
-    return _table(visible(path.stem), found, nodes, notes=[*raw.notes, alone])
+    name = visible(path.stem)
+    return _table(name, found, nodes, notes=[*raw.notes, alone, *about_alike(nodes, name, "nodes")])
 
 
 def read_graph(path: Path, *, label: str | None = None) -> Table:
@@ -143,6 +149,8 @@ def read_graph(path: Path, *, label: str | None = None) -> Table:
         check_memory(
             path.stat().st_size * _BYTES_A_BYTE, f"the graph of '{path}'", remedy="take a part of it"
         )
+        if (number := len(re.findall(rb"<(?:\w+:)?graph[\s>]", path.read_bytes()))) > 1:
+            raise ValueError(f"'{path}' holds {number} graphs, expected one: give each a file of its own")
         return graph_table(readable(path, lambda: networkx.read_graphml(path)), name, label=label)
     except PermissionError:
         raise ValueError(f"'{path}' cannot be read: permission denied") from None
@@ -198,16 +206,14 @@ def _of_matrix(matrix: Any, name: str) -> Table:
         )
     kept = values != 0
     ends = np.unique(np.stack([found.row[kept], found.col[kept]], 1).astype(np.int64), axis=0)
-    notes = []
-    if (values[kept] != 1).any():
-        if (ends[:, 0] != ends[:, 1]).sum() == size * (size - 1) > 2:
-            raise ValueError(
-                f"{name} has a number for every two nodes, expected zeros where there is no edge: take a "
-                "threshold, as matrix > 0.5"
-            )
-        notes.append("The weights of edges were left out: every edge counts alike.")
-    if not np.array_equal(ends, np.unique(ends[:, ::-1], axis=0)):
-        notes.append("The directions of edges were left out.")
+    is_weighted = bool((values[kept] != 1).any())
+    if is_weighted and (ends[:, 0] != ends[:, 1]).sum() == size * (size - 1) > 2:
+        raise ValueError(
+            f"{name} has a number for every two nodes, expected zeros where there is no edge: take a "
+            "threshold, as matrix > 0.5"
+        )
+    is_directed = not np.array_equal(ends, np.unique(ends[:, ::-1], axis=0))
+    notes = [_WEIGHTS] * is_weighted + [_DIRECTIONS] * is_directed
     return _table(name, np.unique(np.sort(ends, 1), axis=0), [str(one) for one in range(size)], notes=notes)
 
 
@@ -235,6 +241,11 @@ def _table(
     if repeated:
         said.append(f"{repeated:,} edge(s) that come again were left out.")
     names = tuple(map(visible, nodes))
+    if len(set(names)) < size:
+        twice = next(one for one in names if names.count(one) > 1)
+        raise ValueError(
+            f"{name} has two nodes that are written '{short(twice, 40)}': give each a name of its own"
+        )
     return Table(name, matrix, names, labels, names, tuple(said), Graph(matrix))
 
 

@@ -53,7 +53,7 @@ def about_labels(labels: NDArray[np.object_], column: str, name: str) -> list[st
 
 def about_partial(labels: NDArray[np.object_], column: str, name: str) -> list[str]:
     """Return notes on partial labels that somebody may have meant otherwise."""
-    classes, _ = _classes(labels)
+    classes, lost = _classes(labels)
     said = f"{name}: column '{column}'"
     if not classes:
         raise ValueError(f"{said} holds no label, expected some rows with one; leave --partial-labels out")
@@ -67,7 +67,13 @@ def about_partial(labels: NDArray[np.object_], column: str, name: str) -> list[s
             f"{said} holds {named}, which would be a class like any other, expected empty cells where "
             "nothing is known: empty these cells"
         )
-    return about_alike(classes, column)
+    notes = about_alike(classes, column)
+    if len(labels) < 2 * min(2 * len(classes), len(labels) - lost):
+        notes.append(
+            f"In '{column}' {len(classes):,} labels are known of {len(labels) - lost:,} rows, as of a "
+            "measurement: rows of different labels are kept apart."
+        )
+    return notes
 
 
 def _classes(labels: NDArray[np.object_]) -> tuple[list[str], int]:
@@ -80,8 +86,8 @@ def _that_stand_for_none(classes: Sequence[str]) -> str:
     return listed(f"“{one}”" for one in classes if one in MISSING or _plain(one) in _NO_LABEL)
 
 
-def about_alike(classes: Iterable[str], column: str) -> list[str]:
-    """Return a note on two labels or categories that differ in no more than spaces, capitals or zeros."""
+def about_alike(classes: Iterable[str], column: str, what: str = "classes") -> list[str]:
+    """Return a note on two texts that differ in no more than spaces, capitals or zeros."""
     seen: dict[object, str] = {}
     for label in classes:
         key: object = _plain(label)
@@ -89,7 +95,7 @@ def about_alike(classes: Iterable[str], column: str) -> list[str]:
             key = float(label)
         if (other := seen.setdefault(key, label)) is not label:
             one, two = (short(visible(alike), 30) for alike in (other, label))
-            return [f"In '{column}' “{one}” and “{two}” are two classes, as written."]
+            return [f"In '{column}' “{one}” and “{two}” are two {what}, as written."]
     return []
 
 

@@ -28,7 +28,7 @@ _STAND_INS = np.unique(
     )
 )
 # Beyond the answers of a scale that begins at 1.
-_BEYOND_A_SCALE = (7.0, 8.0, 9.0)
+_BEYOND_A_SCALE = (-1.0, 7.0, 8.0, 9.0)
 _MARKS = frozenset(
     (
         *("?", ".", "..", "-", "--", "–", "—", "*", "n.a.", "na", "missing", "unknown", "refused", "k.a."),
@@ -36,8 +36,9 @@ _MARKS = frozenset(
         *("not applicable", "no answer", "keine angabe", "sin datos"),
     )
 )
-# Of other numbers no less than this many of their ranges away.
-_RANGES = 1.0
+# Of other numbers no less than this many of their ranges away: known codes, 0 and -1, and any others.
+_RANGES, _RANGES_OF_NONE, _RANGES_OF_ANY = 1.0, 0.25, 2.0
+_MOST_OF_ANY = 0.2
 
 
 def without_codes(raw: RawTable, told: Sequence[str]) -> tuple[RawTable, dict[str, tuple[str, ...]]]:
@@ -116,16 +117,17 @@ def without_marks(names: Sequence[str], columns: Sequence[Cells]) -> tuple[list[
     return found, [f"Read as missing among numbers: {listed(said, _MOST_SHOWN)}."] if said else []
 
 
-def suspected_codes(columns: Mapping[str, NDArray[np.float64] | None]) -> str | None:
+def suspected_codes(columns: Mapping[str, Column]) -> str | None:
     """Say which numbers may stand for missing ones: far from all others, or 0 where a scale begins at 1."""
-    there = {name: one[np.isfinite(one)] for name, one in columns.items() if one is not None}
+    numbers = ((name, column.numbers_or_none()) for name, column in columns.items())
+    there = {name: one[np.isfinite(one)] for name, one in numbers if one is not None}
     found: list[tuple[str, str, int]] = []
     for name, values in there.items():
         is_code = _are_stand_ins(values)
         if is_code.sum() <= len(values) - 2:
             codes = [one for one in np.unique(values[is_code]) if _is_apart(one, values[~is_code])]
-            codes = codes or _beyond_a_scale(values)
-            found += [(name, f"{one:g}", int((values == one).sum())) for one in codes]
+            codes = codes or _beyond_a_scale(values) or _far_ends(values)
+            found += [(name, _written(columns[name], one), int((values == one).sum())) for one in codes]
     found += _zeros_of_scales(there)
     if not found:
         return None
@@ -148,6 +150,31 @@ def _are_stand_ins(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     return found
 
 
+def _written(column: Column, number: float) -> str:
+    """Return how a number of a column is written."""
+    if column.unit:
+        return str(column.labels()[int(np.argmax(column.numbers() == number))]).strip()
+    text = f"{number:g}"
+    return text if float(text) == number else repr(float(number)).removesuffix(".0")
+
+
+def _far_ends(values: NDArray[np.float64]) -> list[float]:
+    """Return a smallest or largest number that comes several times, far from many different others."""
+    found = []
+    for one in (float(values.min()), float(values.max())):
+        others = values[values != one]
+        times = len(values) - len(others)
+        if (
+            not _FEWEST_ALIKE <= times <= _MOST_OF_ANY * len(values)
+            or len(np.unique(others)) <= _LARGEST_SCALE
+        ):
+            continue
+        low, high = float(others.min()), float(others.max())
+        least = _RANGES_OF_NONE if one in (0.0, -1.0) else _RANGES_OF_ANY
+        found += [one] if max(low - one, one - high) > least * (high - low) else []
+    return found
+
+
 def _is_apart(one: float, others: NDArray[np.float64]) -> bool:
     """Say whether a number is far from others, or below zero where no other is."""
     low, high = float(others.min()), float(others.max())
@@ -156,7 +183,7 @@ def _is_apart(one: float, others: NDArray[np.float64]) -> bool:
 
 
 def _beyond_a_scale(values: NDArray[np.float64]) -> list[float]:
-    """Return 9, and 7 and 8 beside it, at least two above the last answer of a scale that begins at 1."""
+    """Return 8 and 9, and 7 beside them, or -1, at least two beyond the answers of a scale from 1 up."""
     is_code = np.isin(values, _BEYOND_A_SCALE)
     if not is_code.any():
         return []
@@ -164,7 +191,8 @@ def _beyond_a_scale(values: NDArray[np.float64]) -> list[float]:
     if len(answers) < _FEWEST_ALIKE or not np.array_equal(answers, np.arange(1, len(answers) + 1)):
         return []
     codes = np.unique(values[is_code])
-    return codes.tolist() if codes[0] > len(answers) + 1 and codes[-1] == 9 else []
+    is_beyond = ((codes < 0) | (codes > len(answers) + 1)).all() and codes[-1] != 7
+    return codes.tolist() if is_beyond else []
 
 
 def _zeros_of_scales(columns: Mapping[str, NDArray[np.float64]]) -> list[tuple[str, str, int]]:

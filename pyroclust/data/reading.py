@@ -15,8 +15,8 @@ from pyroclust.data.workbooks import read_workbook
 from pyroclust.delimited import (
     PLAIN,
     Cells,
-    DelimitedText,
     ReadingOptions,
+    Rows,
     check_file,
     foreign_suffix,
     is_numeral,
@@ -61,7 +61,7 @@ def read_raw(path: Path, options: ReadingOptions | None = None, *, of_edges: boo
 
 def _read_text(path: Path, options: ReadingOptions, find: FindHeader) -> RawTable:
     is_plain = path.suffix.lower() in PLAIN
-    found = read_delimited(path, options=options) if is_plain else DelimitedText(*read_workbook(path))
+    found = read_delimited(path, options=options) if is_plain else read_workbook(path)
     if not found.cells:
         raise ValueError(f"'{path}' is empty; expected at least two rows of numbers")
     try:
@@ -70,7 +70,7 @@ def _read_text(path: Path, options: ReadingOptions, find: FindHeader) -> RawTabl
         raise ValueError(f"'{path}' can be read in two ways: {error}") from None
 
 
-def _of_text(found: DelimitedText, options: ReadingOptions, find: FindHeader) -> RawTable:
+def _of_text(found: Rows, options: ReadingOptions, find: FindHeader) -> RawTable:
     title, grid = _without_title(found.cells)
     first, *rows = grid
     columns = _columns(rows, len(first))
@@ -171,14 +171,6 @@ def read_shaped(path: Path) -> NDArray[Any] | None:
 
 
 def _check_array(path: Path) -> NumpyHeader:
-    header = readable(path, lambda: _header_of_one_array(path))
-    header.check(path, "it", held=path.stat().st_size)
+    header = readable(path, lambda: numpy_header_of(path))
     check_memory(header.size * _BYTES_A_NUMBER, f"the numbers of '{path}'", remedy="take fewer rows")
     return header
-
-
-def _header_of_one_array(path: Path) -> NumpyHeader:
-    with path.open("rb") as file:
-        if file.read(2) == b"PK":
-            raise ValueError("it holds several arrays, expected one")
-    return numpy_header_of(path)

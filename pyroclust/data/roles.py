@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pyroclust.delimited import MISSING
 
-__all__ = ["is_survey_weight", "names_things", "numbers_in_names", "units_of_rows"]
+__all__ = ["counts_rows", "is_survey_weight", "names_things", "numbers_in_names", "units_of_rows"]
 
 # What a number that names something is called, in the languages of people's tables.
 _NAMING = frozenset(
@@ -49,6 +49,10 @@ _WEIGHTS = frozenset(
         *("gewicht", "gewichtung", "gew", "poids", "peso", "ponderacion", "ponderation", "vikt", "waga"),
     )
 )
+_FREQUENCIES = frozenset(
+    ("freq", "frequency", "frequencies", "haeufigkeit", "effectif", "frecuencia", "frequenza")
+)
+_NUMBERS_OF = frozenset(("n", "count", "counts", "anzahl"))
 _DIGITS = re.compile(r"\d+")
 _MOST_CODES, _SEVERAL_DIGITS, _MANY_DIGITS = 10, 100, 100_000
 _ROUND = 0.3
@@ -114,6 +118,13 @@ def is_survey_weight(name: str, values: NDArray[np.float64]) -> bool:
     is_whole = bool((values == np.round(values)).all())
     low, high = _MEAN_WEIGHTS
     return bool((values >= 0).all() and low <= values.mean() <= high) and not is_whole
+
+
+def counts_rows(name: str, values: NDArray[np.float64], *, are_cells: bool) -> bool:
+    """Say whether a column may say how many rows each row stands for, as of the cells of a table."""
+    is_whole = bool((values == np.round(values)).all() and (values >= 0).all())
+    names = _FREQUENCIES | (_NUMBERS_OF if are_cells else set())
+    return is_whole and len(words := _words_of(name)) == 1 and words[0] in names
 
 
 def _are_equal_blocks(values: NDArray[np.float64]) -> bool:

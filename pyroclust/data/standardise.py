@@ -80,8 +80,6 @@ def _mean_and_spread(
             mean = np.where(there, data, 0.0).T @ weights / there.sum(0)
             squares = np.where(there, data - mean, 0.0) ** 2
             return mean, np.sqrt(squares.T @ weights / there.sum(0))
-    if not np.isnan(data).any():
-        return data.mean(0), data.std(0)
     # Columns without any value are refused afterwards, in a sentence instead of numpy's warning.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)

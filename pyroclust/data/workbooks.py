@@ -1,5 +1,6 @@
 """Workbooks of Excel: the cells of the first sheet as text, as a delimited file has them."""
 
+import re
 import warnings
 import zipfile
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pyroclust.data.columns import as_text
+from pyroclust.delimited import Rows
 from pyroclust.errors import readable
 from pyroclust.text import listed, short, visible
 
@@ -20,8 +22,8 @@ _LARGEST = 32 << 20
 _EMPTY, _FEW = 100, 10_000
 
 
-def read_workbook(path: Path) -> tuple[list[list[str]], tuple[str, ...]]:
-    """Return the rows of the first sheet of a .xlsx file, and notes; formulas count as their values."""
+def read_workbook(path: Path) -> Rows:
+    """Return the rows of the first sheet of a .xlsx file; formulas count as their values."""
     if find_spec("openpyxl") is None:
         raise ValueError(
             f"'{path}' is a workbook, which needs the package openpyxl: pip install 'pyroclust[excel]', or "
@@ -34,7 +36,7 @@ def read_workbook(path: Path) -> tuple[list[list[str]], tuple[str, ...]]:
             f"'{path}' unpacks to {unpacked >> 20:,} MiB, expected at most {_LARGEST >> 20}: save the sheet "
             "as CSV"
         )
-    names, rows, formulas = readable(path, lambda: _filled_rows(path))
+    names, rows, formulas, notes = readable(path, lambda: _filled_rows(path))
     name = short(visible(names[0]), 60)
     if formulas:
         raise ValueError(
@@ -52,8 +54,10 @@ def read_workbook(path: Path) -> tuple[list[list[str]], tuple[str, ...]]:
             "as CSV"
         )
     cells = [row + [""] * (width - len(row)) for row in (rows.get(place, []) for place in every)]
-    note = f"The first of {len(names)} sheets was read, '{name}': to read another one, save it as CSV."
-    return cells, (note,) * (len(names) > 1)
+    if len(names) > 1:
+        said = f"The first of {len(names)} sheets was read, '{name}', hidden ones passed over"
+        notes = [f"{said}: to read another one, save it as CSV.", *notes]
+    return Rows(cells, tuple(notes))
 
 
 @contextmanager
@@ -63,18 +67,22 @@ def _first_sheet(path: Path, *, data_only: bool) -> Iterator[Any]:
     with warnings.catch_warnings(action="ignore"):
         book = openpyxl.load_workbook(path, read_only=True, data_only=data_only, keep_links=False)
         with closing(book):
+            shown = [one for one in book.worksheets if one.sheet_state == "visible"]
+            sheet = (shown or book.worksheets)[0]
             # What a file says of its size may be wrong.
-            book.worksheets[0].reset_dimensions()
-            yield book.worksheets[0]
+            sheet.reset_dimensions()
+            yield sheet
 
 
-def _filled_rows(path: Path) -> tuple[list[str], dict[int, list[str]], list[str]]:
-    """Return names of sheets, and of the first its rows by their numbers and its formulas without a value."""
+def _filled_rows(path: Path) -> tuple[list[str], dict[int, list[str]], list[str], list[str]]:
+    """Return names of sheets, and of the first its rows by numbers, formulas without a value, and notes."""
     from openpyxl.cell.cell import ERROR_CODES
 
     found, empty = dict[int, list[str]](), set[str]()
     with _first_sheet(path, data_only=True) as sheet:
-        names = [one.title for one in sheet.parent.worksheets]
+        names = [sheet.title, *(one.title for one in sheet.parent.worksheets if one is not sheet)]
+        with zipfile.ZipFile(path) as archive:
+            notes = _view_notes(archive.read(sheet._worksheet_path))
         for place, row in enumerate(sheet.iter_rows(), start=1):
             values = [one.value for one in row]
             cells = ["" if one is None or one in ERROR_CODES else as_text(one) or "" for one in values]
@@ -86,7 +94,19 @@ def _filled_rows(path: Path) -> tuple[list[str], dict[int, list[str]], list[str]
             nothing = (one for one in row if one.value is None and one.data_type == "n")
             empty.update(one.coordinate for one in nothing if hasattr(one, "coordinate"))
     if not empty:
-        return names, found, []
+        return names, found, [], notes
     with _first_sheet(path, data_only=False) as sheet:
         formulas = (one.coordinate for row in sheet.iter_rows() for one in row if one.data_type == "f")
-        return names, found, [one for one in formulas if one in empty]
+        return names, found, [one for one in formulas if one in empty], notes
+
+
+def _view_notes(sheet: bytes) -> list[str]:
+    """Say what of a sheet somebody sees otherwise than it is read; openpyxl reads no more than cells here."""
+    hidden = len(re.findall(rb"<(?:\w+:)?(?:row|col)\s[^>]*\bhidden=\"(?:1|true)\"", sheet))
+    notes = [f"{hidden:,} hidden row(s) or groups of columns were read too."] * bool(hidden)
+    if merged := len(re.findall(rb"<(?:\w+:)?mergeCell\s", sheet)):
+        notes.append(
+            f"Cells are merged in {merged:,} places: the first of them holds the value, and the others were "
+            "read as missing. Undo that, and fill them, if they mean the same."
+        )
+    return notes

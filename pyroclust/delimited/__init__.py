@@ -2,7 +2,8 @@
 
 from pyroclust.delimited.foreign import check_file, foreign_suffix
 from pyroclust.delimited.numerals import MISSING, Cells, Marks, find_marks, is_numeral
-from pyroclust.delimited.reading import PLAIN, DelimitedText, ReadingOptions, read_delimited
+from pyroclust.delimited.reading import PLAIN, ReadingOptions, read_delimited
+from pyroclust.delimited.rows import Rows
 from pyroclust.delimited.units import HOURS, days_between, quantities
 
 __all__ = [
@@ -10,9 +11,9 @@ __all__ = [
     "MISSING",
     "PLAIN",
     "Cells",
-    "DelimitedText",
     "Marks",
     "ReadingOptions",
+    "Rows",
     "check_file",
     "days_between",
     "find_marks",

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from pyroclust.delimited.rows import COMMENT, Rows, decoded, rows_of
 from pyroclust.memory import check_memory
 from pyroclust.text import visible
 
-__all__ = ["PLAIN", "DelimitedText", "ReadingOptions", "read_delimited"]
+__all__ = ["PLAIN", "ReadingOptions", "read_delimited"]
 
 # Suffixes of delimited text, and what divides cells unless a file looks otherwise.
 PLAIN = {".csv": ",", ".tsv": "\t"}
@@ -48,23 +48,11 @@ class ReadingOptions:
         return tuple(name for name, value in vars(self).items() if value is not None)
 
 
-@dataclass(frozen=True)
-class DelimitedText:
-    """The cells of a text file or a sheet, in rows of one width, the first line included."""
-
-    cells: list[list[str]] = field(repr=False)
-    notes: tuple[str, ...] = ()
-    delimiter: str = ""  # empty where nothing has to divide them
-    names_rows: bool = False  # the first line was one short, so that the first column is names of rows
-    is_commented: bool = False  # lines that begin with # were left out
-    names: tuple[str, ...] | None = None  # of the columns, in a comment above the first row
-
-
 class _TwoWays(Exception):
     """A file that can be read in two ways; the text says which."""
 
 
-def read_delimited(path: Path, *, options: ReadingOptions | None = None) -> DelimitedText:
+def read_delimited(path: Path, *, options: ReadingOptions | None = None) -> Rows:
     """Read a text file and find out what divides its cells."""
     options = options or ReadingOptions()
     told, plain = options.delimiter, PLAIN[path.suffix.lower()]
@@ -87,14 +75,8 @@ def read_delimited(path: Path, *, options: ReadingOptions | None = None) -> Deli
         raise ValueError(f"'{path}' is not a readable {path.suffix} file: {error}") from None
     if options.delimiter is None and rows.width > 1 and delimiter != plain:
         notes = (*notes, f"{_NAMES.get(delimiter, delimiter).capitalize()} were read as what divides cells.")
-    return DelimitedText(
-        rows.cells,
-        (*notes, *rows.notes),
-        delimiter,
-        names_rows=rows.names_rows,
-        is_commented=comment is not None,
-        names=None if comment is None else _names_above(text, delimiter, rows),
-    )
+    names = None if comment is None else _names_above(text, delimiter, rows)
+    return replace(rows, notes=(*notes, *rows.notes), is_commented=comment is not None, names=names)
 
 
 def _refuse_brackets(text: str) -> None:
@@ -122,7 +104,6 @@ def _names_above(text: str, delimiter: str, rows: Rows) -> tuple[str, ...] | Non
 class _Reading:
     """The first rows of a file under a delimiter, and what speaks for it, the less the better."""
 
-    delimiter: str
     rows: Rows
     strays: float  # share of rows in which what may divide cells as well stands in a cell that is no number
     words: float  # share of cells that are no numbers
@@ -138,7 +119,7 @@ def _readings(head: str, marks: Sequence[str], comment: str | None) -> Iterator[
         # Whoever reads the whole file says what is wrong with it.
         with suppress(ValueError):
             rows = rows_of(head, mark, comment=comment, most=_LOOKED_AT)
-            cells = Cells([cell for row in rows.below for cell in row if cell.strip()])
+            cells = Cells([cell for row in rows.cells[1:] or rows.cells for cell in row if cell.strip()])
             words = [] if cells.plain is not None else [one for one in cells if not is_numeral(one)]
             others = [one for one in marks if one not in (mark, " ")]
             marked = ([one for one in row if any(map(one.count, others))] for row in rows.cells)
@@ -146,28 +127,28 @@ def _readings(head: str, marks: Sequence[str], comment: str | None) -> Iterator[
             share = len(words) / max(1, len(cells))
             # Words are divided by spaces in many files whose cells are not.
             if rows.width > 1 and (mark != " " or share <= 0.5):
-                yield _Reading(mark, rows, strays, share)
+                yield _Reading(rows, strays, share)
 
 
 def _found(text: str, plain: str, comment: str | None, decimal: str | None) -> str:
     head = text if len(text) <= _HEAD else text[: text.rfind("\n", 0, _HEAD) + 1]
     marks = [mark for mark in dict.fromkeys([plain, *_NAMES]) if mark in head]
-    readings = [one for one in _readings(head, marks, comment) if one.delimiter != decimal]
-    if any(one.delimiter == "\t" for one in readings):
+    readings = [one for one in _readings(head, marks, comment) if one.rows.delimiter != decimal]
+    if any(one.rows.delimiter == "\t" for one in readings):
         # Among spaces a tab is one of them.
-        readings = [one for one in readings if one.delimiter != " "]
+        readings = [one for one in readings if one.rows.delimiter != " "]
     lines = [line.strip() for line in re.split(r"\r\n|\r|\n", head)]
     lines = [line for line in lines if line and not (comment and line.startswith(comment))][:_LOOKED_AT]
     if not readings:
         return _alone(head, lines, [mark for mark in marks if mark != " "] or [plain], decimal)
     best = min(one.order for one in readings)
     chosen, *others = [one for one in readings if one.order == best]
-    if chosen.delimiter in ", ":
+    if chosen.rows.delimiter in ", ":
         _check_marks(chosen, lines, plain)
     if others and chosen.words < 1:
-        one, other = _NAMES[chosen.delimiter], _NAMES[others[0].delimiter]
+        one, other = _NAMES[chosen.rows.delimiter], _NAMES[others[0].rows.delimiter]
         raise _TwoWays(f"{other} or {one} could divide its cells, say which with --delimiter")
-    return chosen.delimiter
+    return chosen.rows.delimiter
 
 
 def _alone(head: str, lines: Sequence[str], marks: Sequence[str], decimal: str | None) -> str:
@@ -182,7 +163,7 @@ def _alone(head: str, lines: Sequence[str], marks: Sequence[str], decimal: str |
 
 def _check_marks(chosen: _Reading, lines: Sequence[str], plain: str) -> None:
     """Refuse commas and spaces between cells that could stand inside of numbers, unless names settle it."""
-    mark, is_short = chosen.delimiter, chosen.rows.names_rows
+    mark, is_short = chosen.rows.delimiter, chosen.rows.names_rows
     if not is_short and not all(map(is_numeral, chosen.rows.cells[0])):
         return
     below = lines[1:] or lines

@@ -4,7 +4,7 @@ import codecs
 import csv
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyroclust.delimited.numerals import is_numeral
 
@@ -55,21 +55,19 @@ def _tried(content: bytes, encoding: str) -> str:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of one width, the first line of the file included; spaces before a cell are left out."""
+    """Cells of a text file or a sheet in rows of one width, the first line included, and what was found."""
 
-    cells: list[list[str]] = field(repr=False)
-    names_rows: bool = False  # the first line is one short, so that the first column is names of rows
+    cells: list[list[str]] = field(repr=False)  # without the spaces before them
     notes: tuple[str, ...] = ()
+    delimiter: str = ""  # empty where nothing has to divide them
+    names_rows: bool = False  # the first line is one short, so that the first column is names of rows
+    is_commented: bool = False  # lines that begin with # were left out
+    names: tuple[str, ...] | None = None  # of the columns, in a comment above the first row
 
     @property
     def width(self) -> int:
         """Cells of a row."""
         return len(self.cells[0]) if self.cells else 0
-
-    @property
-    def below(self) -> list[list[str]]:
-        """Rows below the first, or the one that there is."""
-        return self.cells[1:] or self.cells
 
 
 def rows_of(text: str, delimiter: str, *, comment: str | None = None, most: int | None = None) -> Rows:
@@ -86,19 +84,20 @@ def rows_of(text: str, delimiter: str, *, comment: str | None = None, most: int 
                 line = line if line.strip(" \r\n") else "\n"
             yield line.replace("\t", " ").rstrip() + "\n" if delimiter == " " else line
 
-    found: list[tuple[int, list[str], bool]] = []
+    every: list[tuple[int, list[str], bool]] = []
     try:
         for cells in csv.reader(lines(), delimiter=delimiter, skipinitialspace=True, strict=True):
             is_new = True
-            found.append((start, cells, is_quoted or any(map(str.strip, cells))))
-            if len(found) == most:
+            every.append((start, cells, is_quoted or any(map(str.strip, cells))))
+            if len(every) == most:
                 break
     except csv.Error as error:
         raise ValueError(f"line {start} cannot be divided into cells ({error})") from None
-    full = [place for place, (_, _, is_full) in enumerate(found) if is_full]
-    kept = found[full[0] : full[-1] + 1] if full else []
+    full = [place for place, (_, _, is_full) in enumerate(every) if is_full]
+    kept = every[full[0] : full[-1] + 1] if full else []
     rows = {line: cells for line, cells, _ in kept if cells}
-    return _of_one_width([*rows.values()], [*rows], len(kept) - len(rows), text)
+    found = _of_one_width([*rows.values()], [*rows], len(kept) - len(rows), text)
+    return replace(found, delimiter=delimiter)
 
 
 def _of_one_width(rows: list[list[str]], places: list[int], num_blank: int, text: str) -> Rows:

@@ -12,8 +12,11 @@ __all__ = ["DAYS", "HOURS", "Quantities", "days_between", "quantities"]
 
 DAYS, HOURS = "days since ", "hours"
 
-# Minus signs and dashes, and the wide characters of East Asian text.
-_ASCII = str.maketrans("\u2212\u2012\u2013\ufe63－＋．，％０１２３４５６７８９", "-----+.,%0123456789")
+# Minus signs and dashes, the wide characters of East Asian text, and the digits of Arabic and Persian.
+_ASCII = str.maketrans(
+    "\u2212\u2012\u2013\ufe63－＋．，％０１２３４５６７８９٫٬٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹",
+    "-----+.,%0123456789.,01234567890123456789",
+)
 _MONEY = r"[$€£¥₹₽₩₺₪]|US\$|USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN|BRL|R\$|kr|Fr\."
 _WORD = r"%|‰|°C|°F|°|[^\W\d_]{1,12}[²³]?(?:\s?/\s?[^\W\d_]{1,8}[²³]?)?"
 _WRITTEN = re.compile(
@@ -21,11 +24,14 @@ _WRITTEN = re.compile(
     rf"[.,]?(?:[eE][+-]?\d+)?)\s?(?P<after>(?:{_MONEY}|{_WORD})?)"
 )
 _MINUTES = r":([0-5]\d)(?::([0-5]\d)(?:\.\d+)?)?"
+# The last are spans of time, of more than a day too.
 _TIMES = (
     re.compile(rf"([01]?\d|2[0-4]){_MINUTES}()"),
     re.compile(rf"(0?[1-9]|1[0-2])(?:{_MINUTES})?\s?([ap])\.?m\.?", re.IGNORECASE),
+    re.compile(r"(\d{1,5}):([0-5]\d):([0-5]\d)(?:\.\d+)?()"),
 )
-_CLOCK = r"(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
+_ZONE = r"Z|UTC|[+-]\d{2}:?\d{2}"
+_MOMENT = re.compile(rf"(.+?)(?:(?:T|,? )(\d{{1,2}}(?::\d.*?| ?[ap]m))\s?({_ZONE})?)?", re.IGNORECASE)
 # In the second the day stands before the month, in the third after it: where both can be, neither is known.
 _DATES = (
     (
@@ -70,8 +76,13 @@ def days_between(unit: str, other: str) -> int | None:
     """Return how many days later the first of two units of days begins; ``None`` for other units."""
     if not (unit.startswith(DAYS) and other.startswith(DAYS)):
         return None
-    first, second = (date.fromisoformat(one.removeprefix(DAYS)) for one in (unit, other))
-    return (first - second).days
+    (first, zone), (second, other_zone) = (_start_of(one) for one in (unit, other))
+    return (first - second).days if zone == other_zone else None
+
+
+def _start_of(unit: str) -> tuple[date, str]:
+    day, _, zone = unit.removeprefix(DAYS).partition(" ")
+    return date.fromisoformat(day), zone
 
 
 def _measures(cells: Sequence[str]) -> tuple[str, dict[str, str]] | None:
@@ -105,15 +116,27 @@ def _hours(time: re.Match[str]) -> float:
 
 
 def _dates(cells: Sequence[str]) -> tuple[str, dict[str, str]] | None:
-    """Read dates that are all written in one way, unless day and month could be either."""
-    days = [re.sub(_CLOCK + "$", "", cell) for cell in cells]
+    """Read dates, with times or without, in one way, unless day and month could be either."""
+    parts = [match.groups("") for cell in cells if (match := _MOMENT.fullmatch(cell))]
+    days, times, zones = zip(*parts, strict=True) if len(parts) == len(cells) > 0 else ((), (), ())
+    clocks = _times([one for one in times if one]) if any(times) else (HOURS, {})
+    if clocks is None or len({bool(one) for one in zones}) != 1:
+        return None
     ways = [next(filter(None, (_in_form(days, form) for form in forms)), None) for forms in _DATES]
     found = [way for way in ways if way is not None]
     if not found or any(way != found[0] for way in found):
         return None
-    first = min(found[0])
-    numbers = (str((one - first).days) for one in found[0])
-    return f"{DAYS}{first.isoformat()}", dict(zip(cells, numbers, strict=True))
+    hours = [float(clocks[1].get(time, 0)) - _offset(zone) for time, zone in zip(times, zones, strict=True)]
+    moments = [day.toordinal() + hour / 24 for day, hour in zip(found[0], hours, strict=True)]
+    first = date.fromordinal(int(min(moments)))
+    numbers = (f"{one - first.toordinal():.10g}" for one in moments)
+    return f"{DAYS}{first.isoformat()}" + " UTC" * any(zones), dict(zip(cells, numbers, strict=True))
+
+
+def _offset(zone: str) -> float:
+    """Return the hours that a time zone is before UTC."""
+    digits = re.sub(r"\D", "", zone)
+    return (int(digits[:2]) + int(digits[2:]) / 60) * (-1 if zone[0] == "-" else 1) if digits else 0.0
 
 
 def _in_form(cells: Sequence[str], form: str) -> list[date] | None:

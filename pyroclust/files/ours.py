@@ -86,8 +86,9 @@ def _is(path: Path, other: Path) -> bool:
 
 
 def json_text(content: Mapping[str, Any]) -> str:
-    """Return the text of a file of JSON."""
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    """Return the text of a file of JSON; what no file can hold, as in names that are no UTF-8, is escaped."""
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def sealed(name: str, content: Mapping[str, Any], files: Mapping[str, str]) -> str:

@@ -35,7 +35,7 @@ def check_regular(path: Path | int) -> None:
 def read_text(path: Path, *, largest: int = _LARGEST_TEXT) -> str:
     """Return the text of a small file, such as a card or a recipe; ``largest`` is in whole MiB."""
     try:
-        return read_regular(path, largest=largest).decode("utf-8")
+        return read_regular(path, largest=largest).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"its byte {error.start} is no UTF-8, expected plain text") from None
 
@@ -44,7 +44,7 @@ def parse_json(text: str) -> Any:
     """Return what a text of JSON says."""
     try:
         return json.loads(
-            text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite, parse_int=_whole
+            text, object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite, parse_int=_whole
         )
     except RecursionError:
         raise ValueError("its tables are nested too deeply") from None
@@ -59,14 +59,10 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _no_number(name: str) -> None:
-    raise ValueError(f"it holds {name}, which is no number of JSON")
-
-
 def _finite(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        raise ValueError(f"it holds {reprlib.repr(digits)}, which is too large for a number")
+        raise ValueError(f"it holds {reprlib.repr(digits)}, which is no number of JSON or too large")
     return number
 
 

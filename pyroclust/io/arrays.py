@@ -9,7 +9,7 @@ from pyroclust.errors import readable
 from pyroclust.io.orientation import draws_in_rows
 from pyroclust.io.variables import labels_among
 from pyroclust.memory import check_memory
-from pyroclust.numpy_headers import NUMPY_MAGIC, archived_headers, numpy_header_of
+from pyroclust.numpy_headers import archived_headers, numpy_header_of
 from pyroclust.partitions.draws import Draws, draws_of_labels
 from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights
 from pyroclust.partitions.renumbering import check_room
@@ -26,9 +26,7 @@ def read_npy_draws(path: Path, *, variable: str | None = None, transpose: bool |
         raise ValueError(
             f"variable is '{variable}', but the one array of '{path}' has no name; leave variable out"
         )
-    _check_kind(path, b"PK", ".npz")
     header = readable(path, lambda: numpy_header_of(path))
-    header.check(path, "it", held=path.stat().st_size)
     check_room(f"'{path}'", header.size)
     # Mapped, so that nothing is read twice.
     labels = np.asarray(readable(path, lambda: np.load(path, allow_pickle=False, mmap_mode="r")))
@@ -40,7 +38,6 @@ def read_npy_draws(path: Path, *, variable: str | None = None, transpose: bool |
 
 def read_npz_draws(path: Path, *, variable: str | None = None) -> Draws:
     """Read draws from an array of a ``.npz`` file, with ``log_joint``, ``log_prob`` and ``point_names``."""
-    _check_kind(path, NUMPY_MAGIC, ".npy")
     with path.open("rb") as file, readable(path, lambda: ZipFile(file)) as archive:
         members = readable(path, lambda: archived_headers(archive))
         headers = {name: header for name, (_, header) in members.items()}
@@ -69,10 +66,3 @@ def read_npz_draws(path: Path, *, variable: str | None = None) -> Draws:
 def _array(archive: ZipFile, member: ZipInfo) -> np.ndarray:
     with archive.open(member) as file:
         return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
-
-
-def _check_kind(path: Path, beginning: bytes, kind: str) -> None:
-    """Refuse a file that is of the other kind by its first bytes."""
-    with path.open("rb") as file:
-        if file.read(len(beginning)) == beginning:
-            raise ValueError(f"'{path}' holds what belongs into a {kind} file; rename it")

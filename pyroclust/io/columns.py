@@ -2,18 +2,19 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
+from pyroclust.delimited import MISSING
 from pyroclust.io.orientation import draws_in_rows
 from pyroclust.io.variables import labels_among
 from pyroclust.partitions.draws import Draws, draws_of_labels
 from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights
 from pyroclust.text import listed, visible
 
-__all__ = ["draws_in_frame", "is_beside", "refuse_twice"]
+__all__ = ["draws_in_frame"]
 
 # Names of columns that are no points, without a leading dot and in lower case; Stan's end in two underscores.
 _COUNTS = ("count", "counts", "freq", "frequency", "multiplicity", "probability", "prob", "posterior_prob")
@@ -59,8 +60,6 @@ def draws_in_frame(
     variable: str | None = None,
     is_header: bool = True,
     names_points: bool = True,
-    written: Callable[[], pd.DataFrame] | None = None,
-    has_zeros: bool = False,
     transpose: bool | None = None,
     notes: tuple[str, ...] = (),
 ) -> Draws:
@@ -69,9 +68,8 @@ def draws_in_frame(
         raise ValueError(f"{where} holds a header and no draws; expected one row a draw")
     beside: dict[str, np.ndarray] = {}
     if is_header:
+        frame, beside, left = _without_known(frame.set_axis(_names(frame, where), axis=1))
         _refuse_names(frame, where)
-        frame, beside, left = _without_known(frame)
-        _refuse_rows_of_points(frame, where)
         names, chosen = _points(frame, where, variable, is_stan=any(n.endswith("__") for n in beside))
         frame, notes = frame[names], (*notes, *left, *chosen)
     elif variable is not None:
@@ -79,10 +77,7 @@ def draws_in_frame(
     frame, counted = _without_counters(frame, where, is_header=is_header)
     if frame.shape[1] == 0:
         raise ValueError(f"{where} has no column that could be a point; expected one a point")
-    if _are_numbers(frame) and not has_zeros:
-        labels = frame.to_numpy()
-    else:
-        labels = _as_written(frame, frame.astype(str) if written is None else written(), where)
+    labels = frame.to_numpy() if _are_numbers(frame) else _as_text(frame, where)
     names_points = names_points and not transpose
     if not beside or transpose is not None:
         labels, turned = draws_in_rows(labels, where=where, transpose=transpose)
@@ -113,15 +108,28 @@ def draws_in_frame(
 def _without_known(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, np.ndarray], tuple[str, ...]]:
     """Divide a table with a header into candidates for points, what is known of each draw, and a note."""
     kept, found, left = [], dict[str, np.ndarray](), []
-    for place, name in enumerate(map(str, frame.columns)):
-        if is_beside(name):
+    for place, name in enumerate(frame.columns):
+        if _is_beside(name):
             found[_plain(name)] = frame.iloc[:, place].to_numpy()
         elif _plain(name) in _OF_A_DRAW:
             left.append(name)
         # A first column without a name is an index of R or pandas.
         elif place > 0 or name != "Unnamed: 0":
             kept.append(place)
-    return frame.iloc[:, kept].rename(columns=str), found, _left_out(left, "by its name no point")
+    return frame.iloc[:, kept], found, _left_out(left, "by its name no point")
+
+
+def _names(frame: pd.DataFrame, where: str) -> list[str]:
+    """Return names of columns; as pandas reads files, a number follows a name that was there before."""
+    names, seen = list[str](), Counter[str]()
+    for place, one in enumerate(frame.columns):
+        name = visible(str(one).strip()) or f"Unnamed: {place}"
+        names.append(f"{name}.{seen[name]}" if name in seen and not _is_beside(name) else name)
+        seen[name] += 1
+    if len({*names}) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{where} has two columns '{twice}', expected names of their own: rename one")
+    return names
 
 
 def _plain(name: str) -> str:
@@ -129,7 +137,7 @@ def _plain(name: str) -> str:
     return _ALIASES.get(bare, bare)
 
 
-def is_beside(name: str) -> bool:
+def _is_beside(name: str) -> bool:
     """Say whether a column of this name says something of a draw that is read too."""
     return _plain(name) in _BESIDE or name.endswith("__")
 
@@ -142,7 +150,7 @@ def _points(
     frame: pd.DataFrame, where: str, variable: str | None, *, is_stan: bool
 ) -> tuple[list[str], tuple[str, ...]]:
     """Return the columns that are points, and a note where others were left out."""
-    names = [str(name) for name in frame.columns]
+    names = list(frame.columns)
     indices = _INDEX_OF_STAN if is_stan or variable is not None else _INDEX
     bases: dict[str, dict[str, int]] = {}
     for name in names:
@@ -166,8 +174,8 @@ def _points(
 
 
 def _refuse_names(frame: pd.DataFrame, where: str) -> None:
-    """Refuse tables of statistics, transposed ones, and names that are there twice."""
-    names = [str(name).strip() for name in frame.columns]
+    """Refuse tables of statistics, those with a draw in each column, and with a row for each point of one."""
+    names = list(frame.columns)
     statistics = [name for name in names if _STATISTIC.fullmatch(name.lower())]
     if len(statistics) > 1:
         raise ValueError(
@@ -180,15 +188,11 @@ def _refuse_names(frame: pd.DataFrame, where: str) -> None:
             f"{where} has the columns {listed(draws, 3)}, one a draw, expected one row a draw and one column "
             "a point: transpose the table"
         )
-    refuse_twice(names, where)
-
-
-def refuse_twice(names: Sequence[str], where: str) -> None:
-    """Refuse two columns of one name."""
-    if len({*names}) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+    plain = {*map(_plain, names)}
+    if len(names) == 2 and plain & _POINT_OF_A_ROW and plain & _LABEL_OF_A_ROW:
         raise ValueError(
-            f"{where} has two columns '{visible(twice)}', expected names of their own: rename one"
+            f"{where} has the columns {listed(names)}, one row for each point of each draw, expected one row "
+            "a draw and one column a point: write it wide"
         )
 
 
@@ -247,16 +251,6 @@ def _number_of_clusters(frame: pd.DataFrame, where: str) -> str | None:
     )
 
 
-def _refuse_rows_of_points(frame: pd.DataFrame, where: str) -> None:
-    """Refuse tables with one row for each point of each draw."""
-    names = [_plain(str(name)) for name in frame.columns]
-    if len(names) == 2 and {*names} & _POINT_OF_A_ROW and {*names} & _LABEL_OF_A_ROW:
-        raise ValueError(
-            f"{where} has the columns {listed([str(name) for name in frame.columns])}, one row for each "
-            "point of each draw, expected one row a draw and one column a point: write it wide"
-        )
-
-
 def _refuse_unequal(beside: Mapping[str, np.ndarray], where: str) -> None:
     """Refuse draws that stand for several, and those of a warm-up."""
     for name in _COUNTS:
@@ -274,8 +268,8 @@ def _refuse_unequal(beside: Mapping[str, np.ndarray], where: str) -> None:
 def _order(beside: Mapping[str, np.ndarray], num_rows: int, where: str) -> tuple[np.ndarray, int]:
     """Sort rows by chain, then by draw within the chain; without these columns the file's order stays."""
     chain = pd.Series(beside.get("chain", np.zeros(num_rows)))
-    if chain.isna().any():
-        raise ValueError(f"{where} has {chain.isna().sum()} rows without a chain, expected a number in each")
+    if lost := int((chain.isna() | chain.isin(MISSING)).sum()):
+        raise ValueError(f"{where} has {lost} rows without a chain, expected a number in each")
     codes, _ = pd.factorize(chain, sort=True)
     sizes = np.bincount(codes)
     if sizes.min() < sizes.max():
@@ -305,13 +299,13 @@ def _are_numbers(frame: pd.DataFrame) -> bool:
     return all(kind.kind in "iuf" for kind in frame.dtypes) or all(kind.kind == "b" for kind in frame.dtypes)
 
 
-def _as_written(frame: pd.DataFrame, written: pd.DataFrame, where: str) -> np.ndarray:
-    """Return labels as they stand in a file, where some are names, or numbers begin with zeros."""
-    text = written[list(frame.columns)].to_numpy(dtype=object)
-    lost = frame.isna().to_numpy()
+def _as_text(frame: pd.DataFrame, where: str) -> np.ndarray:
+    """Return labels as they are written, where some are names, or numbers begin with zeros."""
+    text = frame.astype(str).to_numpy(dtype=object)
+    lost = (frame.isna() | frame.isin(MISSING)).to_numpy()
     if lost.any():
         draw, point = np.argwhere(lost)[0]
-        word = text[draw, point]
+        word = frame.iloc[draw, point]
         is_word = isinstance(word, str) and word
         said = f", '{visible(word)}' for one; rename a cluster of that name" if is_word else ""
         raise ValueError(
@@ -319,8 +313,6 @@ def _as_written(frame: pd.DataFrame, written: pd.DataFrame, where: str) -> np.nd
             f"{point + 1}{said}: every point needs a label in every draw"
         )
     _refuse_two_ways(text, where)
-    if _are_numbers(frame):
-        return frame.to_numpy()
     _refuse_fractions(frame, where)
     _refuse_text_beside(frame, text, where)
     return text

@@ -1,17 +1,15 @@
 """Draws of partitions in delimited text: one row a draw, one column a point."""
 
 import re
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from pyroclust.delimited import MISSING, Cells, Marks, ReadingOptions, find_marks, read_delimited
-from pyroclust.io.columns import draws_in_frame, is_beside, refuse_twice
+from pyroclust.delimited import Cells, Marks, ReadingOptions, find_marks, read_delimited
+from pyroclust.io.columns import draws_in_frame
 from pyroclust.partitions import Draws
 from pyroclust.partitions.renumbering import check_room
-from pyroclust.text import visible
 
 __all__ = ["read_table_draws"]
 
@@ -36,15 +34,11 @@ def read_table_draws(
         is_header, notes = _header_of_draws(rows[:_LOOKED_AT])
         names_points = is_header and not notes
     first, body = rows[0], rows[is_header:]
-    if is_header:
-        # Of points equal names are numbered.
-        refuse_twice([name for name in first if is_beside(name)], where)
-        if first in body and not np.isfinite(_numbers(first)).all():
-            raise ValueError(
-                f"{where} has the names of its columns again in place of draw {body.index(first) + 1}, "
-                "expected them once: remove such lines, or give --no-header if the first line is a draw too"
-            )
-    names = pd.Index(_names(first) if is_header else range(len(first)))
+    if is_header and first in body and not np.isfinite(_numbers(first)).all():
+        raise ValueError(
+            f"{where} has the names of its columns again in place of draw {body.index(first) + 1}, "
+            "expected them once: remove such lines, or give --no-header if the first line is a draw too"
+        )
     columns = [Cells([row[place] for row in body]) for place in range(len(first))]
     try:
         marks = find_marks(columns, delimiter=found.delimiter, decimal=options.decimal)
@@ -52,9 +46,7 @@ def read_table_draws(
         raise ValueError(f"{where} is not a readable {path.suffix} table: {error}") from None
     frame = pd.DataFrame({place: _values(one, marks) for place, one in enumerate(columns)})
     return draws_in_frame(
-        frame.set_axis(names, axis=1),
-        written=lambda: pd.DataFrame(body, columns=names, dtype=object),
-        has_zeros=any(_ZERO_FIRST.search("\n" + "\n".join(one)) for one in columns),
+        frame.set_axis(first, axis=1) if is_header else frame,
         where=where,
         variable=variable,
         is_header=is_header,
@@ -65,22 +57,12 @@ def read_table_draws(
 
 
 def _values(cells: Cells, marks: Marks) -> np.ndarray:
-    """Return whole numbers, numbers, or text, ``None`` where a cell is missing."""
+    """Return whole numbers, numbers, or text, also where numbers begin with zeros."""
     values, is_text = marks.numbers(cells)
-    if is_text.any():
-        return np.array([None if cell in MISSING else cell for cell in cells], dtype=object)
+    if is_text.any() or _ZERO_FIRST.search("\n" + "\n".join(cells)):
+        return np.array(cells, dtype=object)
     is_whole = (np.abs(values) < 2**53) & (values == np.round(values))
     return values.astype(np.int64) if is_whole.all() else values
-
-
-def _names(first: list[str]) -> list[str]:
-    """Return names of columns as pandas makes them: a number follows a name that was there before."""
-    names, seen = [], Counter[str]()
-    for place, cell in enumerate(first):
-        name = visible(cell) or f"Unnamed: {place}"
-        names.append(f"{name}.{seen[name]}" if name in seen else name)
-        seen[name] += 1
-    return names
 
 
 def _header_of_draws(top: list[list[str]]) -> tuple[bool, tuple[str, ...]]:

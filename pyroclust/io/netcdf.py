@@ -23,15 +23,18 @@ _LOG_JOINT, _LOG_PROB = ("log_joint", "lp"), ("log_prob",)
 
 def read_netcdf_draws(path: Path, *, variable: str | None = None, group: str | None = None) -> Draws:
     """Read draws from one group of a NetCDF file, of ArviZ 0.x or 1.x."""
-    groups = readable(path, lambda: _groups(path))
-    if group is not None and group not in groups:
-        raise ValueError(f"'{path}': {unknown_name('group', group, groups)}")
-    if group is None and len(groups) > 1 and "posterior" not in groups:
-        raise ValueError(
-            f"'{path}' has the groups {listed(groups)}, none of them 'posterior': name one with group"
-        )
-    chosen = group or ("posterior" if "posterior" in groups else next(iter(groups), None))
-    with _opened(path, chosen) as dataset:
+    readable(path, lambda: check_self_contained(path))
+    options: dict[str, Any] = {"engine": "h5netcdf", "decode_times": False, "phony_dims": "access"}
+    with readable(path, lambda: xr.open_datatree(path, **options)) as tree:
+        groups = tree.children
+        if group is not None and group not in groups:
+            raise ValueError(f"'{path}': {unknown_name('group', group, groups)}")
+        if group is None and len(groups) > 1 and "posterior" not in groups:
+            raise ValueError(
+                f"'{path}' has the groups {listed(groups)}, none of them 'posterior': name one with group"
+            )
+        chosen = group or ("posterior" if "posterior" in groups else next(iter(groups), None))
+        dataset = (tree if chosen is None else groups[chosen]).to_dataset(inherit=False)
         # Our own files hold the labels as a coordinate.
         known = {str(name): one for name, one in dataset.variables.items() if name not in dataset.indexes}
         can_be = {name: one.ndim == 3 and one.dtype.kind in "iu" for name, one in known.items()}
@@ -49,11 +52,11 @@ def read_netcdf_draws(path: Path, *, variable: str | None = None, group: str | N
         }
         refuse_weights(weights, draws, f"'{path}'")
         log_joint, log_prob = (_log(dataset, names, path) for names in (_LOG_JOINT, _LOG_PROB))
-        content = readable(path, lambda: np.asarray(labels.values))
-    if log_joint is None and chosen == "posterior" and "sample_stats" in groups:
-        with _opened(path, "sample_stats") as stats:
+        if log_joint is None and chosen == "posterior" and "sample_stats" in groups:
+            stats = groups["sample_stats"].to_dataset(inherit=False)
             log_joint = _log(stats, _LOG_JOINT, path)
             log_prob = _log(stats, _LOG_PROB, path) if log_prob is None else log_prob
+        content = readable(path, lambda: np.asarray(labels.values))
     names = labels.coords.get(labels.dims[-1])
     return draws_of_labels(
         content,
@@ -62,19 +65,6 @@ def read_netcdf_draws(path: Path, *, variable: str | None = None, group: str | N
         log_prob=log_prob,
         point_names=None if names is None or names.dtype.kind in "iuf" else tuple(map(str, names.values)),
     )
-
-
-def _groups(path: Path) -> list[str]:
-    import h5netcdf
-
-    check_self_contained(path)
-    with h5netcdf.File(path, "r", phony_dims="access") as file:
-        return list(file.groups)
-
-
-def _opened(path: Path, group: str | None) -> xr.Dataset:
-    options: dict[str, Any] = {"engine": "h5netcdf", "decode_times": False, "phony_dims": "access"}
-    return readable(path, lambda: xr.open_dataset(path, group=group, **options))
 
 
 def _ordered(labels: xr.DataArray) -> xr.DataArray:

@@ -11,6 +11,8 @@ from pyroclust.partitions.renumbering import canonical_draws, check_room, per_dr
 
 __all__ = ["Draws", "draws_of_labels"]
 
+_MANY_CHAINS, _FEWEST_POINTS = 20, 3
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Draws:
@@ -209,7 +211,12 @@ def draws_of_labels(
     Raises:
         ValueError: if the labels are none, or the numbers do not fit.
     """
+    _refuse_other_axes(labels, where)
     assignments = canonical_draws(labels, where=where)
+    chains, number, _ = assignments.shape
+    if chains > max(_MANY_CHAINS, number):
+        said = f"Read as {chains:,} chains of {number:,} draws: if draws come first, exchange the two axes."
+        notes = (*notes, said)
     return Draws(
         name=name,
         assignments=assignments,
@@ -218,3 +225,22 @@ def draws_of_labels(
         point_names=point_names,
         notes=notes,
     )
+
+
+def _refuse_other_axes(labels: np.ndarray, where: str) -> None:
+    """Refuse indicators of clusters, and tables of which points are together, one a draw."""
+    if labels.ndim != 3 or labels.dtype.kind not in "biuf" or min(labels.shape) < 2:
+        return
+    _, rows, columns = labels.shape
+    what = ""
+    if rows == columns > _FEWEST_POINTS and (labels == labels.swapaxes(1, 2)).all():
+        diagonals = np.diagonal(labels, axis1=1, axis2=2)
+        is_largest = (labels <= diagonals[..., None]).all() and len(np.unique(diagonals)) == 1
+        what = (
+            "a table of pairs of points for each draw" if is_largest and labels.min() < labels.max() else ""
+        )
+    # Where labels count up from the first point, that is never the only 1.
+    elif columns < rows and labels[..., 0].any() and np.isin(labels, (0, 1)).all():
+        what = "(draws, points, clusters) indicators" if (labels.sum(-1) == 1).all() else ""
+    if what:
+        raise ValueError(f"{where} holds {what}, expected labels: (draws, points) or (chains, draws, points)")

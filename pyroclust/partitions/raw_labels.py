@@ -191,14 +191,18 @@ def _array(name: str, found: Any) -> np.ndarray:
         if array.dtype.kind in "US" and isinstance(found, list | tuple):
             # Beside text numpy makes text of numbers, and of missing values.
             array = np.array(found, dtype=object)
+        if array.dtype == object and any(isinstance(one, _NO_LABELS) for one in array.flat):
+            raise TypeError
     except (TypeError, ValueError, RuntimeError):
-        what = " with rows of unequal lengths" if isinstance(found, list | tuple) else " that is no array"
+        is_list = isinstance(found, list | tuple)
+        what = " with rows of unequal lengths, or sets" if is_list else " that is no array"
         raise ValueError(f"{name} is {_of_type(found)}{what}, {_EXPECTED}") from None
     if array.ndim == 0:
         raise ValueError(f"{name} is {_of_type(found)}, {_EXPECTED}")
     return array
 
 
+_NO_LABELS = (set, frozenset, dict, list)
 _EXPECTED = (
     "expected draws of partitions: labels (chains, draws, N) or (draws, N), or an object that holds them as "
     "'assignments'"

@@ -82,5 +82,5 @@ def show_page(found: Analysis) -> None:
         return
     if written is None:
         written = Path(tempfile.mkdtemp(prefix="pyroclust-")) / FILE_NAME
-        written.write_text(render_page(page_of(found)), encoding="utf-8")
+        written.write_text(render_page(page_of(found)), "utf-8", errors="backslashreplace")
     webbrowser.open(written.resolve().as_uri())

@@ -20,7 +20,7 @@ def write_analysis(found: Analysis, folder: Path) -> None:
 
     with write_files(folder, even_interrupted=found.interrupted) as part:
         page = page_of(found)
-        (part / FILE_NAME).write_text(render_page(page), encoding="utf-8")
+        (part / FILE_NAME).write_text(render_page(page), "utf-8", errors="backslashreplace")
         found.failures += [one for one in page.failures if one not in found.failures]
         write_json(part / "summary.json", found.to_dict())
         for name, frame in (("assignments.csv", found.frame()), ("clusters.csv", found.clusters())):

@@ -10,7 +10,7 @@ from pyroclust.data.kinds import Kind
 from pyroclust.data.point_masses import parts_by_name
 from pyroclust.diagnostics import Answer, Finding, Mark, Trust, Verdict
 from pyroclust.errors import first_line
-from pyroclust.files import parse_json, read_text, unfinished
+from pyroclust.files import checksum, parse_json, read_text, unfinished
 from pyroclust.hdf5 import check_self_contained
 from pyroclust.partitions import Draws
 from pyroclust.results.analysis import Analysis
@@ -50,9 +50,12 @@ def read_analysis(folder: Path) -> Analysis:
     except Exception as error:
         if why := unfinished(folder):
             raise ValueError(f"folder '{folder}' holds unfinished results: {why}") from error
+        what = first_line(error)
+        if isinstance(error, KeyError | TypeError | AttributeError | IndexError):
+            what = f"{what} is missing" if isinstance(error, KeyError) else "an entry is of another kind"
         raise ValueError(
-            f"folder '{folder}' holds no analysis (draws.nc and summary.json) that can be read "
-            f"({first_line(error)}); run pyroclust cluster or compare with --out first"
+            f"folder '{folder}' holds no analysis (draws.nc and summary.json) that can be read ({what}); run "
+            "pyroclust cluster or compare with --out first"
         ) from error
 
 
@@ -63,6 +66,8 @@ def _read(folder: Path) -> Analysis:
     summary = _LACKING | written
     draws_file = folder / "draws.nc"
     check_self_contained(draws_file, is_read_whole=True)
+    if checksum(draws_file) != summary.get("files", {}).get("draws.nc", checksum(draws_file)):
+        raise ValueError("draws.nc was changed since it was written")
     with xr.open_datatree(draws_file, engine="h5netcdf") as tree:
         groups = {name.strip("/"): tree[name].to_dataset().load() for name in tree.groups if name != "/"}
     main = groups["posterior"]

@@ -97,7 +97,7 @@ def test_attributes_are_labels_and_directions_are_left_out(tmp_path):
     [
         ("a,b,c\nx,y,z\n", {"header": True}, "has the columns a, b, c, expected two, the ends of an edge"),
         ("a,b\nx,\n", {"header": True}, "has no node at an end of edge 1: fill it, or drop the line"),
-        ("a,b\nx,y\n", {"columns": ["a", "q"], "header": True}, "columns names 'q', expected two of a, b"),
+        ("a,b\nx,y\n", {"columns": ["a", "q"], "header": True}, "unknown column 'q'"),
         ("a,b\nx,y\n", {"label": "a"}, "edges is true, but a file of edges has no labels: leave label out"),
     ],
 )

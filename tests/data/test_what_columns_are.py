@@ -41,6 +41,11 @@ def csv(**columns):
         (["31.12.2020", "01.02.2021"], "days since 2020-12-31", ["0", "32"]),
         (["12 Jan 2020", "3 Feb 2020"], "days since 2020-01-12", ["0", "22"]),
         (["03/24/2020", "05/06/2020"], "days since 2020-03-24", ["0", "43"]),
+        (["2020-03-01 18:00:00", "2020-03-02"], "days since 2020-03-01", ["0.75", "1"]),
+        (["2020-03-01T07:00+01:00", "2020-03-01T11:00-01:00"], "days since 2020-03-01 UTC", ["0.25", "0.5"]),
+        (["3/24/2020 6:00 PM", "3/24/2020 12:00 AM"], "days since 2020-03-24", ["0.75", "0"]),
+        (["26:15:00", "3:00:00"], "hours", ["26.25", "3"]),
+        (["٥٢", "٥٣"], "", ["52", "53"]),
     ],
 )
 def test_numbers_in_disguise(cells, unit, numbers):
@@ -58,6 +63,7 @@ def test_numbers_in_disguise(cells, unit, numbers):
         ["A1", "B1"],
         ["early", "late"],
         ["03/04/2020", "05/06/2020"],
+        ["2020-03-01 18:00Z", "2020-03-02 18:00"],
         ["2020-13-01", "2020-02-30"],
     ],
 )
@@ -79,6 +85,9 @@ def test_new_rows_need_the_unit_and_move_dates(tmp_path):
     assert old.units == ("days since 2020-01-01", "%")
     new = pd.DataFrame({"day": ["2020-02-10"], "share": ["5%"]})
     assert read_new_rows(new, old).data.tolist() == [[40.0, 5.0]]
+    assert read_new_rows(old, old).data.tolist() == old.data.tolist()
+    with pytest.raises(ValueError, match=r"'day' has numbers in days since 2020-02-10 UTC, .* 2020-01-01"):
+        read_new_rows(new.assign(day=["2020-02-10T06:00Z"]), old)
     with pytest.raises(ValueError, match=r"'share' has numbers without a unit, .* in %"):
         read_new_rows(new.assign(share=[0.05]), old)
 
@@ -259,7 +268,7 @@ def test_thousands_of_columns_take_the_memory_of_the_table_and_not_that_of_all_p
     columns["inches"] = columns["g17"] / -2.54 + 3
     columns["feet"] = (columns["g4999"] / 12).round(9)
     tracemalloc.start()
-    (said,) = doubts_of(columns, [])
+    (said,) = doubts_of(columns, [], groups={})
     used = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert said.startswith("'g17' and 'inches', 'g4999' and 'feet' hold the same numbers")

@@ -67,6 +67,8 @@ CASES = [
     _compared(
         "NUMBA_NUM_THREADS=0", words="NUMBA_NUM_THREADS is 0, expected 1 or more", NUMBA_NUM_THREADS="0"
     ),
+    _compared("NUMBA_DISABLE_JIT=1", words="NUMBA_DISABLE_JIT is set", NUMBA_DISABLE_JIT="1"),
+    _compared("a folder that is gone", before="mkdir gone; cd gone; rmdir ../gone;", words="is gone: change"),
     _compared("MPLBACKEND names nothing", MPLBACKEND="nonsense"),
     _compared("NUMBA_CACHE_DIR cannot be written", NUMBA_CACHE_DIR="/proc/nowhere"),
     _compared("files of 32 kB at most", before="ulimit -f 32;", words="File too large"),

@@ -1,9 +1,12 @@
 """Ctrl-C and SIGTERM at any moment: a run that was stopped says so, and never passes for a whole one."""
 
 import contextlib
+import importlib
 import json
 import os
 import signal
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -144,6 +147,22 @@ def _turned_into_an_error(folder: Path) -> str:
             raise ImportError("numpy.core failed to import") from None
 
     with mock.patch("pyroclust.saving.cards.list_guides", turn):
+        code, _, err = run_command(["guides"])
+    assert code == 130, err
+    return " ".join(err.split())
+
+
+def _late_import(folder: Path) -> str:
+    (folder / "late_module.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\ndone = True\n")
+
+    def load() -> tuple[()]:
+        late = importlib.import_module("late_module")
+        assert late.done
+        time.sleep(5)
+        return ()
+
+    path = mock.patch("sys.path", [str(folder), *sys.path])
+    with path, mock.patch("pyroclust.saving.cards.list_guides", load):
         code, _, err = run_command(["guides"])
     assert code == 130, err
     return " ".join(err.split())
@@ -365,6 +384,7 @@ CASES = [
     _case("check --save, Ctrl-C while it measures", "exit 130, the card stays", _checked),
     _case("Ctrl-C that a library swallows", "exit 130, no report", _swallowed, slow=True),
     _case("Ctrl-C that a library makes an ImportError of", "exit 130, no traceback", _turned_into_an_error),
+    _case("Ctrl-C while a library is imported", "exit 130 once it is there", _late_import),
     _case("SIGTERM in a command", "exit 143; handlers are put back", _stopped_by(signal.SIGTERM, 143)),
     _case("the terminal is closed", "exit 129", _stopped_by(signal.SIGHUP, 129)),
     _case("the terminal is closed under nohup", "goes on", _nohup),

@@ -217,7 +217,13 @@ def _case(name: str, expected: str, run: Callable[[Path], str], *, slow: bool = 
     return Case("recipes", name, expected, run, slow)
 
 
+def _marked(folder: Path) -> str:
+    (folder / "r.toml").write_text(_RECIPE, encoding="utf-8-sig")
+    return str(read_recipe(folder / "r.toml").about)
+
+
 CASES = [
+    Case("recipes", "a recipe with a mark of UTF-8, as Windows writes it", "read", _marked),
     _case("markup and escape sequences in `about`, trained", "trained; printed as they are", _trained),
     _case("a picture of the training that fails", "a sentence; the guide is there", _without_a_picture),
     _case("markup and escape sequences in `about`, read", "kept as they are", _same_after_reading),
