@@ -101,9 +101,9 @@ def _copies(groups: Mapping[str, NDArray[np.float64]]) -> list[str]:
 
 
 def _sums(columns: Mapping[str, NDArray[np.float64]]) -> list[str]:
-    """Return columns that others say but for rounding; those of two alike are twins."""
+    """Return columns that others say to a hundredth of their spread; those of two alike are twins."""
     whole = {name: one for name, one in columns.items() if not np.isnan(one).any() and np.ptp(one) > 0}
-    if not 3 <= len(whole) <= _MOST_IN_A_SUM or len(next(iter(whole.values()))) < 3 * len(whole):
+    if not 2 <= len(whole) <= _MOST_IN_A_SUM or len(next(iter(whole.values()))) < 3 * len(whole):
         return []
     with np.errstate(all="ignore"):
         correlations = np.corrcoef([*whole.values()])
@@ -112,7 +112,7 @@ def _sums(columns: Mapping[str, NDArray[np.float64]]) -> list[str]:
     inverse = np.linalg.inv(correlations[np.ix_(alone, alone)] + 1e-12 * np.eye(alone.sum()))
     said = zip(np.array([*whole], dtype=object)[alone], np.diag(inverse), strict=True)
     names = [f"'{short(name, 40)}'" for name, one in said if one > 1 / _ROUNDED]
-    return names if len(names) > 2 else []
+    return names if len(names) > 1 else []
 
 
 def _again(rows: NDArray[np.float64]) -> list[str]:

@@ -53,8 +53,9 @@ def run_and_signal(
 
 
 def left_over(folder: Path) -> list[str]:
-    """Return the names of unfinished files below a folder."""
-    return [str(path.relative_to(folder)) for path in folder.rglob(".*")]
+    """Return the names of unfinished files below a folder; records of finished ones end in .pyroclust."""
+    hidden = (path for path in folder.rglob(".*") if not path.name.endswith(".pyroclust"))
+    return [str(path.relative_to(folder)) for path in hidden]
 
 
 @contextmanager

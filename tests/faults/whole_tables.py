@@ -199,7 +199,9 @@ CASES = [
     one(
         "prices of six digits, all different",
         lambda: csv(frame(price=INCOME.astype(int) * 7 + 100_003 + ORDER)),
+        says="'income', 'price' follow from one another",
         columns=("age", "share", "income", "price"),
+        finds=0.0,
     ),
     one("names as text", lambda: csv(frame(name=[f"person {i}" for i in range(ROWS)])), says="'name'"),
     one("links", lambda: csv(frame(url=[f"https://x.test/{i}" for i in range(ROWS)])), says="'url'"),
