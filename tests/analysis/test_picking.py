@@ -13,7 +13,7 @@ from pyroclust.data.shapes import Images, Waveforms
 from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
 from pyroclust.guides import AnchoredGuide, NeuralClusteringProcess, PredictiveFilter
-from pyroclust.models import nig_mixture, niw_mixture, normal_mixture, table_mixture
+from pyroclust.models import default_mixture, nig_mixture, niw_mixture, normal_mixture, table_mixture
 from pyroclust.results.data import AnalysedData
 from pyroclust.saving.cards import GuideCard, list_guides
 
@@ -237,11 +237,12 @@ def test_one_guide_serves_tables_of_any_columns(monkeypatch, passed):
     monkeypatch.setattr(picking, "list_guides", lambda: cards)
     columns = ColumnsOfTable(numbers=1, count_means=(2.0,), yes_no=2, levels=(3, 4), missing=True)
     by_default = pick(None, **mixed(100))
-    assert by_default.name == ("ncp-tables" if passed else "exact filter")
-    for guide in (None, "ncp-tables") if passed else ("ncp-tables",):
+    assert by_default.name == ("ncp-any-table" if passed else "exact filter")
+    models = {"ncp-any-table": default_mixture, "ncp-tables": table_mixture}
+    for name, guide in [*zip(models, models, strict=True), *([("ncp-any-table", None)] if passed else [])]:
         picked = pick(guide, **mixed(100))
-        assert picked.name == "ncp-tables"
-        assert picked.guide.model == table_mixture(**vars(columns))
+        assert picked.name == name
+        assert picked.guide.model == models[name](**vars(columns))
         assert "one set of weights for tables of any columns" in picked.notes[0]
         assert picked.notes[0].endswith("was measured on 5 columns.")
     card = next(one for one in list_guides() if one.name == "ncp-tables")
