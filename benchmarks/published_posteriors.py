@@ -30,7 +30,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from pyroclust import read_table
-from pyroclust.diagnostics import point_estimate
+from pyroclust.diagnostics import importance_efficiency, importance_weights, point_estimate
 from pyroclust.distributions import (
     DynamicMixturesPrior,
     FiniteMixturesPrior,
@@ -206,8 +206,7 @@ def batch_means(figures: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def thyroid_figures(draws: Draws, truth: np.ndarray) -> dict[str, Any]:
     """Return K, quartiles of K and M, and how the estimate agrees with the diagnosis, by weight."""
-    weights = np.exp(draws.log_weights[0] - draws.log_weights.max())
-    weights /= weights.sum()
+    weights = importance_weights(draws.log_weights[0])
     generator = np.random.default_rng(0)
     some = generator.choice(len(weights), 1000, p=weights)
     partitions, concentration = draws.assignments[0, some], draws.parameters["weight_concentration"][0, some]
@@ -225,7 +224,7 @@ def thyroid_figures(draws: Draws, truth: np.ndarray) -> dict[str, Any]:
         "quartiles of M": (np.searchsorted(components.cumsum(0).numpy(), quarters) + 1).tolist(),
         "adjusted Rand": round(adjusted_rand_score(truth, labels), 3),
         "misclassified": round(float(1 - table.max(0).sum() / len(truth)), 3),
-        "effective share": round(float(1 / (weights**2).sum() / len(weights)), 2),
+        "effective share": round(importance_efficiency(draws.log_weights[0]), 2),
     }
 
 

@@ -239,8 +239,8 @@ def test_one_guide_serves_tables_of_any_columns(monkeypatch, passed):
     by_default = pick(None, **mixed(100))
     assert by_default.name == ("ncp-any-table" if passed else "exact filter")
     models = {"ncp-any-table": default_mixture, "ncp-tables": table_mixture}
-    for name, guide in [*zip(models, models, strict=True), *([("ncp-any-table", None)] if passed else [])]:
-        picked = pick(guide, **mixed(100))
+    by_name = {name: pick(name, **mixed(100)) for name in models}
+    for name, picked in [*by_name.items(), *([("ncp-any-table", by_default)] if passed else [])]:
         assert picked.name == name
         assert picked.guide.model == models[name](**vars(columns))
         assert "one set of weights for tables of any columns" in picked.notes[0]

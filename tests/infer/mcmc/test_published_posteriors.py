@@ -8,6 +8,7 @@ import pytest
 import torch
 from pyro.distributions import Gamma
 
+from pyroclust.diagnostics import importance_weights
 from pyroclust.distributions import FiniteMixturesPrior, NormalIndependent
 from pyroclust.infer import exact_posterior, log_evidence
 from pyroclust.models import Mixture
@@ -66,7 +67,7 @@ def test_a_random_scale_matrix_of_one_column_is_a_random_rate(script):
     expected = exact @ (partitions.amax(-1).numpy()[:, None] + 1 == numbers)
 
     draws = script.thyroid_draws(points, num_draws=10_000, seed=0)
-    weights = np.exp(draws.log_weights[0] - draws.log_weights.max())
+    weights = importance_weights(draws.log_weights[0])
     means, errors = weighted_means(draws.num_clusters[0][:, None] == numbers, weights)
     assert (abs(means - expected) < DEVIATIONS * errors).all()
     assert errors[0] < 0.015
