@@ -1,7 +1,9 @@
 """Data sets and an exact filter as compiled functions read them, and such functions in threads."""
 
+import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -93,12 +95,25 @@ def in_threads(function: Callable[[Any, int, int], None], parts: list[Any], numb
         number: of items.
     """
     cuts = np.linspace(0, number, len(parts) + 1).astype(int).tolist()
-    blocks = [(part, *cut) for part, cut in zip(parts, pairwise(cuts), strict=True)]
-    if len(blocks) == 1:
-        function(*blocks[0])
-        return
-    with ThreadPoolExecutor(len(blocks)) as pool:
-        list(pool.map(lambda block: function(*block), blocks))
+    first, *others = [(part, *cut) for part, cut in zip(parts, pairwise(cuts), strict=True)]
+    futures = [_pool().submit(function, *block) for block in others]
+    try:
+        function(*first)
+    finally:
+        wait(futures)
+    for future in futures:
+        future.result()
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """Threads that stay: a sampler asks for them at every point."""
+    return ThreadPoolExecutor(num_threads())
+
+
+if hasattr(os, "register_at_fork"):
+    # A process that is forked has no threads but its own.
+    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def threads_for(work: int, least: int, number: int) -> int:
