@@ -486,6 +486,36 @@ def _put_all(
     return most
 
 
+@inner
+def _add_up(
+    family: Any, shape: Any, work: Any, data: Any, decisions: Any, ahead: Any, d: int, before: int, after: int
+) -> None:
+    """Describe the candidates of a decision, or begin to."""
+    clusters = decisions.clusters[d]
+    for c in range(clusters + 1):
+        for f in range(3):
+            decisions.found[_candidate(decisions, d, c), f] = 0.0
+    _load(family, shape, work, decisions, d, before)
+    _weigh(family, shape, work, data, decisions, ahead, d, before)
+    if decisions.references == 0 or decisions.step[d] + 1 == data.num_points:
+        return
+    best, left = _best(decisions, d), 0
+    for c in range(clusters + 1):
+        left += 0 if _is_hopeless(decisions, d, c, best) else 1
+    if left < 2:
+        return
+    _decide_all(family, shape, work, data, decisions, d, before, after)
+    _call_look(ahead.look, (family, shape, work, data, decisions, ahead, d, before, after))
+    for c in range(clusters + 1):
+        if not _is_hopeless(decisions, d, c, best):
+            _begin(family, shape, work, data, decisions, ahead, d, c, before, after)
+            if ahead.begun[0] == LANES:
+                _call_complete(ahead.complete, (family, shape, work, data, decisions, ahead))
+    # Tables of weights before the decision are those of one decision.
+    if shape.is_other and ahead.begun[0]:
+        _call_complete(ahead.complete, (family, shape, work, data, decisions, ahead))
+
+
 @lean
 def add_up_ahead(
     family: Any, shape: Any, work: Any, data: Any, decisions: Any, ahead: Any, begin: int, end: int
@@ -497,30 +527,14 @@ def add_up_ahead(
     """
     before = ahead.width * LANES
     after = before + -(-ahead.width // LANES) * LANES
+    most = 0
     for d in range(begin, end):
-        clusters = decisions.clusters[d]
-        for c in range(clusters + 1):
-            for f in range(3):
-                decisions.found[_candidate(decisions, d, c), f] = 0.0
-        _load(family, shape, work, decisions, d, before)
-        _weigh(family, shape, work, data, decisions, ahead, d, before)
-        if decisions.references == 0 or decisions.step[d] + 1 == data.num_points:
-            continue
-        best, left = _best(decisions, d), 0
-        for c in range(clusters + 1):
-            left += 0 if _is_hopeless(decisions, d, c, best) else 1
-        if left < 2:
-            continue
-        _decide_all(family, shape, work, data, decisions, d, before, after)
-        _call_look(ahead.look, (family, shape, work, data, decisions, ahead, d, before, after))
-        for c in range(clusters + 1):
-            if not _is_hopeless(decisions, d, c, best):
-                _begin(family, shape, work, data, decisions, ahead, d, c, before, after)
-                if ahead.begun[0] == LANES:
-                    _call_complete(ahead.complete, (family, shape, work, data, decisions, ahead))
-        # Tables of weights before the decision are those of one decision.
-        if shape.is_other and ahead.begun[0]:
-            _call_complete(ahead.complete, (family, shape, work, data, decisions, ahead))
+        most = max(most, decisions.clusters[d])
+    # Those with as many clusters go side by side, as the others of a row would wait for the largest.
+    for clusters in range(1, most + 1):
+        for d in range(begin, end):
+            if decisions.clusters[d] == clusters:
+                _add_up(family, shape, work, data, decisions, ahead, d, before, after)
     if ahead.begun[0]:
         _call_complete(ahead.complete, (family, shape, work, data, decisions, ahead))
     if decisions.references:
