@@ -29,6 +29,8 @@ ROOM = 8
 _GAIN, _LOSS, _EVIDENCE, _OWN = range(4)
 # Weights that differ by less are equal: rounding must not decide where a completion goes.
 _EQUAL = 1e-7
+# The exponential of less does not change a sum that is at least one.
+_NOTHING_BESIDE_ONE = -38.0
 # Where every density underflows, no candidate is better than another.
 _TINY = 1e-300
 
@@ -420,9 +422,12 @@ def _complete(family: Any, shape: Any, work: Any, data: Any, decisions: Any, ahe
         for a in range(len(work.values)):
             ahead.weight[a] = work.values[a]
         for k in range(slots):
-            logs = ahead.logs[k]
+            logs, near = ahead.logs[k], 0
             for a in range(len(work.values)):
                 work.values[a] = logs[a] - ahead.best[a]
+                near += 1 if work.values[a] > _NOTHING_BESIDE_ONE else 0
+            if near == 0:
+                continue
             exponentials(work)
             for a in range(len(work.values)):
                 ahead.weight[a] += work.values[a]
