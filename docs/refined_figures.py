@@ -46,15 +46,22 @@ def accuracy() -> str:
 
 def pairs() -> str:
     found = result("real_pairs")["figures"]
+    said = found["verdicts"], found["verdicts refined"]
     return f"""`python benchmarks/real_pairs.py`: {found["pairs"]} pairs of columns of real tables, 30 to 200
-rows, chosen by a rule before anything was drawn; {found["references that agreed"]} of the references agree
-with themselves. As drawn the guide's largest error has a median of {number(found["median drawn"])}, resampled
-by weight {number(found["median resampled"])}, refined {number(found["median largest"], 3)} (independent draws
-{number(found["median floor"], 3)}). The worst refined pair is off by {number(found["worst largest"])};
-{found["settled"]} of {found["pairs"]} had settled, of which the worst is off by
-{number(found["worst settled"])}. Refining took {number(found["median seconds"], 1)} processor seconds
-(median). One of these pairs, with 12 distinct ancestors, was off by 0.24 before the test of what moves was
-made one of chains instead of ancestors; the others hardly changed."""
+rows, chosen by a rule before anything was drawn, by `compare(points)` with `{result("real_pairs")["guide"]}`;
+{found["references that agreed"]} of the references agree with themselves. Largest errors, medians: the
+answer, of MCMC, {number(found["median answer"], 3)}; the guide's draws {number(found["median drawn"])}, by
+their weights {number(found["median weighted"])}, refined (`refine=True`) {number(found["median largest"], 3)}
+(independent draws {number(found["median floor"], 3)}). The worst answer is off by
+{number(found["worst answer"])}, the worst refined draws by {number(found["worst largest"])};
+{found["settled"]} of {found["pairs"]} had settled, of which the worst are off by
+{number(found["worst settled"])}. The verdict is {_told(said[0])}; with refined draws {_told(said[1])}. A
+comparison took {number(found["median seconds"], 1)} processor seconds (median), with refined draws
+{number(found["median seconds refined"], 1)}."""
+
+
+def _told(verdicts: dict[str, int]) -> str:
+    return listed([f'"{name}" of {count}' for name, count in verdicts.items()])
 
 
 def seconds_of(value: float | None) -> str:
