@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import short_and_long
 from chain_cases import gibbs_chains, restaurant_draws, sticky
 from scipy.stats import binom
 
@@ -70,9 +71,10 @@ def test_level_on_independent_draws():
     check_level(np.array(found))
 
 
-def test_level_on_chains_that_repeat_themselves():
+@short_and_long("repeats", 50, 100)
+def test_level_on_chains_that_repeat_themselves(repeats):
     found = []
-    for repeat in range(100):
+    for repeat in range(repeats):
         first, second = (chains_of(seed, length=500, hold=0.7) for seed in (repeat, 1000 + repeat))
         sizes = [mixing(draws, seed=repeat).effective for draws in (first, second)]
         kept = [

@@ -56,7 +56,7 @@ def run(kernel, data, *, number, chains=4):
 @pytest.mark.parametrize(("name", "limits", "family", "linked"), CASES)
 def test_draws_obey_the_enumerated_posterior(name, limits, family, linked) -> None:
     model, data = MODELS[family]().constrained(clusters=limits, **(LINKS if linked else {})), points(family)
-    draws = run(named_kernel(name, model), data, number=2000 if name == "tempered" else 10_000)
+    draws = run(named_kernel(name, model), data, number=1000 if name == "tempered" else 10_000)
     check_law(model, data, draws.assignments)
     if model.has_likelihood and not draws.parameters.keys() - model.prior.integrated_names:
         check_log_joint(model, data, draws, last=1, rtol=1e-6, atol=1e-6)
