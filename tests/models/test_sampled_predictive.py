@@ -22,8 +22,8 @@ def case():
     free = PyroComponent(family.parameters, family.likelihood, dim=2, typical_scale=family.typical_scale)
     sampled = Mixture(exact.prior, free)
     data = torch.cat([torch.randn(12, 2) * 0.3 - 1, torch.randn(9, 2) * 0.3 + 1]).double()
-    draws = torch.tensor([[0] * 12 + [1] * 9, [0] * 12 + [1] * 8 + [2], [0] * 21]).repeat_interleave(150, 0)
-    closed = PosteriorPredictive(exact, data, draws[::150])
+    draws = torch.tensor([[0] * 12 + [1] * 9, [0] * 12 + [1] * 8 + [2], [0] * 21]).repeat_interleave(75, 0)
+    closed = PosteriorPredictive(exact, data, draws[::75])
     found = parameters_of_draws(sampled, data, draws, generator=np.random.default_rng(0))
     return closed, SampledPredictive(sampled, data, draws, parameters=found, num_prior=20_000), data
 
@@ -45,7 +45,7 @@ def test_points_left_out_have_the_density_that_evidences_say(case):
     data = torch.tensor([[0.0, 0.1], [0.2, 0.0], [-0.2, 0.2], [2.0, 2.0], [2.2, 1.9], [-1.0, 1.0]]).double()
     every, log_probs = exact_posterior(closed.model, data)
     torch.manual_seed(1)
-    draws = every[torch.multinomial(log_probs.exp(), 800, replacement=True)]
+    draws = every[torch.multinomial(log_probs.exp(), 400, replacement=True)]
     found = parameters_of_draws(sampled.model, data, draws, generator=np.random.default_rng(1))
     law = SampledPredictive(sampled.model, data, draws, parameters=found, num_prior=20_000)
     rows = torch.arange(len(data))
