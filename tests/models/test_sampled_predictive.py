@@ -45,7 +45,7 @@ def test_points_left_out_have_the_density_that_evidences_say(case):
     data = torch.tensor([[0.0, 0.1], [0.2, 0.0], [-0.2, 0.2], [2.0, 2.0], [2.2, 1.9], [-1.0, 1.0]]).double()
     every, log_probs = exact_posterior(closed.model, data)
     torch.manual_seed(1)
-    draws = every[torch.multinomial(log_probs.exp(), 400, replacement=True)]
+    draws = every[torch.multinomial(log_probs.exp(), 800, replacement=True)]
     found = parameters_of_draws(sampled.model, data, draws, generator=np.random.default_rng(1))
     law = SampledPredictive(sampled.model, data, draws, parameters=found, num_prior=20_000)
     rows = torch.arange(len(data))
@@ -57,7 +57,7 @@ def test_points_left_out_have_the_density_that_evidences_say(case):
 def test_a_comparison_with_heavy_tails_predicts_new_rows():
     rng = np.random.default_rng(0)
     old = np.concatenate([rng.normal(-3, 1, 20), rng.normal(3, 1, 20)])
-    found = compare(old, family="student-t", guide="none", mcmc_draws=30, num_chains=2, warmup=60)
+    found = compare(old, family="student-t", guide="none", mcmc_draws=20, num_chains=2, warmup=40)
     prediction = predict(found, [-3.0, 3.0])
     assert prediction.clusters.tolist() == [0, 1]
     np.testing.assert_allclose(prediction.probabilities.sum(1), 1)
