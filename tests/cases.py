@@ -58,6 +58,11 @@ def some_of(grid: Iterable[tuple[Any, ...]], chosen: Collection[tuple[Any, ...]]
     ]
 
 
+def short_and_long(name: str, short: int, long: int) -> pytest.MarkDecorator:
+    """Give a test a size: the short one, and the long one, which is left to ``make prove``."""
+    return pytest.mark.parametrize(name, [short, pytest.param(long, marks=pytest.mark.prove)])
+
+
 CONJUGATE = {
     "known_1": NormalKnownVariance(1, 3.0, scale=0.7),
     "known_3": NormalKnownVariance(3, 10.0, mean=4.0),

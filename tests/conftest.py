@@ -20,7 +20,11 @@ settings.load_profile("repeatable")
 
 
 # Files that one worker runs after another, because they share what costs most to make.
-TOGETHER = {"tests/report/test_report.py": "report", "tests/report/test_browser.py": "report"}
+TOGETHER = {
+    "tests/report/test_report.py": "report",
+    "tests/report/test_browser.py": "report",
+    "tests/test_stored_summaries.py": "report",
+}
 # Groups that take twenty seconds or more, and long ones of those that come last: begun first, no worker waits
 # for them at the end. The first compiles little, while another worker compiles what most of the others use.
 LONG = (

@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 
 import pytest
@@ -29,5 +30,8 @@ def test_mapped_packages_are_covered():
 def test_examples(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     module = importlib.import_module(name)
+    # Looking for examples takes longer than running most of them.
+    if ">>>" not in inspect.getsource(module):
+        return
     result = doctest.testmod(module, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     assert result.failed == 0, capsys.readouterr().out

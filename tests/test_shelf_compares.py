@@ -32,11 +32,11 @@ ONE_OF_EACH = {kind_of(card): (name,) for name, card in CARDS.items()}.values()
 def test_every_guide_compares(name):
     guide = load_guide(name)
     torch.manual_seed(0)
-    points = points_for(guide.model, 16).numpy()
+    points = points_for(guide.model, 10).numpy()
     points = networkx.from_numpy_array(points) if is_of_graphs(guide.model) else points
     told = {name: 1.0 for name in getattr(guide, "conditions", ())}
     result = compare(points, guide=name, conditions=told, **SETTINGS)
-    assert result.draws["guide"].assignments.shape == (1, 20, 16)
+    assert result.draws["guide"].assignments.shape == (1, 20, 10)
     assert np.isfinite(result.draws["guide"].log_prob).all()
     assert result.verdict.sentence
 

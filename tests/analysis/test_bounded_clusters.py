@@ -194,7 +194,7 @@ def test_another_number_is_another_run_and_is_repeated_as_it_is_typed(tmp_path):
 
 
 def test_families_that_are_not_conjugate_keep_to_a_number():
-    found = cluster(SEVEN, clusters=(2, 3), family="student-t", **FEW)
+    found = cluster(SEVEN, clusters=(2, 3), family="student-t", **FEW | {"mcmc_draws": 20, "warmup": 20})
     assert set(found.draws["mcmc"].num_clusters.ravel().tolist()) <= {2, 3}
     assert found.in_words.given == "between 2 and 3 clusters"
     assert np.isnan(found.results["constraints"].odds.error) or found.knowledge.free.kept.any()

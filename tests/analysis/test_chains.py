@@ -135,6 +135,7 @@ def populations():
 def two_halvings(monkeypatch, populations):
     """Four heaps at the corners of a square, in two clusters: a chain keeps one halving of them."""
     monkeypatch.setattr(long_chains, "MOST_SWEEPS", 2000)
+    monkeypatch.setattr("pyroclust.analysis.populations._PARTICLES", 100)
 
     def drawn_once(*args, **settings):
         if not populations:
@@ -153,7 +154,7 @@ def test_populations_are_drawn_where_chains_do_not_meet(two_halvings):
     shares = [(draws[..., 0] == draws[..., other]).mean(1) for other in (15, 45)]
     assert np.abs(shares[0] - shares[1]).max() < 0.5
     assert "MCMC has not converged" in found.notes[1]
-    assert "4 independent populations of 200 partitions" in found.notes[2]
+    assert "4 independent populations of 100 partitions" in found.notes[2]
     assert "are nearer to one another" in found.notes[2]
     assert found.evidences[0].is_reliable
 

@@ -30,7 +30,7 @@ def mcmc(model: Mixture, data: torch.Tensor, *, seed: int, num_chains: int = 4) 
     return run.assignments
 
 
-@pytest.fixture(scope="module", params=sorted(GUIDES))
+@pytest.fixture(scope="module", params=["galaxies", pytest.param("iris", marks=pytest.mark.prove)])
 def case(request) -> dict[str, Any]:
     """Draws of one data set: guide, MCMC, one long chain, MCMC under another prior."""
     guide = load_guide(GUIDES[request.param])

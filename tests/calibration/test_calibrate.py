@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from cases import short_and_long
 from enumerated_guide import EnumeratedGuide
 from scipy import stats
 from torch import Tensor
@@ -19,7 +20,6 @@ from pyroclust.partitions import canonical, num_clusters
 
 MODEL = overlap2d()
 MORE = Mixture(ChineseRestaurantPrior(1.4), MODEL.component)
-SEEDS = range(20)
 
 
 def choose(partitions: Tensor, log_probs: Tensor, num_draws: int = 99) -> Tensor:
@@ -56,9 +56,10 @@ def found(sampler, seed: int = 0, **sizes) -> Calibration:
     return calibrate(sampler, MODEL, seed=seed, **({"num_points": 6, "num_datasets": 300} | sizes))
 
 
-def test_exact_draws_pass_over_twenty_seeds() -> None:
+@short_and_long("num_seeds", 8, 20)
+def test_exact_draws_pass_over_seeds(num_seeds: int) -> None:
     """Rejections of each part are binomial, at the level of the issue and at looser ones."""
-    results = [found(exact, seed) for seed in SEEDS]
+    results = [found(exact, seed) for seed in range(num_seeds)]
     parts = {part: np.array([one.p_values[part] for one in results]) for part in results[0].p_values}
     assert list(parts) == [
         "functionals",
@@ -69,7 +70,7 @@ def test_exact_draws_pass_over_twenty_seeds() -> None:
     parts["overall"] = np.array([one.p_value for one in results])
     for p in parts.values():
         for level in (0.01, 0.1, 0.3):
-            assert (p < level).sum() <= stats.binom.ppf(0.999, len(SEEDS), level)
+            assert (p < level).sum() <= stats.binom.ppf(0.999, num_seeds, level)
         assert np.median(p) > 0.15
     assert sum(not one.passed for one in results) <= 2
     # Not by being blind: p-values are not all large.
@@ -80,8 +81,14 @@ def test_exact_draws_pass_over_twenty_seeds() -> None:
 @pytest.mark.parametrize(
     ("sampler", "parts"),
     [
-        (tempered, {"functionals", "credible balls", "pair probabilities"}),
-        (doubled, {"functionals", "pair probabilities", "averaged number of clusters"}),
+        pytest.param(
+            tempered, {"functionals", "credible balls", "pair probabilities"}, marks=pytest.mark.prove
+        ),
+        pytest.param(
+            doubled,
+            {"functionals", "pair probabilities", "averaged number of clusters"},
+            marks=pytest.mark.prove,
+        ),
         (merged, {"functionals", "credible balls", "pair probabilities", "averaged number of clusters"}),
         (capped, {"functionals", "averaged number of clusters"}),
     ],

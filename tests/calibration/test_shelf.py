@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from cases import some_of
+from cases import short_and_long, some_of
 
 from pyroclust import load_guide
 from pyroclust.calibration import Certificate, CertificateSettings, certify
@@ -124,16 +124,17 @@ HEAVY_TAILED = {"ncp-niw3d", "ncp-niw4d"}
 
 # One of each kind of scorer: what the others draw is stored, their certificates say how far ahead they are.
 @torch.no_grad()
+@short_and_long("num_datasets", 8, 16)
 @pytest.mark.parametrize(
     "name", some_of([(name,) for name in AHEAD], [("ncp-nig1d",), ("ncp-sbm",), ("ncp-tables",)])
 )
-def test_guide_beats_the_filter_on_fresh_data(name: str) -> None:
+def test_guide_beats_the_filter_on_fresh_data(name: str, num_datasets: int) -> None:
     guide = load_guide(name)
     settings = replace(
         CertificateSettings.nothing(seed=77),
-        num_exact=80,
+        num_exact=5 * num_datasets,
         exact_points=7,
-        num_sampled=16,
+        num_sampled=num_datasets,
         sampled_points=(50,),
         num_draws=200,
     )

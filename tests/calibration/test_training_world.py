@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from cases import some_of
+from cases import short_and_long, some_of
 
 from pyroclust import load_guide
 from pyroclust.calibration import training_world
@@ -15,14 +15,15 @@ from pyroclust.models import nig_mixture
 
 
 # Of twelve points some are weighed, or all.
+@short_and_long("num_datasets", 40, 80)
 @pytest.mark.parametrize("points_weighed", some_of([(8,), (12,)], [(8,)]))
-def test_p_values_of_data_of_the_model_keep_their_level(monkeypatch, points_weighed):
+def test_p_values_of_data_of_the_model_keep_their_level(monkeypatch, points_weighed, num_datasets):
     monkeypatch.setattr(training_world, "_SIMULATIONS", 39)
     monkeypatch.setattr(training_world, "_POINTS_WEIGHED", points_weighed)
     model = nig_mixture()
     guide, found = PredictiveFilter(model), []
     torch.manual_seed(3)
-    sets, _ = simulate(model, torch.empty(80, 12, 1))
+    sets, _ = simulate(model, torch.empty(num_datasets, 12, 1))
     for seed, data in enumerate(sets):
         world = simulated_world(guide, data.double(), max_points=None, seed=seed)
         assert world.log_weights.shape == (40, 4, 8)
@@ -30,10 +31,12 @@ def test_p_values_of_data_of_the_model_keep_their_level(monkeypatch, points_weig
         found.append(world.witnesses().p_value)
     # Above a half p-values are one where the data are better than half of the simulations by every figure.
     for level in (0.1, 0.2, 0.3, 0.4):
-        assert abs(np.mean(np.array(found) <= level) - level) < 3 * np.sqrt(level * (1 - level) / 80)
+        error = np.sqrt(level * (1 - level) / num_datasets)
+        assert abs(np.mean(np.array(found) <= level) - level) < 3 * error
 
 
-def test_a_guide_that_is_wrong_on_a_lattice_is_seen():
+def test_a_guide_that_is_wrong_on_a_lattice_is_seen(monkeypatch):
+    monkeypatch.setattr(training_world, "_SIMULATIONS", 39)
     side = np.linspace(-1, 1, 8) / np.sqrt(3 / 7)
     data = 5 * torch.from_numpy(np.stack(np.meshgrid(side, side), -1).reshape(64, 2))
     guide = load_guide("ncp-gaussian2d")

@@ -23,7 +23,7 @@ def run(*arguments: str) -> int:
     return int(end.value.code or 0)
 
 
-@pytest.mark.parametrize(("load", "dim", "rows"), [(load_wine, 13, 24), (load_breast_cancer, 30, 20)])
+@pytest.mark.parametrize(("load", "dim", "rows"), [(load_wine, 13, 16), (load_breast_cancer, 30, 12)])
 def test_many_columns_end_in_a_posterior_and_a_verdict(load, dim, rows, tmp_path):
     table = load(as_frame=True).data[:rows]
     found = compare(table, out=tmp_path / "out", **QUICK)

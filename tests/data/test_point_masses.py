@@ -32,15 +32,13 @@ def table(frame):
 
 
 @pytest.fixture(scope="module")
-def folder(frame, tmp_path_factory):
-    place = tmp_path_factory.mktemp("masses") / "out"
-    compare(frame, **QUICK, out=place)
-    return place
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("masses") / "out"
 
 
 @pytest.fixture(scope="module")
-def found(frame):
-    return compare(frame, **QUICK)
+def found(frame, folder):
+    return compare(frame, **QUICK, out=folder)
 
 
 def test_it_is_divided_and_said(frame, table):

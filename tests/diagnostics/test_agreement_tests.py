@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import short_and_long
 from chain_cases import gibbs_chains, restaurant_draws, sticky
 from scipy.stats import binom
 
@@ -70,9 +71,10 @@ def test_level_on_independent_draws():
     check_level(np.array(found))
 
 
-def test_level_on_chains_that_repeat_themselves():
+@short_and_long("repeats", 50, 100)
+def test_level_on_chains_that_repeat_themselves(repeats):
     found = []
-    for repeat in range(100):
+    for repeat in range(repeats):
         first, second = (chains_of(seed, length=500, hold=0.7) for seed in (repeat, 1000 + repeat))
         sizes = [mixing(draws, seed=repeat).effective for draws in (first, second)]
         kept = [
@@ -90,9 +92,10 @@ def test_chains_taken_as_they_are_would_be_rejected():
     assert np.mean(np.array(found)[:, 0] <= 0.05) > 0.5
 
 
-def test_level_on_weighted_draws():
+@short_and_long("repeats", 50, 100)
+def test_level_on_weighted_draws(repeats):
     found = []
-    for repeat in range(100):
+    for repeat in range(repeats):
         first, second = draws_of(repeat, (1000,), 1.5), draws_of(1000 + repeat, (200,))
         # Weights from a Chinese restaurant of concentration 1.5 to one of 1.0.
         weights = (1.0 / 1.5) ** count_clusters(first)

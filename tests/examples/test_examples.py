@@ -17,7 +17,7 @@ SMALL = {
     "compare_galaxies": ["--draws", "50", "--guide", "filter-nig1d"],
     "deep_digits": ["--steps", "60", "--width", "16", "--images", "80", "--draws", "80"],
     "fine_tune": ["--datasets", "2", "--points", "5", "--steps", "2", "--particles", "4"],
-    "forest_digits": ["--steps", "4", "--draws", "10"],
+    "forest_digits": ["--steps", "2", "--draws", "10"],
     "forest_shapes": ["--points", "40", "--pairs", "6", "--draws", "30"],
     "posterior_predictive": ["--draws", "40"],
     "prior_of_tables": ["--datasets", "1"],

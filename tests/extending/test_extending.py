@@ -110,7 +110,7 @@ def test_recipes_name_them(tmp_path):
 def test_the_kernel_draws_from_the_posterior(of):
     points = data()[:4].double()
     partitions, log_probs = exact_posterior(of, points)
-    run = PriorProposals(of).run(points, num_draws=800, warmup=200, num_chains=40, seed=1)
+    run = PriorProposals(of).run(points, num_draws=400, warmup=100, num_chains=40, seed=1)
     draws = torch.from_numpy(run.assignments)
     found = (draws.flatten(0, 1).unsqueeze(1) == partitions).all(-1).double()
     shares = found.view(40, -1, len(partitions)).mean(1)

@@ -64,9 +64,9 @@ def hard() -> Tensor:
     return data[amortization_gap(MODEL, untrained(), data).gap.argsort(descending=True)[:4]]
 
 
-# Pyro's plainest estimator needs most particles; that it is unbiased is tested below.
+# Pyro's estimators take most time; that they are unbiased is tested below.
 @pytest.mark.parametrize(
-    "name", some_of([(name,) for name in OBJECTIVES], [(name,) for name in list(OBJECTIVES)[1:]])
+    "name", some_of([(name,) for name in OBJECTIVES], [(name,) for name in list(OBJECTIVES)[2:]])
 )
 def test_every_objective_narrows_the_exact_gap(name: str, hard: Tensor) -> None:
     make, factor = OBJECTIVES[name]

@@ -22,8 +22,8 @@ def case():
     free = PyroComponent(family.parameters, family.likelihood, dim=2, typical_scale=family.typical_scale)
     sampled = Mixture(exact.prior, free)
     data = torch.cat([torch.randn(12, 2) * 0.3 - 1, torch.randn(9, 2) * 0.3 + 1]).double()
-    draws = torch.tensor([[0] * 12 + [1] * 9, [0] * 12 + [1] * 8 + [2], [0] * 21]).repeat_interleave(150, 0)
-    closed = PosteriorPredictive(exact, data, draws[::150])
+    draws = torch.tensor([[0] * 12 + [1] * 9, [0] * 12 + [1] * 8 + [2], [0] * 21]).repeat_interleave(75, 0)
+    closed = PosteriorPredictive(exact, data, draws[::75])
     found = parameters_of_draws(sampled, data, draws, generator=np.random.default_rng(0))
     return closed, SampledPredictive(sampled, data, draws, parameters=found, num_prior=20_000), data
 
@@ -57,7 +57,7 @@ def test_points_left_out_have_the_density_that_evidences_say(case):
 def test_a_comparison_with_heavy_tails_predicts_new_rows():
     rng = np.random.default_rng(0)
     old = np.concatenate([rng.normal(-3, 1, 20), rng.normal(3, 1, 20)])
-    found = compare(old, family="student-t", guide="none", mcmc_draws=30, num_chains=2, warmup=60)
+    found = compare(old, family="student-t", guide="none", mcmc_draws=20, num_chains=2, warmup=40)
     prediction = predict(found, [-3.0, 3.0])
     assert prediction.clusters.tolist() == [0, 1]
     np.testing.assert_allclose(prediction.probabilities.sum(1), 1)

@@ -151,7 +151,6 @@ USUAL = st.tuples(st.integers(1, 3), st.sampled_from([1, 2, 9])).flatmap(
 )
 RNG = np.random.default_rng(0)
 PARTITIONS = RNG.integers(2, size=(10, 6, 4))
-TEST = diagnostics.count_test(PARTITIONS[0], PARTITIONS[1], seed=0, num_permutations=9)
 
 
 def counted(size: int) -> SearchStrategy[dict[str, np.ndarray]]:
@@ -194,11 +193,11 @@ CALLS = [
     ),
     _call(
         "plot_coverage",
-        given(found=st.just(diagnostics.ball_coverage(PARTITIONS[0], PARTITIONS[1:], seed=0))),
+        given(found=st.builds(lambda: diagnostics.ball_coverage(PARTITIONS[0], PARTITIONS[1:], seed=0))),
     ),
     _call(
         "plot_reliability",
-        given(found=st.just(diagnostics.pair_reliability(PARTITIONS[0], PARTITIONS[1:], seed=0))),
+        given(found=st.builds(lambda: diagnostics.pair_reliability(PARTITIONS[0], PARTITIONS[1:], seed=0))),
     ),
     _call("plot_credible_ball", found_ball(data=True)),
     _call("plot_distance_histogram", found_ball(data=False)),
@@ -218,7 +217,16 @@ CALLS = [
     ),
     _call("plot_partition_map", two_sources()),
     _call("plot_two_samples", two_sources()),
-    _call("plot_permutation_null", given(test=st.just(TEST), statistic=NAMES, num_bins=st.integers(1, 40))),
+    _call(
+        "plot_permutation_null",
+        given(
+            test=st.builds(
+                lambda: diagnostics.count_test(PARTITIONS[0], PARTITIONS[1], seed=0, num_permutations=9)
+            ),
+            statistic=NAMES,
+            num_bins=st.integers(1, 40),
+        ),
+    ),
     _call(
         "plot_point_uncertainty",
         _on_axes(

@@ -19,7 +19,7 @@ WITH_CLASSES = ("data", "distributions", "guides", "infer", "infer.mcmc", "model
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(data=st.data())
 def test_anything_gives_something_right_or_one_sentence(call: Call, data: DataObject) -> None:
     judge_example(call, data)

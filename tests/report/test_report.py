@@ -14,7 +14,7 @@ import pytest
 import report_pages
 from PIL import Image
 from quick_comparisons import PIXEL
-from report_pages import HOSTILE, KINDS, alone_case, comparison_case, mcmc_case, written
+from report_pages import HOSTILE, KINDS, RENDERED, alone_case, comparison_case, mcmc_case, written
 from rich.console import Console
 
 import pyroclust
@@ -93,9 +93,20 @@ def small_page(*parts, **changes):
     return Page(**fields | changes)
 
 
+@pytest.mark.prove
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in RENDERED])
+def test_pages_of_other_kinds_render_their_pictures(kind):
+    page = page_of(report_pages.result(kind))
+    check_page(render_page(page))
+    assert page.failures == report_pages.page(kind).failures
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_page_is_whole_and_alone(kind):
-    html = written(kind)
+    check_page(written(kind))
+
+
+def check_page(html):
     page = parsed(html)
     assert all(address.startswith(("data:", "#")) for address in page.addresses)
     assert not re.search(r"https?://|url\(|@import", html)

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from cases import some_of
+from cases import short_and_long, some_of
 from joint_laws import functionals, invariance_scores, simulate, states_at
 from partition_laws import BATCHES, check_law, check_log_joint, effective_partitions
 from pyro.distributions import Gamma, Poisson
@@ -124,16 +124,17 @@ def test_quadrature_knows_its_integrals():
     assert quadrature("mises")[0].abs() < 1e-6
 
 
+@short_and_long("num_draws", 80, 160)
 @pytest.mark.parametrize(
     ("prior", "name"), some_of(product(PRIORS, UNCOLLAPSED), [("pitman_yor", "student"), ("finite", "mises")])
 )
-def test_uncollapsed_law(prior, name):
+def test_uncollapsed_law(prior, name, num_draws):
     component, data = UNCOLLAPSED[name]
     model = Mixture(PRIORS[prior], component)
     exact = exact_by_quadrature(PRIORS[prior], name)
     assert effective_partitions(exact[1]) > 5
     kernel = AuxiliaryGibbs(model)
-    draws = kernel.run(data.unsqueeze(-1), num_draws=160, warmup=40, num_chains=10 * BATCHES, seed=2)
+    draws = kernel.run(data.unsqueeze(-1), num_draws=num_draws, warmup=40, num_chains=10 * BATCHES, seed=2)
     check_law(model, data, draws.assignments, exact)
 
 
@@ -169,13 +170,13 @@ def test_slice_updates_in_a_conjugate_family(family):
     check_law(model, data, draws.assignments)
 
 
+@short_and_long("chains", 300, 600)
 @pytest.mark.parametrize(
     "component", [*FAMILIES.values(), MultinomialDirichlet(3, 0.8)], ids=lambda c: type(c).__name__
 )
-def test_slice_updates_have_the_exact_posterior_of_parameters(component):
+def test_slice_updates_have_the_exact_posterior_of_parameters(component, chains):
     """Many copies of three clusters, one of them a single point, against draws from the formula."""
     data = points(component, seed=12).double()
-    chains = 600
     clusters = ChainClusters.of(torch.tensor([0, 0, 0, 0, 1, 1, 2]).expand(chains, -1))
     families = ChainFamilies(Mixture(PRIORS["restaurant"], component))
     settings = {"dtype": torch.float64, "generator": np.random.default_rng(6)}
@@ -191,11 +192,12 @@ def test_slice_updates_have_the_exact_posterior_of_parameters(component):
         assert min(pvalues) > 1e-4, name
 
 
-def test_pyro_mcmc_has_the_exact_law():
+@short_and_long("num_samples", 1000, 2000)
+def test_pyro_mcmc_has_the_exact_law(num_samples):
     torch.manual_seed(7)
     model = Mixture(PRIORS["finite"], FAMILIES["known"])
     data = points(model.component)
-    mcmc = MCMC(AuxiliaryGibbs(model, thin=2), num_samples=2000, warmup_steps=20, disable_progbar=True)
+    mcmc = MCMC(AuxiliaryGibbs(model, thin=2), num_samples=num_samples, warmup_steps=20, disable_progbar=True)
     mcmc.run(data)
     check_law(model, data, assignments(mcmc))
 
@@ -243,7 +245,8 @@ def test_random_hyperparameters_of_chains_stay_apart():
         check_law(RANDOM.given(own), data, trace.assignments[first::2, 20:])
 
 
-def test_geweke_joint_test_of_kept_parameters(monkeypatch):
+@short_and_long("num_rounds", 800, 2000)
+def test_geweke_joint_test_of_kept_parameters(num_rounds, monkeypatch):
     """Data redrawn from the kept parameters, state redrawn by the kernels: the model's joint law stays.
 
     The transitions go on reading the data that they were bound to, which change in place; log-likelihoods of
@@ -258,7 +261,7 @@ def test_geweke_joint_test_of_kept_parameters(monkeypatch):
     states, visited = states_at({"concentration": torch.tensor([0.02]).double()}, labels, 0), []
     kernel = Compose([gibbs, SliceHyperparameters(model)])
     transition = kernel.bind(data[0], states, np.random.default_rng(13))
-    for _ in range(2050):
+    for _ in range(50 + num_rounds):
         states = transition.step(states)
         data.copy_(model.component.likelihood(gibbs.parameters).sample())
         visited.append(functionals(states.hyperparameters, states.assignments, data)[0])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from cases import short_and_long
 from partition_laws import check_law, check_log_joint
 from pyro.distributions import Beta, Gamma
 
@@ -53,10 +54,11 @@ def run(kernel, data, *, number, chains=4):
     return kernel.run(data, num_draws=number, warmup=100, num_chains=chains, seed=1)
 
 
+@short_and_long("num_draws", 5000, 10_000)
 @pytest.mark.parametrize(("name", "limits", "family", "linked"), CASES)
-def test_draws_obey_the_enumerated_posterior(name, limits, family, linked) -> None:
+def test_draws_obey_the_enumerated_posterior(name, limits, family, linked, num_draws) -> None:
     model, data = MODELS[family]().constrained(clusters=limits, **(LINKS if linked else {})), points(family)
-    draws = run(named_kernel(name, model), data, number=2000 if name == "tempered" else 10_000)
+    draws = run(named_kernel(name, model), data, number=num_draws // 5 if name == "tempered" else num_draws)
     check_law(model, data, draws.assignments)
     if model.has_likelihood and not draws.parameters.keys() - model.prior.integrated_names:
         check_log_joint(model, data, draws, last=1, rtol=1e-6, atol=1e-6)

@@ -58,7 +58,7 @@ def functionals(partitions):
     return torch.cat([together, clusters], -1).double()
 
 
-def check_against(draws, partitions, log_probs):
+def check_against(draws, partitions, log_probs, *, least_ess):
     truth = log_probs.exp() @ functionals(partitions)
     found = functionals(draws)
     assert (found.mean((0, 1))[truth < 1e-12] == 0).all()
@@ -66,28 +66,29 @@ def check_against(draws, partitions, log_probs):
     assert free.sum() > 20
     truth, found = truth[free], found[..., free]
     size = torch.tensor([float(ess(one)) for one in found.movedim(-1, 0).numpy()])
-    assert size.min() > 60
+    assert size.min() > least_ess
     assert ((found.mean((0, 1)) - truth).abs() < 3.5 * (truth * (1 - truth) / size).sqrt()).all()
 
 
 CASES = {
-    "finite": (DirichletMultinomialPrior(3, 1.0), NormalKnownVariance(1, 2.0), None, 900),
-    "truncated": (ChineseRestaurantPrior(0.6), NormalKnownVariance(1, 2.0), 7, 600),
-    "student_t": (DirichletMultinomialPrior(2, 1.5), student_t(), None, 800),
+    "finite": (DirichletMultinomialPrior(3, 1.0), NormalKnownVariance(1, 2.0), None, 900, 60),
+    "truncated": (ChineseRestaurantPrior(0.6), NormalKnownVariance(1, 2.0), 7, 600, 60),
+    "student_t": (DirichletMultinomialPrior(2, 1.5), student_t(), None, 800, 60),
+    "student_t, short": (DirichletMultinomialPrior(2, 1.5), student_t(), None, 250, 30),
 }
 
 
 # The truncated restaurant differs from a finite mixture in the program alone, whose law has its own tests;
 # normal clusters differ from Student-t ones in the component alone.
-@pytest.mark.parametrize("case", some_of([(case,) for case in CASES], [("student_t",)]))
+@pytest.mark.parametrize("case", some_of([(case,) for case in CASES], [("student_t, short",)]))
 def test_partitions_have_the_exact_posterior(case):
-    prior, component, num_components, num_draws = CASES[case]
+    prior, component, num_components, num_draws, least_ess = CASES[case]
     model = Mixture(prior, component)
     kernel = CompanionNUTS(companion(model, num_components), max_tree_depth=4)
     draws = kernel.run(DATA, num_draws=num_draws, warmup=100, num_chains=1, seed=1)
     conjugate = isinstance(component, NormalKnownVariance)
     oracle = exact_posterior if conjugate else exact_student_t_posterior
-    check_against(torch.from_numpy(draws.assignments), *oracle(model, DATA))
+    check_against(torch.from_numpy(draws.assignments), *oracle(model, DATA), least_ess=least_ess)
     assert kernel.diagnostics()["divergences"] == []
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from cases import four_heaps
+from cases import four_heaps, short_and_long
 from joint_laws import invariance_scores
 from partition_laws import check_law, check_log_joint
 from pyro.distributions import Beta, Gamma
@@ -53,7 +53,8 @@ def test_mcmc_path_has_the_exact_law():
     check_law(model, data, assignments(mcmc))
 
 
-def test_every_copy_has_the_law_of_its_power():
+@short_and_long("num_steps", 2000, 4000)
+def test_every_copy_has_the_law_of_its_power(num_steps):
     model, data = overlap2d(), seven_points()
     kernel = both_moves(model)
     generator = np.random.default_rng(0)
@@ -63,7 +64,7 @@ def test_every_copy_has_the_law_of_its_power():
     prior = model.prior.log_prob(partitions)
     fit = model.log_joint(data, partitions) - prior
     seen = [[], [], []]
-    for _ in range(4000):
+    for _ in range(num_steps):
         states = transition.step(states)
         for place, chain in enumerate(transition._copies[0]):
             seen[place].append(powered_log_likelihood(chain, transition._program))
@@ -113,7 +114,8 @@ def test_chains_go_on_from_a_state_that_something_else_has_changed():
     assert (after != labels).any()
 
 
-def test_two_modes_get_their_shares():
+@short_and_long("num_draws", 800, 2000)
+def test_two_modes_get_their_shares(num_draws):
     (model, heaps), unequal = four_heaps(), {}
     for name, kernel in {
         "plain": named_kernel("merge-split+gibbs", model),
@@ -121,7 +123,7 @@ def test_two_modes_get_their_shares():
             named_kernel("merge-split+gibbs", model), powers=tuple(np.geomspace(1.0, 0.1, 10))
         ),
     }.items():
-        labels = kernel.run(heaps, num_draws=2000, warmup=200, num_chains=4, seed=0).assignments
+        labels = kernel.run(heaps, num_draws=num_draws, warmup=200, num_chains=4, seed=0).assignments
         shares = [(labels[..., 0] == labels[..., other]).mean(1) for other in (15, 45)]
         unequal[name] = np.abs(shares[0] - shares[1])
     assert unequal["tempered"].max() < 0.4

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from cases import some_of
+from cases import short_and_long, some_of
 from joint_laws import geweke_scores, invariance_scores, sbc_ranks
 from partition_laws import check_law
 from pyro.distributions import (
@@ -81,11 +81,12 @@ def kernel_for(model):
 
 # Invariance finds errors of a step; what adds up over steps is found by calibration, and by Geweke's test of
 # kept parameters in test_auxiliary_gibbs_exactness.py. Geweke's test of these models is left to make prove.
+@short_and_long("num_datasets", 500, 1500)
 @pytest.mark.parametrize("name", MODELS)
-def test_steps_leave_the_joint_law_unchanged(name):
+def test_steps_leave_the_joint_law_unchanged(name, num_datasets):
     torch.manual_seed(1)
     model = MODELS[name]
-    scores, deviation = invariance_scores(model, kernel_for(model), num_datasets=1500, num_points=6)
+    scores, deviation = invariance_scores(model, kernel_for(model), num_datasets=num_datasets, num_points=6)
     assert scores.abs().max() < 4.5
     assert (deviation > 0).all()
 
@@ -99,11 +100,14 @@ def test_geweke_joint_test(name):
     assert scores.abs().max() < 4.5
 
 
+@short_and_long("num_datasets", 200, 400)
 @pytest.mark.parametrize("name", some_of([("pitman_yor_nig",), ("gamma_niw",)], [("pitman_yor_nig",)]))
-def test_simulation_based_calibration(name):
+def test_simulation_based_calibration(name, num_datasets):
     torch.manual_seed(3)
     model = MODELS[name]
-    ranks = sbc_ranks(model, kernel_for(model), num_datasets=400, num_points=8, num_draws=19, thin=10)
+    ranks = sbc_ranks(
+        model, kernel_for(model), num_datasets=num_datasets, num_points=8, num_draws=19, thin=10
+    )
     for column in ranks.T:
         counts = torch.bincount(column, minlength=20)
         assert stats.chisquare(counts.numpy()).pvalue > 1e-4

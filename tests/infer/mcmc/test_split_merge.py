@@ -6,7 +6,7 @@ from itertools import cycle, product
 import numpy as np
 import pytest
 import torch
-from cases import some_of
+from cases import short_and_long, some_of
 from partition_laws import check_invariance, check_law, check_log_joint, effective_partitions
 from pyro.distributions import Categorical, Gamma, Poisson
 from pyro.infer import MCMC
@@ -102,11 +102,12 @@ def test_compiled_path_has_the_exact_law(case, kernel, posteriors):
     check_log_joint(model, data, draws, last=200, atol=1e-9)
 
 
+@short_and_long("num_samples", 2000, 4000)
 @pytest.mark.parametrize("kernel", some_of([(SplitMerge,), (MergeSplit,)], [(MergeSplit,)]))
-def test_mcmc_path_has_the_exact_law(kernel, posteriors):
+def test_mcmc_path_has_the_exact_law(kernel, num_samples, posteriors):
     model, (data, exact) = CASES["pitman_yor-nig_1"][0], posteriors["pitman_yor-nig_1"]
     torch.manual_seed(4)
-    mcmc = MCMC(kernel(model, thin=4), num_samples=4000, warmup_steps=20, disable_progbar=True)
+    mcmc = MCMC(kernel(model, thin=4), num_samples=num_samples, warmup_steps=20, disable_progbar=True)
     mcmc.run(data)
     check_law(model, data, assignments(mcmc), exact)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from cases import four_heaps, some_of
+from cases import four_heaps, short_and_long, some_of
 from partition_laws import check_law, check_log_joint
 from pyro.distributions import Beta, Gamma, Poisson
 from scipy.special import logsumexp, softmax
@@ -27,7 +27,7 @@ from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.models import Mixture, gaussian2d, overlap2d
 from pyroclust.partitions import Draws, enumerate_partitions
 
-NUM_POPULATIONS, NUM_PARTICLES = 40, 100
+NUM_POPULATIONS = 40
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +48,7 @@ def mixed():
 
 
 # Powers reach every family in the same way, which kernels of tempered chains are tested for.
+@short_and_long("num_particles", 50, 100)
 @pytest.mark.parametrize(
     "name",
     some_of(
@@ -55,7 +56,7 @@ def mixed():
         [("random concentration",)],
     ),
 )
-def test_law_and_evidence_are_those_of_enumeration(name, seven):
+def test_law_and_evidence_are_those_of_enumeration(name, seven, num_particles):
     full = Mixture(PitmanYorPrior(0.2, 0.7), NormalInverseWishart(2, 0.1, dof=4.0, scale=1.0))
     model, data = {
         "known": (overlap2d(), seven),
@@ -70,7 +71,7 @@ def test_law_and_evidence_are_those_of_enumeration(name, seven):
     draws, found = tempered_populations(
         model,
         data,
-        num_particles=NUM_PARTICLES,
+        num_particles=num_particles,
         num_populations=NUM_POPULATIONS,
         sweeps=1,
         share=0.8,
@@ -83,14 +84,15 @@ def test_law_and_evidence_are_those_of_enumeration(name, seven):
     assert abs(found.evidence.estimate - log_evidence(model, data).item()) < 4 * found.evidence.error
 
 
-def test_random_hyperparameters_have_their_posterior(seven):
+@short_and_long("num_particles", 80, 200)
+def test_random_hyperparameters_have_their_posterior(seven, num_particles):
     """By quadrature over a grid of two of them, for every partition."""
     model = Mixture(
         PitmanYorPrior(Beta(2.0, 3.0), 1.0), NormalInverseGamma(2, 0.2, shape=3.0, rate=Gamma(3.0, 3.0))
     )
     kernel = Compose([CollapsedGibbs(model), SliceHyperparameters(model)])
     draws, found = tempered_populations(
-        model, seven, num_populations=20, num_particles=200, sweeps=1, kernel=kernel, seed=0
+        model, seven, num_populations=20, num_particles=num_particles, sweeps=1, kernel=kernel, seed=0
     )
     partitions = enumerate_partitions(7)
     discounts, rates = torch.linspace(0.005, 0.995, 100).double(), torch.linspace(0.02, 8, 400).double()

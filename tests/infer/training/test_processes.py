@@ -54,6 +54,6 @@ def test_two_gloo_processes_follow_one_with_the_doubled_batch(tmp_path: Path) ->
     for name, value in weights.items():
         assert torch.equal(first[name], second[name])
         torch.testing.assert_close(first[name], value, rtol=1e-3, atol=1e-4)
-    run(tmp_path / "single")
+    _, single = run(tmp_path / "single")
     assert losses(two) != pytest.approx(losses(tmp_path / "single"), rel=1e-2)
-    assert result.num_datasets == 2 * run(tmp_path / "again")[1].num_datasets
+    assert result.num_datasets == 2 * single.num_datasets
