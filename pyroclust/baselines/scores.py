@@ -37,7 +37,9 @@ class PartitionScores:
     variation_of_information: float
 
 
-def partition_scores(truth: ArrayLike, assignments: ArrayLike) -> PartitionScores:
+def partition_scores(
+    truth: ArrayLike, assignments: ArrayLike, *, row_weights: np.ndarray | None = None
+) -> PartitionScores:
     """Score a partition against a known one.
 
     A noise label, such as -1, is a class like any other: take those points out first where they are to count
@@ -46,9 +48,10 @@ def partition_scores(truth: ArrayLike, assignments: ArrayLike) -> PartitionScore
     Args:
         truth: known labels: numbers or names.
         assignments: labels of the partition to score: numbers or names.
+        row_weights: how many equal rows each point stands for, whole numbers; one by default.
 
     Shape:
-        truth, assignments: ``(N,)``.
+        truth, assignments, row_weights: ``(N,)``.
 
     Raises:
         ValueError: if the shapes differ, there are no points, or a label is missing.
@@ -71,6 +74,9 @@ def partition_scores(truth: ArrayLike, assignments: ArrayLike) -> PartitionScore
         raise ValueError(
             f"assignments has shape {found.shape}, expected {known.shape} as truth: one label a point"
         )
+    if row_weights is not None:
+        # The expectation of mutual information counts every row.
+        known, found = (np.repeat(one, row_weights) for one in (known, found))
     table = contingency_matrix(known, found)
     matched = table[scipy.optimize.linear_sum_assignment(table, maximize=True)].sum()
     return PartitionScores(
@@ -85,12 +91,15 @@ def partition_scores(truth: ArrayLike, assignments: ArrayLike) -> PartitionScore
     )
 
 
-def scores_where_known(labels: np.ndarray | None, assignments: np.ndarray) -> PartitionScores | None:
+def scores_where_known(
+    labels: np.ndarray | None, assignments: np.ndarray, *, row_weights: np.ndarray | None = None
+) -> PartitionScores | None:
     """Score a partition against reference labels on the points that have one; ``None`` where none has.
 
     Args:
         labels: text, ``None`` for points without a label, ``(N,)``; or ``None`` altogether.
         assignments: labels of the partition to score, ``(N,)``.
+        row_weights: how many equal rows each point stands for, ``(N,)``.
 
     Example:
         >>> labels = np.array(["a", "a", "b", None], dtype=object)
@@ -100,7 +109,10 @@ def scores_where_known(labels: np.ndarray | None, assignments: np.ndarray) -> Pa
     if labels is None:
         return None
     known = ~np.asarray(pd.isna(labels))
-    return partition_scores(labels[known], assignments[known]) if known.any() else None
+    if not known.any():
+        return None
+    times = None if row_weights is None else row_weights[known]
+    return partition_scores(labels[known], assignments[known], row_weights=times)
 
 
 def _codes(name: str, labels: ArrayLike) -> np.ndarray:
@@ -112,21 +124,23 @@ def _codes(name: str, labels: ArrayLike) -> np.ndarray:
 
 @dataclass(frozen=True)
 class LabelFound:
-    """Where the points of a known label are: in the cluster that holds most of them."""
+    """Where the rows of a known label are: in the cluster that holds most of them."""
 
     label: str
-    points: int
+    rows: int
     cluster: int
-    share_found: float  # of the label's points that are in the cluster
-    share_of_cluster: float  # of the cluster's labelled points that have the label
+    share_found: float  # of the label's rows that are in the cluster
+    share_of_cluster: float  # of the cluster's labelled rows that have the label
 
 
-def labels_found(labels: np.ndarray, assignments: np.ndarray) -> list[LabelFound]:
-    """Say of each known label which cluster finds it, the label with most points first."""
+def labels_found(
+    labels: np.ndarray, assignments: np.ndarray, *, row_weights: np.ndarray | None = None
+) -> list[LabelFound]:
+    """Say of each known label which cluster finds it, the label with most rows first."""
     known = ~np.asarray(pd.isna(labels))
     codes, names = pd.factorize(np.asarray(labels)[known])
     table = np.zeros((len(names), int(assignments.max()) + 1))
-    np.add.at(table, (codes, assignments[known]), 1)
+    np.add.at(table, (codes, assignments[known]), 1 if row_weights is None else row_weights[known])
     sizes, best = table.sum(1), table.argmax(1)
     rows = [
         LabelFound(
@@ -138,4 +152,4 @@ def labels_found(labels: np.ndarray, assignments: np.ndarray) -> list[LabelFound
         )
         for at in range(len(names))
     ]
-    return sorted(rows, key=lambda one: -one.points)
+    return sorted(rows, key=lambda one: -one.rows)
