@@ -168,8 +168,7 @@ def test_every_figure_of_an_analysis_is_that_of_its_repeated_draws():
     assert_same([one.value for one in own.findings], [one.value for one in wanted.findings])
     for title in ("How many clusters", "What the clusters are like", "How sure is the estimate"):
         assert tables_of(found, title) == tables_of(every, title)
-    *_, alone = tables_of(found, "What sets them apart")
-    assert alone.startswith("No row is more likely alone than not") or len(alone) < 100
+    # Its last sentence has names of rows.
     assert tables_of(found, "What sets them apart")[:-1] == tables_of(every, "What sets them apart")[:-1]
 
     # The files.
