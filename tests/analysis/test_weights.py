@@ -56,6 +56,7 @@ def test_what_is_found_is_written_and_read_back(frame, tmp_path):
     assert "--weight times" in found.repeat.command
     back = pyroclust.Analysis.read(tmp_path / "found")
     np.testing.assert_array_equal(back.data.table.weights, frame["times"])
+    assert back.in_words == found.in_words
     pd.testing.assert_frame_equal(
         pyroclust.predict(back, frame[:3]).frame(), pyroclust.predict(found, frame[:3]).frame()
     )
