@@ -124,19 +124,19 @@ def _codes(name: str, labels: ArrayLike) -> np.ndarray:
 
 @dataclass(frozen=True)
 class LabelFound:
-    """Where the rows of a known label are: in the cluster that holds most of them."""
+    """Where the points of a known label are: in the cluster that holds most of them."""
 
     label: str
-    rows: int
+    points: int
     cluster: int
-    share_found: float  # of the label's rows that are in the cluster
-    share_of_cluster: float  # of the cluster's labelled rows that have the label
+    share_found: float  # of the label's points that are in the cluster
+    share_of_cluster: float  # of the cluster's labelled points that have the label
 
 
 def labels_found(
     labels: np.ndarray, assignments: np.ndarray, *, row_weights: np.ndarray | None = None
 ) -> list[LabelFound]:
-    """Say of each known label which cluster finds it, the label with most rows first."""
+    """Say of each known label which cluster finds it, the label with most points first."""
     known = ~np.asarray(pd.isna(labels))
     codes, names = pd.factorize(np.asarray(labels)[known])
     table = np.zeros((len(names), int(assignments.max()) + 1))
@@ -152,4 +152,4 @@ def labels_found(
         )
         for at in range(len(names))
     ]
-    return sorted(rows, key=lambda one: -one.rows)
+    return sorted(rows, key=lambda one: -one.points)

@@ -253,7 +253,7 @@ def _labels(labels: np.ndarray, view: DrawsSummary) -> FigureTable:
         tuple(
             (
                 visible(one.label),
-                str(one.rows),
+                str(one.points),
                 str(one.cluster + 1),
                 *numbers((one.share_found, one.share_of_cluster), 2),
             )

@@ -122,7 +122,7 @@ def ball(case):
 
 def of_labels(case):
     found = labels_found(case.labels, case.estimate, **case.of_rows)
-    return [(one.rows, one.cluster, one.share_found, one.share_of_cluster) for one in found]
+    return [(one.points, one.cluster, one.share_found, one.share_of_cluster) for one in found]
 
 
 def moved(case):
