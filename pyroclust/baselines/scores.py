@@ -7,6 +7,7 @@ import pandas as pd
 import scipy
 from numpy.typing import ArrayLike
 
+from pyroclust.arrays import checked_weights
 from pyroclust.class_labels import as_class_labels
 from pyroclust.diagnostics import variation_of_information
 
@@ -76,7 +77,8 @@ def partition_scores(
         )
     if row_weights is not None:
         # The expectation of mutual information counts every row.
-        known, found = (np.repeat(one, row_weights) for one in (known, found))
+        times = checked_weights("row_weights", row_weights, num_rows=len(known))
+        known, found = (np.repeat(one, times) for one in (known, found))
     table = contingency_matrix(known, found)
     matched = table[scipy.optimize.linear_sum_assignment(table, maximize=True)].sum()
     return PartitionScores(
