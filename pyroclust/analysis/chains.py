@@ -205,7 +205,13 @@ def _rows(draws: Draws, model: Any) -> tuple[Convergence, ...]:
     # Without a likelihood the kernel's density is that of what it keeps beside the partition, too.
     name = "log_joint" if model.has_likelihood else "log_joint_with_parameters"
     assert draws.log_joint is not None
-    return convergence_with_log_joint(draws.assignments, draws.log_joint, name=name)
+    times = getattr(model, "row_weights", None)
+    return convergence_with_log_joint(
+        draws.assignments,
+        draws.log_joint,
+        name=name,
+        row_weights=None if times is None else times.numpy(),
+    )
 
 
 def _notes(draws: Draws, rows: tuple[Convergence, ...], *, model: Any, sweeps: int) -> tuple[str, ...]:

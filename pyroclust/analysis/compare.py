@@ -190,8 +190,8 @@ def compare(
 
     **Weights of rows.** With ``weight`` each row stands for so many equal ones that stay together: this is
     the posterior of the repeated table under must-links, at the cost of the distinct rows. Columns are
-    standardised, and clusters predicted, by weights; sizes of clusters have a column of their own. Guides do
-    not count by weights, so that MCMC stands alone.
+    standardised, and clusters predicted, by weights, and every figure counts by them; ``clusters.csv`` has
+    them beside the numbers of rows. Guides do not count by weights, so that MCMC stands alone.
 
     **Other models.** Of a family that is not conjugate, such as ``student_t``, the likelihood of a
     partition has no formula: there are no weights and no evidence, and the chains keep the parameters of

@@ -78,6 +78,7 @@ def constraints_of(
         labels=labels,
         apart=found.first[found.apart].numpy(),
         bound=found.bound_points.numpy(),
+        row_weights=table.weights,
         clusters=found.clusters,
     )
 
@@ -170,7 +171,7 @@ def unconstrained_posterior(work: Work) -> FreePosterior:
     if work.asks("evidence"):
         evidences += annealed(model, data, seed=found.seed)
     kept = _keep(chains.draws, constraints)
-    effective_draws, findings = _worth(chains.draws, kept, seed=found.seed)
+    effective_draws, findings = _worth(work, chains.draws, kept)
     return FreePosterior(chains.draws, kept, effective_draws, evidences, findings)
 
 
@@ -179,9 +180,15 @@ def _keep(draws: Draws, constraints: Constraints) -> NDArray[np.bool_]:
     return constraints.allows(torch.from_numpy(draws.assignments)).numpy()
 
 
-def _worth(draws: Draws, kept: NDArray[np.bool_], *, seed: int) -> tuple[float, tuple[Any, ...]]:
+def _worth(work: Work, draws: Draws, kept: NDArray[np.bool_]) -> tuple[float, tuple[Any, ...]]:
     """Return how many effective draws say how often constraints are kept, and whether chains converged."""
-    values = diagnostics.functionals(draws.assignments, seed=seed, reference=draws.assignments[0, -1])
+    known = work.analysis.knowledge
+    values = diagnostics.functionals(
+        draws.assignments,
+        seed=work.analysis.seed,
+        reference=draws.assignments[0, -1],
+        row_weights=None if known is None else known.row_weights,
+    )
     tries = Attempts()
     rows = tries.make(_CONVERGENCE, lambda: diagnostics.convergence(values))
     if rows is None:

@@ -81,13 +81,13 @@ def diagnose(
         given.append((other, reading | {"group": other_group}))
     elif other_group is not None:
         raise ValueError(
-            f"--other-group is '{other_group}', but there is no second file: name the first once more to "
+            f"other_group is '{other_group}', but there is no second file: name the first once more to "
             "compare two groups of it"
         )
     if of_text and not any(_of_text(one, of_text) for one in (source, other, data)):
-        raise ValueError(f"--{next(iter(of_text))} is given, but no file here is .csv or .tsv: leave it out")
+        raise ValueError(f"{next(iter(of_text))} is given, but no file here is .csv or .tsv: leave it out")
     if chains and other is not None:
-        raise ValueError("--chains and a second source are both given, expected one of them")
+        raise ValueError("chains is given beside a second source, expected one of them")
     sources = [_draws(one, chains, how | _of_text(one, of_text)) for one, how in given]
     for name, value in (("columns", columns), ("label", label)):
         if value is not None and data is None:

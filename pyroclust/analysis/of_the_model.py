@@ -305,7 +305,10 @@ def constraints(work: Work) -> Knowledge:
         )
         known = replace(known, odds=odds)
     after = found.reference.marginals
-    effect = tries.make("What the constraints changed", lambda: conditioning(free.draws.assignments, after))
+    effect = tries.make(
+        "What the constraints changed",
+        lambda: conditioning(free.draws.assignments, after, row_weights=known.row_weights),
+    )
     found.failures += tries.failures
     return known if effect is None else replace(known, effect=effect, moved=moved_points(effect))
 

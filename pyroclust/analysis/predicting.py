@@ -51,7 +51,7 @@ class Prediction:
     # Log predictive density of each row in nats, in the units of the columns, (M,).
     log_density: NDArray[np.float64]
     likeness: Likeness  # where the densities lie among those of old rows, each left out of its cluster
-    sizes: NDArray[np.int64]  # points of the clusters of the point estimate, (J,)
+    sizes: NDArray[np.int64]  # rows of the clusters of the point estimate, (J,)
     notes: tuple[str, ...] = ()  # sentences on what was left out
 
     def __repr__(self) -> str:
@@ -152,7 +152,9 @@ def predict(
     table = rows_like(data, new, model, **beside, **reading)
     points = torch.from_numpy((table.data - data.points.location) / data.points.scale)
     estimate = torch.tensor(clusters.assignments)
-    old = torch.from_numpy(rng.permutation(len(data.values))[:_OLD_ROWS])
+    times = 1 if data.table.weights is None else data.table.weights
+    every = np.repeat(np.arange(len(data.values)), times)
+    old = torch.from_numpy(rng.permutation(every)[:_OLD_ROWS])
     with torch.no_grad():
         probabilities = law.cluster_probs(points, estimate).numpy()
         density = law.log_prob(points).numpy()
@@ -171,7 +173,7 @@ def predict(
         probabilities=probabilities,
         log_density=density - ~np.isnan(table.data) @ np.log(data.points.scale),
         likeness=alike,
-        sizes=np.bincount(clusters.assignments),
+        sizes=found.reference.sizes,
         notes=tuple(notes),
     )
 

@@ -63,7 +63,8 @@ def begin(work: Work, picked: ModelAndGuide, constraints: Constraints | None, *,
         )
         found.notes.append(
             f"Rows are weighted: {len(data):,} rows stand for {table.weights.sum():,}, and equal ones stay "
-            "together. Shares and pictures count each row once; clusters.csv has the weights of clusters."
+            "together. Every figure counts a row as often; pictures, lists of rows, pairs that are looked at "
+            "and classical methods have it once."
         )
     work.model, work.guide = picked.model, picked.guide
     work.data = data if table.shape is None else data.unflatten(-1, table.shape.event_shape)

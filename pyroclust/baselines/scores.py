@@ -7,6 +7,7 @@ import pandas as pd
 import scipy
 from numpy.typing import ArrayLike
 
+from pyroclust.arrays import checked_weights
 from pyroclust.class_labels import as_class_labels
 from pyroclust.diagnostics import variation_of_information
 
@@ -37,7 +38,9 @@ class PartitionScores:
     variation_of_information: float
 
 
-def partition_scores(truth: ArrayLike, assignments: ArrayLike) -> PartitionScores:
+def partition_scores(
+    truth: ArrayLike, assignments: ArrayLike, *, row_weights: np.ndarray | None = None
+) -> PartitionScores:
     """Score a partition against a known one.
 
     A noise label, such as -1, is a class like any other: take those points out first where they are to count
@@ -46,9 +49,10 @@ def partition_scores(truth: ArrayLike, assignments: ArrayLike) -> PartitionScore
     Args:
         truth: known labels: numbers or names.
         assignments: labels of the partition to score: numbers or names.
+        row_weights: how many equal rows each point stands for, whole numbers; one by default.
 
     Shape:
-        truth, assignments: ``(N,)``.
+        truth, assignments, row_weights: ``(N,)``.
 
     Raises:
         ValueError: if the shapes differ, there are no points, or a label is missing.
@@ -71,6 +75,10 @@ def partition_scores(truth: ArrayLike, assignments: ArrayLike) -> PartitionScore
         raise ValueError(
             f"assignments has shape {found.shape}, expected {known.shape} as truth: one label a point"
         )
+    if row_weights is not None:
+        # The expectation of mutual information counts every row.
+        times = checked_weights("row_weights", row_weights, num_rows=len(known))
+        known, found = (np.repeat(one, times) for one in (known, found))
     table = contingency_matrix(known, found)
     matched = table[scipy.optimize.linear_sum_assignment(table, maximize=True)].sum()
     return PartitionScores(
@@ -85,12 +93,15 @@ def partition_scores(truth: ArrayLike, assignments: ArrayLike) -> PartitionScore
     )
 
 
-def scores_where_known(labels: np.ndarray | None, assignments: np.ndarray) -> PartitionScores | None:
+def scores_where_known(
+    labels: np.ndarray | None, assignments: np.ndarray, *, row_weights: np.ndarray | None = None
+) -> PartitionScores | None:
     """Score a partition against reference labels on the points that have one; ``None`` where none has.
 
     Args:
         labels: text, ``None`` for points without a label, ``(N,)``; or ``None`` altogether.
         assignments: labels of the partition to score, ``(N,)``.
+        row_weights: how many equal rows each point stands for, ``(N,)``.
 
     Example:
         >>> labels = np.array(["a", "a", "b", None], dtype=object)
@@ -100,7 +111,10 @@ def scores_where_known(labels: np.ndarray | None, assignments: np.ndarray) -> Pa
     if labels is None:
         return None
     known = ~np.asarray(pd.isna(labels))
-    return partition_scores(labels[known], assignments[known]) if known.any() else None
+    if not known.any():
+        return None
+    times = None if row_weights is None else row_weights[known]
+    return partition_scores(labels[known], assignments[known], row_weights=times)
 
 
 def _codes(name: str, labels: ArrayLike) -> np.ndarray:
@@ -121,12 +135,14 @@ class LabelFound:
     share_of_cluster: float  # of the cluster's labelled points that have the label
 
 
-def labels_found(labels: np.ndarray, assignments: np.ndarray) -> list[LabelFound]:
+def labels_found(
+    labels: np.ndarray, assignments: np.ndarray, *, row_weights: np.ndarray | None = None
+) -> list[LabelFound]:
     """Say of each known label which cluster finds it, the label with most points first."""
     known = ~np.asarray(pd.isna(labels))
     codes, names = pd.factorize(np.asarray(labels)[known])
     table = np.zeros((len(names), int(assignments.max()) + 1))
-    np.add.at(table, (codes, assignments[known]), 1)
+    np.add.at(table, (codes, assignments[known]), 1 if row_weights is None else row_weights[known])
     sizes, best = table.sum(1), table.argmax(1)
     rows = [
         LabelFound(

@@ -1,8 +1,9 @@
 """What users see when their input cannot be used: one sentence, no traceback."""
 
 import os
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import typer
@@ -17,11 +18,15 @@ __all__ = ["one_sentence_errors"]
 
 _TRACEBACK = "PYROCLUST_TRACEBACK"
 _BAD_INPUT = 2
+_ARGUMENT = re.compile(r"^\w+(?= (?:is|given)\b)")
 
 
 @contextmanager
-def one_sentence_errors() -> Iterator[None]:
-    """Turn what is wrong with the input of a command into a sentence on standard error and exit code 2."""
+def one_sentence_errors(flags: Mapping[str, str]) -> Iterator[None]:
+    """Turn what is wrong with the input of a command into a sentence on standard error and exit code 2.
+
+    A sentence that begins with the name of an argument of Python begins with its flag.
+    """
     # Ctrl-C and SIGTERM also count where some library swallowed the signal.
     try:
         check_threads()
@@ -37,7 +42,8 @@ def one_sentence_errors() -> Iterator[None]:
         is_foreseen = not isinstance(error, RuntimeError) or lacks_memory(error)
         if os.environ.get(_TRACEBACK) or not is_foreseen:
             raise
-        print(f"pyroclust: {_sentence(error)}", file=sys.stderr)
+        said = _ARGUMENT.sub(lambda name: flags.get(name[0], name[0]), _sentence(error))
+        print(f"pyroclust: {said}", file=sys.stderr)
         raise typer.Exit(_BAD_INPUT) from None
     except KeyboardInterrupt as error:
         print(visible(" ".join(["pyroclust: interrupted", *map(str, error.args)])), file=sys.stderr)

@@ -348,5 +348,6 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Run it."""
-        with one_sentence_errors():
+        options = (one for one in self.params if one.param_type_name == "option")
+        with one_sentence_errors({str(one.name): one.opts[0] for one in options}):
             return super().invoke(ctx)

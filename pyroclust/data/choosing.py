@@ -1,6 +1,5 @@
 """From a table as it was found to one that can be clustered: columns, their kinds, and what is refused."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -9,7 +8,7 @@ import numpy as np
 from pyroclust.arrays import checked_weights
 from pyroclust.data.columns import Column, RawTable
 from pyroclust.data.doubts import doubts_of
-from pyroclust.data.frames import TURNED, aggregated
+from pyroclust.data.frames import aggregated
 from pyroclust.data.kinds import (
     Kind,
     KindOfColumn,
@@ -24,19 +23,21 @@ from pyroclust.data.label_notes import about_alike, about_labels, about_na, abou
 from pyroclust.data.missing_codes import suspected_codes, without_codes, without_values
 from pyroclust.data.one_hot import one_hot_again, one_hot_merged
 from pyroclust.data.point_masses import apart, divide, in_two, masses_note
-from pyroclust.data.roles import counts_rows, names_things, numbers_in_names, units_of_rows
+from pyroclust.data.rows import (
+    ROWS_AS_THEY_ARE,
+    empty_note,
+    frequencies_note,
+    refuse_long,
+    refuse_rows_of_units,
+    turned_note,
+    units_in,
+)
 from pyroclust.data.tables import Table
-from pyroclust.delimited import is_numeral
 from pyroclust.text import listed, short, visible
 
 __all__ = ["chosen_table", "rows_like"]
 
 _MOST_SHOWN = 4
-# So many columns for each row are probably rows.
-_TIMES_ROWS = 5
-_ROWS_AS_THEY_ARE = "none"
-# Names of columns of tables that have a row for each value.
-_QUANTITIES, _VALUES = ("variable", "name", "key", "measure", "parameter", "indicator"), ("value", "values")
 _GROUPS = (Kind.YES_NO, Kind.CATEGORY)
 
 
@@ -61,9 +62,9 @@ def chosen_table(
     if missing:
         raw, codes = without_codes(raw, missing)
     if kinds is not None:
-        units = {one: column for one, column in raw.index.items() if _units_in({one: column})}
+        units = {one: column for one, column in raw.index.items() if units_in({one: column})}
         raw = replace(raw, names=(*units, *raw.names), columns=(*units.values(), *raw.columns))
-    if aggregate is not None and aggregate != _ROWS_AS_THEY_ARE:
+    if aggregate is not None and aggregate != ROWS_AS_THEY_ARE:
         raw = aggregated(raw, raw.place_of(aggregate, name))
     labelled, known, weighed = (
         None if one is None else raw.place_of(one, name) for one in (label, partial_labels, weight)
@@ -94,8 +95,8 @@ def chosen_table(
             chosen, merged = one_hot_merged(chosen, told=told, names=raw.names)
             notes += merged
             if aggregate is None:
-                _refuse_long(chosen, name)
-                _refuse_rows_of_units(chosen, name)
+                refuse_long(chosen, name)
+                refuse_rows_of_units(chosen, name)
         table = _of_any_kind(
             raw, name, chosen, told=told, may_go=may_go, masses_apart=masses_apart, codes=codes
         )
@@ -104,10 +105,10 @@ def chosen_table(
         numbers = {column: values for column, kind, values in every if kind is Kind.NUMBER}
         groups = {column: values for column, kind, values in every if column in raw.names and kind in _GROUPS}
         table = replace(table, doubts=doubts_of(numbers, raw.rows, groups=groups))
-        notes += [masses_note(numbers), _frequencies_note(table) if weight is None else None]
+        notes += [masses_note(numbers), frequencies_note(table) if weight is None else None]
     last = [*(raw.row_names or ())[-1:], *(one.last for one in raw.columns)]
     suspects = suspected_codes({column: chosen[column] for column in table.columns if column in chosen})
-    notes = [*raw.notes, *_turned_note(raw, num_columns), *notes, suspects, footer_note(last)]
+    notes = [*raw.notes, *turned_note(raw, num_columns), *notes, suspects, footer_note(last)]
     labels = partial = weights = None
     if labelled is not None:
         labels = raw.columns[labelled].labels()
@@ -203,56 +204,6 @@ def _places(raw: RawTable, columns: Sequence[str], name: str) -> list[int]:
     return [raw.place_of(column, name) for column in columns]
 
 
-def _turned_note(raw: RawTable, num_columns: int) -> list[str]:
-    """Say that features may lie in rows, where there are many more columns than rows with names."""
-    if TURNED in raw.notes or raw.num_rows < 3 or num_columns < _TIMES_ROWS * raw.num_rows:
-        return []
-    first = raw.row_names or raw.columns[0].labels().tolist()
-    names = [one for one in first if one and not is_numeral(one)]
-    if len(set(names)) < raw.num_rows:
-        return []
-    return [
-        f"There are {num_columns:,} columns and {raw.num_rows:,} rows, which have names such as "
-        f"'{short(visible(names[0]), 40)}': if rows are what was measured, and columns who, give --transpose."
-    ]
-
-
-def _refuse_long(columns: Mapping[str, Column], name: str) -> None:
-    """Refuse a row for each value, with a column that says which quantity it is of."""
-    numbers = {one: column.numbers_or_none() for one, column in columns.items()}
-    measured = [one for one, own in numbers.items() if own is not None and not names_things(one, own)]
-    if len(measured) != 1 or measured[0].casefold() not in _VALUES:
-        return
-    for quantity in (one for one in columns if numbers[one] is None and one.casefold() in _QUANTITIES):
-        cells = columns[quantity].labels()
-        if 2 * len(set(cells)) <= len(cells):
-            value, way = measured[0], f"--aggregate {_ROWS_AS_THEY_ARE}"
-            raise ValueError(
-                f"{name} has a row for each number in '{value}', and '{quantity}' says of what, expected a "
-                "row for each point and a column for each quantity: pivot it, as pandas' "
-                f"pivot(columns='{quantity}', values='{value}') does; or take the rows as they are with {way}"
-            )
-
-
-def _refuse_rows_of_units(columns: Mapping[str, Column], name: str) -> None:
-    """Refuse several rows of one unit, which the model would take for independent."""
-    if units := _units_in(columns):
-        ways = [f"--aggregate {shlex.quote(column)}" for column in list(units)[:_MOST_SHOWN]]
-        raise ValueError(
-            f"{name} has {listed(units.values())}: rows of one are not independent of one another, as the "
-            f"model takes them to be; make one row of each with {' or '.join(ways)}, or take the rows as "
-            f"they are with --aggregate {_ROWS_AS_THEY_ARE}"
-        )
-
-
-def _units_in(columns: Mapping[str, Column]) -> dict[str, str]:
-    values = {
-        column: numbers_in_names(one.labels().tolist()) if (own := one.numbers_or_none()) is None else own
-        for column, one in columns.items()
-    }
-    return units_of_rows({name: one for name, one in values.items() if one is not None})
-
-
 def _of_any_kind(
     raw: RawTable,
     name: str,
@@ -305,7 +256,7 @@ def _of_any_kind(
         said,
         _left_note(left),
         _missing_note(missing, raw.num_rows),
-        _empty_note([raw.rows[row] for row in np.flatnonzero(is_lost.all(1)).tolist()]),
+        empty_note([raw.rows[row] for row in np.flatnonzero(is_lost.all(1)).tolist()]),
     ]
     for column, one in found.items():
         notes += about_alike(one.levels, short(column, 60))
@@ -342,21 +293,6 @@ def _left_note(left: Mapping[str, str]) -> str | None:
     return f"Left out, and not clustered: {said}{more}. To cluster such a column, name it in --columns."
 
 
-def _frequencies_note(table: Table) -> str | None:
-    """Say which column may tell how many rows each stands for, where all others are different categories."""
-    rows = table.data[:, [bool(levels) for levels in table.levels]]
-    others = [column for column, levels in zip(table.columns, table.levels, strict=True) if not levels]
-    if len(others) != 1 or not rows.shape[1]:
-        return None
-    are_cells = len(np.unique(rows, axis=0)) == len(rows)
-    if not counts_rows(others[0], table.data[:, table.columns.index(others[0])], are_cells=are_cells):
-        return None
-    return (
-        f"'{short(others[0], 60)}' may say how many equal rows each row stands for, and was read as a "
-        f"measurement: if so, give --weight {shlex.quote(others[0])}, without rows of 0."
-    )
-
-
 def _missing_note(lost: Mapping[str, int], num_rows: int) -> str | None:
     counts = [f"{number:,} in '{short(name, 40)}'" for name, number in lost.items() if number]
     if not counts:
@@ -365,15 +301,6 @@ def _missing_note(lost: Mapping[str, int], num_rows: int) -> str | None:
         f"{sum(lost.values()):,} of {num_rows * len(lost):,} cells are missing "
         f"({listed(counts, _MOST_SHOWN)}). They are integrated out: a missing cell says nothing of its row, "
         "and none is filled in."
-    )
-
-
-def _empty_note(rows: Sequence[str]) -> str | None:
-    if not rows:
-        return None
-    return (
-        f"{len(rows):,} row(s) hold no value at all ({listed(rows, _MOST_SHOWN)}), and were read as points "
-        "of which nothing is known: remove them if they are none."
     )
 
 

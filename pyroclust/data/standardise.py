@@ -117,13 +117,13 @@ def principal_components(points: Standardised, num_components: int) -> Standardi
     num_points, dim = points.data.shape
     if np.isnan(points.data).any():
         raise ValueError(
-            f"--pca is {num_components}, but cells are missing, and principal components need all: leave "
-            "--pca or these rows out"
+            f"pca is {num_components}, but cells are missing, and principal components need all: leave "
+            "pca or these rows out"
         )
-    num_components = check_count("--pca", num_components, at_least=0)
+    num_components = check_count("pca", num_components, at_least=0)
     if not 1 <= num_components <= min(num_points, dim):
         raise ValueError(
-            f"--pca is {num_components}, expected 1 to {min(num_points, dim)} "
+            f"pca is {num_components}, expected 1 to {min(num_points, dim)} "
             f"for {num_points} points in {dim} column(s)"
         )
     with np.errstate(over="ignore", invalid="ignore"):
@@ -133,7 +133,7 @@ def principal_components(points: Standardised, num_components: int) -> Standardi
     shares = decomposition.explained_variance_ratio_
     if not (shares > _NOTHING).all():
         raise ValueError(
-            f"--pca is {num_components}, but the columns vary in {(shares > _NOTHING).sum()} direction(s) "
+            f"pca is {num_components}, but the columns vary in {(shares > _NOTHING).sum()} direction(s) "
             "only, expected no more components than that"
         )
     # One number for all: distances keep their proportions, and the first component stays the widest.

@@ -112,6 +112,7 @@ def groups_of(
         reference=reference,
         point_names=main.point_names if data is None else data.table.row_names,
         data=None if data is None else data.values,
+        row_weights=None if data is None else data.table.weights,
         model=model,
     )
     if found["observed_data"] is not None:

@@ -36,6 +36,7 @@ def groups_of_draws(
     reference: np.ndarray | None = None,
     point_names: Sequence[str] | None = None,
     data: np.ndarray | None = None,
+    row_weights: np.ndarray | None = None,
     model: Any = None,
 ) -> dict[str, xr.Dataset | None]:
     """Return draws by the names of their groups, and the groups that go with ``posterior``."""
@@ -45,11 +46,11 @@ def groups_of_draws(
         raise ValueError(f"there are {len(point_names)} names of points, expected {size}, one a point")
     if model is not None and data is None:
         raise ValueError("model is given without data, expected the points that it is to evaluate")
-    reference = central_draw(labels) if reference is None else np.asarray(reference)
+    reference = central_draw(labels, row_weights=row_weights) if reference is None else np.asarray(reference)
     if reference.shape != (size,):
         raise ValueError(f"reference has shape {reference.shape}, expected ({size},), one label a point")
     points = {"point": np.arange(size) if point_names is None else [str(name) for name in point_names]}
-    found: dict[str, Any] = {name: _draws_group(one, reference) for name, one in draws.items()}
+    found: dict[str, Any] = {name: _draws_group(one, reference, row_weights) for name, one in draws.items()}
     kept = {name: (_DRAWS[: np.ndim(one)], one) for name, one in stats.items() if one is not None}
     found |= {
         "sample_stats": xr.Dataset(kept) if kept else None,
@@ -68,9 +69,9 @@ def groups_of_draws(
     return found
 
 
-def _draws_group(draws: DrawsOfGroup, reference: np.ndarray) -> xr.Dataset:
+def _draws_group(draws: DrawsOfGroup, reference: np.ndarray, row_weights: np.ndarray | None) -> xr.Dataset:
     labels = np.asarray(draws.labels, dtype=np.int64)
-    found = functionals(labels, reference=reference, num_pairs=0)
+    found = functionals(labels, reference=reference, num_pairs=0, row_weights=row_weights)
     # All are float64: ArviZ cannot draw a constant integer.
     variables: dict[str, Any] = {name: (_DRAWS, array) for name, array in found.items()}
     for name, array in draws.values.items():

@@ -8,6 +8,7 @@ import numpy as np
 from pyroclust import plots
 from pyroclust.diagnostics import CredibleBall, PartitionModes, RankedPartitions, dendrogram_order
 from pyroclust.diagnostics.draws.contingency import compact
+from pyroclust.diagnostics.verdicts.findings import num_doubtful
 from pyroclust.report.parts import FigureTable, Part, Picture, Section
 from pyroclust.report.words import axis_names, number, numbers
 from pyroclust.results.analysis import Analysis
@@ -49,7 +50,7 @@ def certainty_section(found: Analysis) -> Section:
             ),
             size=(9, 2.8),
             alternative="Uncertainty of each row, by cluster and sorted; "
-            f"{estimate.num_doubtful} above one half.",
+            f"{num_doubtful(estimate.uncertainty)} above one half.",
             caption="Each mark is a row, its height the probability of being apart from its "
             "companions in the estimate. Marks above one half are more often elsewhere than there.",
         )
@@ -116,7 +117,7 @@ def _table(view: DrawsSummary) -> FigureTable:
     without = ""
     if estimate is not None:
         rows["clusters of the point estimate"] = str(estimate.num_clusters)
-        rows["mean uncertainty of a row"] = number(estimate.uncertainty.mean(), 2)
+        rows["mean uncertainty of a row"] = number(estimate.mean_uncertainty, 2)
     if ball is not None:
         rows[f"radius of the {100 * ball.level:g} % ball, bits"] = number(ball.radius)
     if entropy is not None:

@@ -15,6 +15,7 @@ from pyroclust.plots.names import counted, plain_text
 from pyroclust.report.parts import FigureTable, Paragraph, Part, Picture, Section
 from pyroclust.report.words import axis_names, interval, number, numbers
 from pyroclust.results.analysis import Analysis
+from pyroclust.results.summaries import DrawsSummary
 from pyroclust.text import visible
 
 __all__ = [
@@ -222,7 +223,7 @@ def profile_section(found: Analysis) -> Section | None:
         )
     ]
     if found.data.table.labels is not None:
-        parts.append(_labels(found.data.table.labels, found.reference.assignments))
+        parts.append(_labels(found.data.table.labels, found.reference))
     columns = min(_MOST_COLUMNS, profiles.centres.shape[1])
     names = axis_names(found.data.described_by[:columns])
     picture = Picture(
@@ -243,7 +244,8 @@ def profile_section(found: Analysis) -> Section | None:
     return Section("What the clusters are like", (*parts, picture), is_open=True, gist=gist)
 
 
-def _labels(labels: np.ndarray, assignments: np.ndarray) -> FigureTable:
+def _labels(labels: np.ndarray, view: DrawsSummary) -> FigureTable:
+    found = labels_found(labels, view.assignments, row_weights=view.row_weights)
     return FigureTable(
         "Known labels, which were not used: the cluster that holds most rows of each, the share of its "
         "rows that are there, and the share of that cluster's labelled rows that have the label.",
@@ -255,7 +257,7 @@ def _labels(labels: np.ndarray, assignments: np.ndarray) -> FigureTable:
                 str(one.cluster + 1),
                 *numbers((one.share_found, one.share_of_cluster), 2),
             )
-            for one in labels_found(labels, assignments)[:_MOST_LABELS]
+            for one in found[:_MOST_LABELS]
         ),
     )
 
@@ -267,7 +269,8 @@ def apart_section(found: Analysis) -> Section | None:
     if found.data is None or data is None or estimate is None:
         return None
     names = axis_names(found.data.described_by)
-    shares = diagnostics.column_shares(view.draws.assignments, data=data)
+    drawn: dict[str, Any] = {"draws": view.draws.assignments, "row_weights": view.row_weights}
+    shares = diagnostics.column_shares(**drawn, data=data)
     best = np.argsort(-shares.mean, kind="stable")[:_MOST_SHARES]
     table = FigureTable(
         "Share of the variance of a column that lies between clusters, by the draws of "
@@ -279,13 +282,13 @@ def apart_section(found: Analysis) -> Section | None:
         ),
     )
     is_answer = [bool(np.isin(column[~np.isnan(column)], (0.0, 1.0)).all()) for column in data.T]
-    contrasts = diagnostics.cluster_contrasts(estimate.assignments, data=data)
+    contrasts = diagnostics.cluster_contrasts(estimate.assignments, data=data, row_weights=view.row_weights)
     sizes = view.sizes
     largest = np.argsort(-sizes, kind="stable")
     said = [_contrast(contrasts, k, sizes, names, is_answer) for k in largest[:_MOST_SENTENCES]]
     more = len(largest) - _MOST_SENTENCES
     said += [f"And {more} smaller clusters."] if more > 0 else []
-    alone = diagnostics.likely_outliers(view.draws.assignments)
+    alone = diagnostics.likely_outliers(**drawn)
     if len(alone):
         some, more = ", ".join(found.row_names[row] for row in alone[:_MOST_ALONE]), len(alone) - _MOST_ALONE
         rest = f" and {more:,} more" if more > 0 else ""

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from pyroclust import plots
 from pyroclust.data.shapes import Graph, Images, Waveforms
+from pyroclust.diagnostics.verdicts.findings import num_doubtful
 from pyroclust.plots.graphs import MOST_EDGES
 from pyroclust.plots.names import counted
 from pyroclust.report.parts import FigureTable, Picture, Section
@@ -60,7 +61,8 @@ def clustering_picture(found: Analysis) -> Picture | None:
         ),
         size=(9, 2.7 if is_stacked else 4.8),
         alternative=f"The {len(data)} rows over {', '.join(names)}, coloured by "
-        f"{counted(estimate.num_clusters, 'cluster')}; {estimate.num_doubtful} of them uncertain and hollow.",
+        f"{counted(estimate.num_clusters, 'cluster')}; "
+        f"{num_doubtful(estimate.uncertainty)} of them uncertain and hollow.",
         caption=f"{layout} {_MARKS.format(view.name)}",
     )
 

@@ -283,7 +283,8 @@ class Analysis:
             found["weight"] = shown.sizes
         found["share"] = shown.sizes / shown.sizes.sum()
         own = np.full(len(labels), np.nan) if own is None else own
-        found["mean_membership"] = np.bincount(labels, weights=own) / sizes
+        times = 1 if shown.row_weights is None else shown.row_weights
+        found["mean_membership"] = np.bincount(labels, weights=own * times) / shown.sizes
         if profiles is not None and self.data is not None:
             found |= {name: getattr(profiles, name) for name in ("share_low", "share_high", "stability")}
             for d, name in enumerate(self.data.described_by):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pyroclust.diagnostics import Mark, Trust, Verdict
-from pyroclust.diagnostics.verdicts.findings import share_together
+from pyroclust.diagnostics.verdicts.findings import share_of_sure_pairs, share_together
 from pyroclust.results.summaries import DrawsSummary
 from pyroclust.text import listed, visible
 
@@ -64,14 +64,16 @@ class AnswerInWords:
     @classmethod
     def of(cls, summary: DrawsSummary, *, rely: str, following: str, given: str) -> "AnswerInWords":
         """Take it from the draws that are the answer."""
-        estimate = summary.estimate
-        pairs = summary.co_assignment[np.triu_indices(len(summary.co_assignment), 1)]
+        estimate, times = summary.estimate, summary.row_weights
+        of_pairs = None if times is None else times[summary.paired_points]
         return cls(
             **likeliest_of(summary.marginals.counts),
             large_clusters=LargeClusters(summary.least_rows, **likeliest_of(summary.large_counts)),
             sizes=() if estimate is None else tuple(summary.sizes.tolist()),
-            certain_rows=float("nan") if estimate is None else share_together(1 - estimate.uncertainty),
-            certain_pairs=share_together(pairs) + share_together(1 - pairs) if pairs.size else 1.0,
+            certain_rows=float("nan")
+            if estimate is None
+            else share_together(1 - estimate.uncertainty, row_weights=times),
+            certain_pairs=share_of_sure_pairs(summary.co_assignment, row_weights=of_pairs),
             rely=rely,
             next=visible(following),
             given=given,

@@ -59,6 +59,7 @@ def baseline_rows(found: Analysis, methods: Sequence[Baseline]) -> tuple[Baselin
     if data is None or (data.vectors == data.vectors[0]).all():
         return ()
     loss, estimate, ball = VariationOfInformation(), shown.estimate, shown.ball
+    of_rows: dict[str, Any] = {"row_weights": shown.row_weights}
     rows = []
     for method in methods:
         try:
@@ -69,13 +70,14 @@ def baseline_rows(found: Analysis, methods: Sequence[Baseline]) -> tuple[Baselin
             rows.append(BaselineRow(method.name, failed=first_line(error).split(". ")[0]))
             continue
         labels = result.assignments
-        row = BaselineRow(result.name, result, to_labels=scores_where_known(data.table.labels, labels))
+        to_labels = scores_where_known(data.table.labels, labels, **of_rows)
+        row = BaselineRow(result.name, result, to_labels=to_labels)
         if estimate is not None:
-            row = replace(row, to_estimate=partition_scores(estimate.assignments, labels))
+            row = replace(row, to_estimate=partition_scores(estimate.assignments, labels, **of_rows))
             if ball is not None:
-                row = replace(row, inside=bool(ball.holds(loss(labels, estimate.assignments))))
+                row = replace(row, inside=bool(ball.holds(loss(labels, estimate.assignments, **of_rows))))
         rows.append(row)
     # The expected losses of all at once go through the draws once.
     every = [one.result.assignments for one in rows if one.result is not None]
-    means = iter(loss.expected(np.stack(every), shown.draws.assignments) if every else ())
+    means = iter(loss.expected(np.stack(every), shown.draws.assignments, **of_rows) if every else ())
     return tuple(one if one.result is None else replace(one, expected_vi=float(next(means))) for one in rows)

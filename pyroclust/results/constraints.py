@@ -45,6 +45,7 @@ class Knowledge:
     # Points of groups that are apart, one of each, (P, 2); rows that are in no group are one.
     apart: np.ndarray
     bound: np.ndarray  # points that something is known of, (M,)
+    row_weights: np.ndarray | None = None  # how many equal rows each row stands for, (N,)
     clusters: tuple[int, int] | None = None  # the fewest and the most clusters; None for any number
     log_prior: float = math.nan  # log P(constraints) under the prior of partitions, in nats; nan if unknown
     why_no_prior: str = "nobody asked for it"  # why it is, without a full stop
@@ -108,7 +109,8 @@ class Knowledge:
         if self.effect is None:
             return "What the constraints changed is unknown."
         before, after = self.effect.before.disagreeing, self.effect.after.disagreeing
-        moved = f"{len(self.moved):,} of {len(self.effect.points):,} rows moved"
+        times = np.ones(len(self.row_names), np.int64) if self.row_weights is None else self.row_weights
+        moved = f"{times[self.moved].sum():,} of {times[self.effect.points].sum():,} rows moved"
         return f"{moved}; pairs in doubt: {before:,.1f} without the constraints, {after:,.1f} with them"
 
     def figures(self) -> dict[str, Any]:

@@ -47,9 +47,10 @@ class Estimate:
     assignments: np.ndarray  # the point estimate under variation of information, (N,) canonical
     uncertainty: np.ndarray  # for each point the probability of being apart from its companions, (N,)
     scores: PartitionScores | None = None  # against the known labels, or None
+    row_weights: np.ndarray | None = None  # how many equal rows each point stands for, (N,); None for one
 
     def __repr__(self) -> str:
-        return f"Estimate({self.num_clusters} clusters, mean uncertainty {self.uncertainty.mean():.2f})"
+        return f"Estimate({self.num_clusters} clusters, mean uncertainty {self.mean_uncertainty:.2f})"
 
     @property
     def num_clusters(self) -> int:
@@ -57,15 +58,20 @@ class Estimate:
         return int(self.assignments.max()) + 1
 
     @property
+    def mean_uncertainty(self) -> float:
+        """Mean uncertainty of a row."""
+        return float(np.average(self.uncertainty, weights=self.row_weights))
+
+    @property
     def num_doubtful(self) -> int:
-        """Points that are apart from their companions more often than with them."""
-        return num_doubtful(self.uncertainty)
+        """Rows that are apart from their companions more often than with them."""
+        return num_doubtful(self.uncertainty, row_weights=self.row_weights)
 
     def figures(self) -> dict[str, object]:
         """Return what ``summary.json`` says of it."""
         return {
             "num_clusters": self.num_clusters,
-            "mean_uncertainty": self.uncertainty.mean(),
+            "mean_uncertainty": self.mean_uncertainty,
             "adjusted_rand_to_labels": None if self.scores is None else self.scores.adjusted_rand,
             "scores": None if self.scores is None else asdict(self.scores),
         }
@@ -87,7 +93,7 @@ class DrawsSummary:
     data: np.ndarray | None = None  # columns that describe clusters, in units, (N, D)
     true_labels: Any = None
     allowed: Callable[[np.ndarray], bool] | None = None  # whether constraints allow a partition
-    row_weights: np.ndarray | None = None
+    row_weights: np.ndarray | None = None  # how many equal rows each point stands for, (N,)
     known: np.ndarray | None = None  # a point estimate that was found before
     tries: Attempts = field(default_factory=Attempts)
 
@@ -132,13 +138,13 @@ class DrawsSummary:
     @cached_property
     def large_counts(self) -> np.ndarray:
         """Posterior of the number of clusters of at least ``least_rows``, from 0 on, ``(V,)``."""
-        counts = np.bincount(num_large_clusters(self.labels).ravel())
+        counts = np.bincount(num_large_clusters(self.labels, row_weights=self.row_weights).ravel())
         return counts / counts.sum()
 
     @property
     def least_rows(self) -> int:
         """Rows of the clusters that are counted there."""
-        return least_rows(self.shape[2])
+        return least_rows(self.shape[2] if self.row_weights is None else int(self.row_weights.sum()))
 
     @property
     def co_assignment(self) -> np.ndarray:
@@ -162,10 +168,14 @@ class DrawsSummary:
         found = self.make(_ESTIMATE, self._search)
         if found is None:
             return None
-        scores = self.make(_SCORES, lambda: scores_where_known(self.true_labels, found))
-        return self.make(
-            _UNCERTAINTY, lambda: Estimate(found, diagnostics.point_uncertainty(self.labels, found), scores)
-        )
+        times = self.row_weights
+        scores = self.make(_SCORES, lambda: scores_where_known(self.true_labels, found, row_weights=times))
+
+        def of_rows() -> Estimate:
+            apart = diagnostics.point_uncertainty(self.labels, found, row_weights=times)
+            return Estimate(found, apart, scores, times)
+
+        return self.make(_UNCERTAINTY, of_rows)
 
     def _search(self) -> np.ndarray:
         if self.known is not None:
@@ -189,7 +199,10 @@ class DrawsSummary:
         return np.bincount(self.assignments, self.row_weights).astype(np.int64)
 
     # Probabilities of the points to be in each cluster of the estimate, ``(N, J)``; rows sum to 1.
-    membership = _part("The membership of the rows", lambda of: membership_in(of.some, of.assignments))
+    membership = _part(
+        "The membership of the rows",
+        lambda of: membership_in(of.some, of.assignments, row_weights=of.row_weights),
+    )
 
     @property
     def own_membership(self) -> np.ndarray | None:
@@ -198,17 +211,24 @@ class DrawsSummary:
         return None if member is None else member[np.arange(len(member)), self.assignments]
 
     # 95 % credible ball around the estimate, under variation of information.
-    ball = _part("The credible ball", lambda of: diagnostics.credible_ball(of.labels, of.assignments))
+    ball = _part(
+        "The credible ball",
+        lambda of: diagnostics.credible_ball(of.labels, of.assignments, row_weights=of.row_weights),
+    )
     ranked = _part("The most probable partitions", lambda of: diagnostics.ranked_partitions(of.labels))
     # Of the posterior of the partition, in bits.
     entropy = _part("The entropy", lambda of: diagnostics.partition_entropy(of.labels))
-    modes = _part("The modes", lambda of: diagnostics.partition_modes(of.labels, seed=of.seed))
+    modes = _part(
+        "The modes",
+        lambda of: diagnostics.partition_modes(of.labels, seed=of.seed, row_weights=of.row_weights),
+    )
     # Effective draws for the co-memberships of pairs.
     co_membership = _part(
         "The effective draws of pairs", lambda of: diagnostics.co_membership_ess(of.labels, seed=of.seed)
     )
     distance_rhat = _part(
-        "The R-hat of distances", lambda of: diagnostics.distance_rhat(of.labels, seed=of.seed)
+        "The R-hat of distances",
+        lambda of: diagnostics.distance_rhat(of.labels, seed=of.seed, row_weights=of.row_weights),
     )
 
     # What the estimate's clusters are like; None without data.
@@ -231,7 +251,9 @@ class DrawsSummary:
 
         def values() -> dict[str, np.ndarray]:
             reference = self.labels[0, 0] if self.estimate is None else self.assignments
-            found = diagnostics.functionals(self.labels, seed=self.seed, reference=reference)
+            found = diagnostics.functionals(
+                self.labels, seed=self.seed, reference=reference, row_weights=self.row_weights
+            )
             if self.estimate is None:
                 del found["distance_to_reference"]
             return found
@@ -263,7 +285,7 @@ class DrawsSummary:
         if self.estimate is None:
             asked = (Question.CLEAR, *((Question.LABELS,) if self.true_labels is not None else ()))
             return tuple(untold(one, why[_ESTIMATE] or why[_UNCERTAINTY]) for one in asked)
-        clear = clarity_finding(self.estimate.uncertainty)
+        clear = clarity_finding(self.estimate.uncertainty, row_weights=self.row_weights)
         if self.estimate.scores is not None:
             return clear, labels_finding(self.estimate.scores.adjusted_rand)
         return (clear,) if why[_SCORES] is None else (clear, untold(Question.LABELS, why[_SCORES]))

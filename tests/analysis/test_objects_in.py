@@ -55,7 +55,7 @@ def test_diagnose_reads_files_as_it_is_told(tmp_path):
     np.testing.assert_array_equal(found.draws["first"].assignments, LABELS[:, 50:])
     with pytest.raises(ValueError, match="burn_in is given, but source is no file: leave it out"):
         diagnose(MINE, burn_in=50)
-    with pytest.raises(ValueError, match="other-group is 'guide', but there is no second file"):
+    with pytest.raises(ValueError, match="other_group is 'guide', but there is no second file"):
         diagnose(MINE, other_group="guide")
     with pytest.raises(TypeError, match="burnin"):
         diagnose(one, burnin=50)

@@ -1,12 +1,24 @@
 """Tables whose rows have weights: what is found, written, read back and refused."""
 
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import pyroclust
+from pyroclust.analysis.predicting import analysis_of, predictive_law
+from pyroclust.baselines import partition_scores
 from pyroclust.data.datasets import read_table
 from pyroclust.data.standardise import standardise
+from pyroclust.diagnostics import VariationOfInformation
+from pyroclust.diagnostics.differences.conditioning import conditioning
+from pyroclust.io.arviz import groups_of
+from pyroclust.report.page import page_of
+from pyroclust.report.parts import FigureTable, Paragraph
+from pyroclust.results.data import AnalysedData
 
 SHORT = {"mcmc_draws": 50, "num_chains": 2, "warmup": 50}
 
@@ -44,6 +56,7 @@ def test_what_is_found_is_written_and_read_back(frame, tmp_path):
     assert "--weight times" in found.repeat.command
     back = pyroclust.Analysis.read(tmp_path / "found")
     np.testing.assert_array_equal(back.data.table.weights, frame["times"])
+    assert back.in_words == found.in_words
     pd.testing.assert_frame_equal(
         pyroclust.predict(back, frame[:3]).frame(), pyroclust.predict(found, frame[:3]).frame()
     )
@@ -85,3 +98,116 @@ def test_weights_of_graphs_and_updates_are_refused(frame):
     found = pyroclust.cluster(frame, weight="times", **SHORT)
     with pytest.raises(ValueError, match="rows with weights"):
         pyroclust.update(found, frame[:2])
+
+
+def repeated(found):
+    """Return the same draws as the analysis of a table with each row written as often as it counts."""
+    times, table, points = found.data.table.weights, found.data.table, found.data.points
+    table = replace(
+        table,
+        data=table.data.repeat(times, 0),
+        row_names=tuple(map(str, range(times.sum()))),
+        labels=table.labels.repeat(times),
+        weights=None,
+    )
+    draws = replace(found.draws["mcmc"], assignments=found.draws["mcmc"].assignments.repeat(times, -1))
+    return pyroclust.Analysis(
+        command="compare",
+        data=AnalysedData(table, replace(points, data=points.data.repeat(times, 0))),
+        draws={"mcmc": draws},
+        seed=found.seed,
+    )
+
+
+def numbers_in(figures):
+    if isinstance(figures, dict):
+        figures = figures.values()
+    if isinstance(figures, str) or not isinstance(figures, Iterable):
+        return [np.nan if figures is None else figures]
+    return [number for one in figures for number in numbers_in(one)]
+
+
+def assert_same(found, wanted):
+    np.testing.assert_allclose(numbers_in(found), numbers_in(wanted), rtol=1e-12, atol=1e-12)
+
+
+def of_partitions(view):
+    """Return figures of summary.json that do not name pairs of points."""
+    figures = view.figures()
+    rows = [row for row in figures["convergence"] if not row["name"].startswith(("together", "log_joint"))]
+    del figures["point_estimate"]["assignments"]
+    names = ("point_estimate", "num_clusters", "num_large_clusters", "credible_ball", "modes")
+    names += ("most_probable", "entropy_bits", "distance_rhat")
+    return [*({**row, "name": 0} for row in rows), *(figures[name] for name in names)]
+
+
+def tables_of(found, title):
+    section = next(one for one in page_of(found).sections if one.title == title)
+    parts = (part for part in section.parts if isinstance(part, FigureTable | Paragraph))
+    return [section.gist, *(part.rows if isinstance(part, FigureTable) else part.text for part in parts)]
+
+
+def test_every_figure_of_an_analysis_is_that_of_its_repeated_draws():
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=(14, 2)) + np.repeat([[0.0], [2.5]], 7, 0)
+    frame = pd.DataFrame(values, columns=["a", "b"]).assign(
+        times=[3, 1, 2, 1, 5, 2, 30] * 2, kind=["x", "y"] * 7
+    )
+    found = pyroclust.compare(
+        frame, weight="times", label="kind", must_link=[(0, 1)], also=["baselines"], **SHORT
+    )
+    assert not found.failures
+    every, times = repeated(found), frame["times"]
+    own, wanted = found.reference, every.reference
+    np.testing.assert_array_equal(own.assignments.repeat(times), wanted.assignments)
+
+    # The first screen, summary.json and the page.
+    words, others = ({**asdict(one.in_words), "rely": 0, "next": 0, "given": 0} for one in (found, every))
+    assert_same(words, others)
+    assert 0 < words["certain_pairs"] < 1
+    assert_same(of_partitions(own), of_partitions(wanted))
+    assert_same([one.value for one in own.findings], [one.value for one in wanted.findings])
+    for title in ("How many clusters", "What the clusters are like", "How sure is the estimate"):
+        assert tables_of(found, title) == tables_of(every, title)
+    # Its last sentence has names of rows.
+    assert tables_of(found, "What sets them apart")[:-1] == tables_of(every, "What sets them apart")[:-1]
+
+    # The files.
+    rows, others = (
+        one.frame()[["cluster", "probability", "uncertainty"]].to_numpy() for one in (found, every)
+    )
+    assert_same(rows.repeat(times, 0), others)
+    clusters, others = found.clusters(), every.clusters()
+    assert clusters["weight"].tolist() == others["rows"].tolist()
+    assert_same(clusters.drop(columns=["rows", "weight"]).to_numpy(), others.drop(columns="rows").to_numpy())
+    groups, others = (groups_of(one)["posterior"] for one in (found, every))
+    for name in ("entropy", "largest_share", "distance_to_reference"):
+        assert_same(groups[name].to_numpy(), others[name].to_numpy())
+
+    # Classical methods, which see each row once, and what the constraint changed.
+    draws, estimate = every.draws["mcmc"].assignments, wanted.assignments
+    for row in found.results["baselines"]:
+        labels = row.result.assignments.repeat(times)
+        assert_same(row.expected_vi, VariationOfInformation().expected(labels[None], draws)[0])
+        assert_same(asdict(row.to_estimate), asdict(partition_scores(estimate, labels)))
+        assert_same(asdict(row.to_labels), asdict(partition_scores(frame["kind"].repeat(times), labels)))
+        assert row.inside == (VariationOfInformation()(labels, estimate) <= wanted.ball.radius + 1e-9)
+    known = found.results["constraints"]
+    effect = conditioning(known.free.draws.assignments.repeat(times, -1), wanted.marginals)
+    assert_same(known.effect.change.repeat(times), effect.change)
+    assert_same(
+        [asdict(known.effect.before), asdict(known.effect.after)],
+        [asdict(effect.before), asdict(effect.after)],
+    )
+    assert f" of {times.sum()} rows moved" in known.change
+
+
+def test_new_rows_are_set_beside_old_ones_as_often_as_these_count(frame):
+    found = pyroclust.cluster(frame, weight="times", **SHORT)
+    new = pyroclust.predict(found, frame[:5])
+    law = predictive_law(*analysis_of(found), num_draws=400)
+    old = law.log_prob_left_out(torch.arange(12)).numpy().repeat(frame["times"])
+    density = new.log_density + np.log(found.data.points.scale).sum()
+    wanted = (old <= density[:, None]).mean(-1)
+    np.testing.assert_allclose(new.typicality, wanted)
+    assert new.sizes.tolist() == found.clusters()["weight"].tolist()

@@ -113,7 +113,7 @@ def test_one_column_takes_independent_columns():
         (["--guide", "nono"], "unknown guide 'nono'"),
         (
             ["--expected-clusters", "500"],
-            "expected_clusters is 500, expected at most 103.904: prior 'mfm' reaches",
+            "--expected-clusters is 500, expected at most 103.904: prior 'mfm' reaches",
         ),
         (["--guide", "none", "--condition", "scale=1"], "conditions are scale, guide 'none' takes none"),
     ],

@@ -133,7 +133,7 @@ def test_bad_constraints_get_one_sentence(command, options, said, capsys, files)
         ),
         ("forest t.csv --columns a,b", "expected one of num_clusters (--clusters)"),
         ("forest t.csv --columns a,b --clusters 2 --prior crp", "are both given"),
-        ("forest t.csv --columns a,b --clusters 99", "num_clusters is 99, expected"),
+        ("forest t.csv --columns a,b --clusters 99", "--clusters is 99, expected"),
         ("forest karate --clusters 2", "expected rows of columns"),
     ],
 )

@@ -95,7 +95,7 @@ def test_same_seed_same_figures(files, tmp_path, capsys):
         (["a", "short"], "expected the same points"),
         (["short", "--data", "iris"], "expected one row a point"),
         (["a", "--data", "iris", "--label", "specis"], "specis"),
-        (["a", "--label", "species"], "label is 'species', but there is no table"),
+        (["a", "--label", "species"], "--label is 'species', but there is no table"),
         (["a", "--columns", "x,y"], "columns is ['x', 'y'], but there is no table"),
         (["a", "--other-group", "guide"], "--other-group is 'guide', but there is no second file"),
     ],

@@ -129,7 +129,7 @@ SCALES = [
         FAMILY,
         "more components than columns",
         lambda: principal_components(standardise(read_table("iris")), 3),
-        "--pca is 3, expected 1 to 2",
+        "pca is 3, expected 1 to 2",
     ),
     refuses(
         FAMILY,

@@ -8,13 +8,13 @@ CASES = [
         "options",
         "more draws than memory",
         "compare galaxies --draws 1000000000",
-        words="num_draws is 1000000000: draws of 82 points take",
+        words="--draws is 1000000000: draws of 82 points take",
     ),
     command(
         "options",
         "more draws of MCMC than memory",
         "compare galaxies --mcmc-draws 1000000000",
-        words="mcmc_draws is 1000000000: 4 chains of 82 points take",
+        words="--mcmc-draws is 1000000000: 4 chains of 82 points take",
     ),
     command("options", "a seed below zero", "compare iris --seed -1", words="--seed"),
     command(
@@ -40,6 +40,6 @@ CASES = [
         "options",
         "more clusters expected than rows",
         "compare iris --expected-clusters 151",
-        words="expected_clusters is 151, expected at most",
+        words="--expected-clusters is 151, expected at most",
     ),
 ]

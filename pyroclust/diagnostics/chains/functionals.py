@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from pyroclust.counts import check_count, check_seed
-from pyroclust.diagnostics.draws.labels import as_chains
-from pyroclust.diagnostics.draws.losses import variation_of_information
+from pyroclust.diagnostics.draws.labels import as_chains, checked_row_weights, count_rows
+from pyroclust.diagnostics.draws.losses import VariationOfInformation
 from pyroclust.diagnostics.estimates.point_estimates import point_estimate
 from pyroclust.diagnostics.limits import LARGE_ROWS, LARGE_SHARE
 from pyroclust.partitions.raw_labels import DrawsLike
@@ -38,11 +38,12 @@ _WORDS = {
 }
 
 
-def shares(assignments: np.ndarray) -> np.ndarray:
-    """Return the share of the points in each cluster, 0 for labels that a partition lacks.
+def shares(assignments: np.ndarray, *, row_weights: np.ndarray | None = None) -> np.ndarray:
+    """Return the share of the rows in each cluster, 0 for labels that a partition lacks.
 
     Shape:
-        assignments: ``(..., N)``, labels 0 to K - 1; output: ``(..., K)`` float64.
+        assignments: ``(..., N)``, labels 0 to K - 1; row_weights: ``(N,)``, how many equal rows each point
+        stands for; output: ``(..., K)`` float64.
 
     Example:
         >>> shares(np.array([[0, 0, 1, 1], [0, 0, 0, 0]])).tolist()
@@ -51,33 +52,35 @@ def shares(assignments: np.ndarray) -> np.ndarray:
     width = int(assignments.max()) + 1
     flat = assignments.reshape(-1, assignments.shape[-1])
     cells = flat + width * np.arange(len(flat))[:, None]
-    sizes = np.bincount(cells.ravel(), minlength=len(flat) * width)
-    return sizes.reshape(*assignments.shape[:-1], width) / assignments.shape[-1]
+    sizes = count_rows(cells, len(flat) * width, row_weights=row_weights)
+    rows = assignments.shape[-1] if row_weights is None else row_weights.sum()
+    return sizes.reshape(*assignments.shape[:-1], width) / rows
 
 
-def least_rows(num_points: int) -> int:
+def least_rows(num_rows: int) -> int:
     """Return the rows from which on a cluster is a large one.
 
     Example:
         >>> least_rows(82), least_rows(1000)
         (2, 10)
     """
-    return max(LARGE_ROWS, math.ceil(LARGE_SHARE * num_points))
+    return max(LARGE_ROWS, math.ceil(LARGE_SHARE * num_rows))
 
 
-def num_large_clusters(assignments: np.ndarray) -> np.ndarray:
+def num_large_clusters(assignments: np.ndarray, *, row_weights: np.ndarray | None = None) -> np.ndarray:
     """Return the number of clusters that are no single rows, nor hold fewer than one in a hundred.
 
     Shape:
-        assignments: ``(..., N)``, labels 0 to K - 1; output: ``(...)`` int64.
+        assignments: ``(..., N)``, labels 0 to K - 1; row_weights: ``(N,)``, how many equal rows each point
+        stands for; output: ``(...)`` int64.
 
     Example:
         >>> num_large_clusters(np.array([[0, 0, 1, 1, 2], [0, 0, 0, 0, 1]])).tolist()
         [2, 1]
     """
-    num_points = assignments.shape[-1]
+    num_rows = assignments.shape[-1] if row_weights is None else int(row_weights.sum())
     # Shares are rounded.
-    return (shares(assignments) * num_points > least_rows(num_points) - 0.5).sum(-1)
+    return (shares(assignments, row_weights=row_weights) * num_rows > least_rows(num_rows) - 0.5).sum(-1)
 
 
 def cluster_share_entropy(share: np.ndarray) -> np.ndarray:
@@ -121,7 +124,12 @@ def functional_name(name: str) -> str:
 
 
 def functionals(
-    draws: DrawsLike, *, seed: int = 0, reference: np.ndarray | None = None, num_pairs: int = 5
+    draws: DrawsLike,
+    *,
+    seed: int = 0,
+    reference: np.ndarray | None = None,
+    num_pairs: int = 5,
+    row_weights: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
     """Return the functionals on which convergence is judged, each draw by draw.
 
@@ -131,7 +139,7 @@ def functionals(
     with a model add ``log_joint``.
 
     Shape:
-        draws: ``(chains, draws, N)`` or ``(draws, N)``; reference: ``(N,)``;
+        draws: ``(chains, draws, N)`` or ``(draws, N)``; reference: ``(N,)``; row_weights: ``(N,)``;
         each output: ``(chains, draws)`` float64.
 
     Args:
@@ -139,6 +147,7 @@ def functionals(
         seed: of the pairs, and of the reference where none is given.
         reference: labels to measure distances from; the point estimate of the draws by default.
         num_pairs: how many pairs of points; fewer where the points have fewer pairs.
+        row_weights: how many equal rows each point stands for, whole numbers; one by default.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1.
@@ -150,14 +159,15 @@ def functionals(
     """
     draws = as_chains(draws)
     num_pairs = check_count("num_pairs", num_pairs, at_least=0, at_most=_MAX_PAIRS)
+    row_weights = checked_row_weights(row_weights, draws.shape[-1])
     if reference is None:
-        reference = point_estimate(draws, seed=seed)
-    share = shares(draws)
+        reference = point_estimate(draws, seed=seed, row_weights=row_weights)
+    share = shares(draws, row_weights=row_weights)
     values = {
         "num_clusters": (share > 0).sum(-1).astype(np.float64),
         "entropy": cluster_share_entropy(share),
         "largest_share": share.max(-1),
-        "distance_to_reference": variation_of_information(draws, reference),
+        "distance_to_reference": VariationOfInformation()(draws, reference, row_weights=row_weights),
     }
     pairs = _pairs(draws.shape[-1], num_pairs, seed)
     together = pairs_together(draws, pairs)

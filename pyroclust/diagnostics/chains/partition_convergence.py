@@ -23,7 +23,11 @@ __all__ = [
 
 
 def convergence_with_log_joint(
-    draws: np.ndarray, log_joint: np.ndarray, *, name: str = "log_joint"
+    draws: np.ndarray,
+    log_joint: np.ndarray,
+    *,
+    name: str = "log_joint",
+    row_weights: np.ndarray | None = None,
 ) -> tuple[Convergence, ...]:
     """Return one row of convergence figures a functional, and one of the log joint density.
 
@@ -31,12 +35,13 @@ def convergence_with_log_joint(
     can hold, they are measured from a last draw, and the density has no row.
 
     Shape:
-        draws: ``(chains, draws, N)``; log_joint: ``(chains, draws)``.
+        draws: ``(chains, draws, N)``; log_joint: ``(chains, draws)``; row_weights: ``(N,)``.
 
     Args:
         draws: of chains.
         log_joint: in nats.
         name: of its row.
+        row_weights: how many equal rows each point stands for.
 
     Example:
         >>> draws = np.random.default_rng(0).integers(2, size=(2, 100, 3))
@@ -44,9 +49,10 @@ def convergence_with_log_joint(
         'log_joint'
     """
     if not np.isfinite(log_joint).all():
-        return convergence(functionals(draws, reference=draws[0, -1]))
+        return convergence(functionals(draws, reference=draws[0, -1], row_weights=row_weights))
     best = np.unravel_index(log_joint.argmax(), log_joint.shape)
-    return convergence(functionals(draws, reference=draws[best]) | {name: log_joint})
+    values = functionals(draws, reference=draws[best], row_weights=row_weights)
+    return convergence(values | {name: log_joint})
 
 
 @dataclass(frozen=True)
@@ -146,7 +152,12 @@ class DistanceRhat:
 
 
 def distance_rhat(
-    draws: DrawsLike, *, num_references: int = 8, seed: int, loss: PartitionLoss = _DEFAULT_LOSS
+    draws: DrawsLike,
+    *,
+    num_references: int = 8,
+    seed: int,
+    loss: PartitionLoss = _DEFAULT_LOSS,
+    row_weights: np.ndarray | None = None,
 ) -> DistanceRhat:
     r"""Return the R-hat of the distances of each draw to reference partitions taken from the draws.
 
@@ -159,13 +170,14 @@ def distance_rhat(
     Cost: O(chains draws R N) in compiled code.
 
     Shape:
-        draws: ``(chains, draws, N)`` or ``(draws, N)``.
+        draws: ``(chains, draws, N)`` or ``(draws, N)``; row_weights: ``(N,)``.
 
     Args:
         draws: posterior draws.
         num_references: how many reference partitions.
         seed: of the choice of the references.
         loss: the distance.
+        row_weights: how many equal rows each point stands for, whole numbers; one by default.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1, or ``num_references`` is not positive.
@@ -193,7 +205,8 @@ def distance_rhat(
     )
     chain = np.arange(num_references) % chains
     references = draws[chain, np.random.default_rng(check_seed(seed)).integers(length, size=num_references)]
-    distances = pairwise_loss(references, draws.reshape(-1, points), loss=loss)
+    flat = draws.reshape(-1, points)
+    distances = pairwise_loss(references, flat, loss=loss, row_weights=row_weights)
     distances = distances.round(9).T.reshape(chains, length, num_references)
     found, effective = rhats_and_ess(distances)
     varies = ~(distances == distances[:1, :1]).all((0, 1))

@@ -85,13 +85,13 @@ def mixing(draws: DrawsLike, *, seed: int, weights: np.ndarray | None = None) ->
     return Mixing(min(float(fewest), distances.min_ess), max(float(largest), distances.rhat), constant)
 
 
-def central_draw(draws: DrawsLike) -> np.ndarray:
+def central_draw(draws: DrawsLike, *, row_weights: np.ndarray | None = None) -> np.ndarray:
     """Return the draw with the smallest summed variation of information to the others.
 
     Taken among, and measured against, 200 draws spread evenly over the chains: a reference, not an estimate.
 
     Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; output: ``(N,)``.
+        draws: ``(chains, draws, N)`` or ``(S, N)``; row_weights: ``(N,)``; output: ``(N,)``.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1.
@@ -101,7 +101,7 @@ def central_draw(draws: DrawsLike) -> np.ndarray:
         [0, 0, 1]
     """
     few = _spread(flatten(draws), _MAX_CENTRE_DRAWS)
-    return few[pairwise_loss(few, few).sum(0).argmin()]
+    return few[pairwise_loss(few, few, row_weights=row_weights).sum(0).argmin()]
 
 
 def independent_draws(

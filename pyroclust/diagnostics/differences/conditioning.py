@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pyroclust.diagnostics.differences.agreement import Marginals, marginals
-from pyroclust.diagnostics.draws.labels import as_chains
+from pyroclust.diagnostics.draws.labels import as_chains, checked_row_weights
 from pyroclust.partitions.raw_labels import DrawsLike
 
 __all__ = ["Conditioning", "Uncertainty", "conditioning", "uncertainty_of"]
@@ -86,7 +86,9 @@ class Conditioning:
         }
 
 
-def conditioning(before: DrawsLike, after: Marginals) -> Conditioning:
+def conditioning(
+    before: DrawsLike, after: Marginals, *, row_weights: np.ndarray | None = None
+) -> Conditioning:
     r"""Compare a posterior with the same one given something more, point by point.
 
     .. math:: \text{change}_i = \frac{1}{M - 1} \sum_{j \ne i} | P(c_i = c_j \mid C) - P(c_i = c_j) |
@@ -94,11 +96,12 @@ def conditioning(before: DrawsLike, after: Marginals) -> Conditioning:
     Cost: one co-assignment matrix of at most 2,000 points.
 
     Shape:
-        before: ``(chains, draws, N)`` or ``(S, N)``.
+        before: ``(chains, draws, N)`` or ``(S, N)``; row_weights: ``(N,)``.
 
     Args:
         before: draws without what is known.
         after: the number of clusters and the co-assignment matrix of draws with it.
+        row_weights: how many equal rows each point stands for, whole numbers; one by default.
 
     Raises:
         ValueError: if the numbers of points differ.
@@ -120,9 +123,12 @@ def conditioning(before: DrawsLike, after: Marginals) -> Conditioning:
     flat = draws.reshape(-1, num_points)
     half = (chains // 2) * length if chains > 1 else max(1, length // 2)
     first, second = (marginals(part) if len(part) else None for part in (flat[:half], flat[half:]))
+    points = np.arange(num_points) if after.points is None else after.points
+    times = checked_row_weights(row_weights, num_points)
+    times = np.ones(len(points), np.int64) if times is None else times[points]
     if first is None or second is None:
         free = marginals(flat)
-        noise = np.zeros(len(free.together))
+        noise = np.zeros(len(points))
     else:
         share = half / len(flat)
         free = Marginals(
@@ -130,15 +136,15 @@ def conditioning(before: DrawsLike, after: Marginals) -> Conditioning:
             share * first.together + (1 - share) * second.together,
             first.points,
         )
-        noise = _change(first.together, second.together)
+        noise = _change(first.together, second.together, times)
     seen = np.flatnonzero((free.counts > 0) | (after.counts > 0))
     counts = slice(int(seen[0]), int(seen[-1]) + 1)
     return Conditioning(
-        change=_change(free.together, after.together),
+        change=_change(free.together, after.together, times),
         noise=noise,
-        points=np.arange(num_points) if free.points is None else free.points,
-        before=uncertainty_of(free),
-        after=uncertainty_of(after),
+        points=points,
+        before=uncertainty_of(free, row_weights=times),
+        after=uncertainty_of(after, row_weights=times),
         clusters_from=counts.start,
         counts_before=free.counts[counts],
         counts_after=after.counts[counts],
@@ -147,7 +153,7 @@ def conditioning(before: DrawsLike, after: Marginals) -> Conditioning:
     )
 
 
-def uncertainty_of(found: Marginals) -> Uncertainty:
+def uncertainty_of(found: Marginals, *, row_weights: np.ndarray | None = None) -> Uncertainty:
     r"""Return how unsure a posterior is of pairs of points, and of the number of clusters.
 
     .. math::
@@ -158,17 +164,20 @@ def uncertainty_of(found: Marginals) -> Uncertainty:
 
     Args:
         found: the number of clusters and the co-assignment matrix of draws.
+        row_weights: how many equal rows each of its points stands for, ``(M,)``; these are together.
 
     Example:
         >>> uncertainty_of(marginals(np.array([[0, 0], [0, 1]])))
         Uncertainty(0.5 pairs in doubt, 1.50 clusters)
     """
-    pairs = found.together[np.triu_indices(len(found.together), 1)].astype(np.float64)
-    values = np.arange(len(found.counts))
+    times = np.ones(len(found.together), np.int64) if row_weights is None else row_weights
+    first, second = np.triu_indices(len(times), 1)
+    pairs, number = found.together[first, second].astype(np.float64), times[first] * times[second]
+    values, rows = np.arange(len(found.counts)), int(times.sum())
     return Uncertainty(
-        disagreeing=float((2 * pairs * (1 - pairs)).sum()),
-        pair_entropy=float(_entropy(np.stack([pairs, 1 - pairs])).sum()),
-        num_pairs=len(pairs),
+        disagreeing=float(number @ (2 * pairs * (1 - pairs))),
+        pair_entropy=float(number @ _entropy(np.stack([pairs, 1 - pairs]))),
+        num_pairs=rows * (rows - 1) // 2,
         mean_clusters=float(values @ found.counts),
         cluster_entropy=float(_entropy(found.counts)),
     )
@@ -181,8 +190,8 @@ def _entropy(shares: np.ndarray) -> np.ndarray:
     return np.maximum(found, 0.0)
 
 
-def _change(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+def _change(before: np.ndarray, after: np.ndarray, times: np.ndarray) -> np.ndarray:
     gap = np.abs(before.astype(np.float64) - after)
     np.fill_diagonal(gap, 0.0)
-    found: np.ndarray = gap.sum(-1) / max(1, len(gap) - 1)
+    found: np.ndarray = gap @ times / max(1, times.sum() - 1)
     return found

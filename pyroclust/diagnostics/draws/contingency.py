@@ -216,6 +216,7 @@ def _companions(
     clusters: np.ndarray,
     number: int,
     mass: np.ndarray,
+    times: np.ndarray,
     room: np.ndarray,
     found: np.ndarray,
 ) -> None:
@@ -224,19 +225,21 @@ def _companions(
     for s in range(len(labels)):
         for k in range(number):
             for i in range(starts[k], starts[k + 1]):
-                row[labels[s, points[i]]] += 1
+                row[labels[s, points[i]]] += times[points[i]]
             for i in range(starts[k], starts[k + 1]):
                 found[points[i]] += mass[s] * (row[labels[s, points[i]]] - 1)
             for i in range(starts[k], starts[k + 1]):
                 row[labels[s, points[i]]] = 0
 
 
-def companions(labels: np.ndarray, clusters: np.ndarray, mass: np.ndarray) -> np.ndarray:
-    """Return how many of the other points of its cluster share a label with each point, on average: O(S N).
+def companions(
+    labels: np.ndarray, clusters: np.ndarray, mass: np.ndarray, *, row_weights: np.ndarray | None = None
+) -> np.ndarray:
+    """Return how many of the other rows of its cluster share a label with each row, on average: O(S N).
 
     Shape:
         labels: ``(S, N)`` int32, as :func:`compact` numbers them; clusters: ``(N,)`` int64; mass: ``(S,)``;
-        output: ``(N,)``.
+        row_weights: ``(N,)``, how many equal rows each point stands for; output: ``(N,)``.
 
     Example:
         >>> labels = np.array([[0, 0, 0], [0, 0, 1]], np.int32)
@@ -244,7 +247,8 @@ def companions(labels: np.ndarray, clusters: np.ndarray, mass: np.ndarray) -> np
         [1.5, 1.5, 1.0]
     """
     room, found = np.zeros((3, len(clusters) + 1), np.int32), np.zeros(len(clusters))
-    _companions(labels, clusters.astype(np.int32), int(clusters.max()) + 1, mass, room, found)
+    times = np.ones(len(clusters), np.int64) if row_weights is None else row_weights
+    _companions(labels, clusters.astype(np.int32), int(clusters.max()) + 1, mass, times, room, found)
     return found
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import softmax
 
 from pyroclust.arrays import as_numbers
+from pyroclust.arrays import checked_weights as counts_of_rows
 from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.diagnostics.weights.importance import importance_weights, stratified_draws
@@ -20,7 +21,9 @@ __all__ = [
     "check_probabilities",
     "checked_integers",
     "checked_labels",
+    "checked_row_weights",
     "checked_weights",
+    "count_rows",
     "distinct_draws",
     "flat_integers",
     "flatten",
@@ -215,6 +218,19 @@ def checked_weights(weights: np.ndarray | None, num_draws: int) -> np.ndarray:
         total = flat.sum()
     # The sum of the largest numbers is not finite.
     return flat / total if np.isfinite(total) else flat / flat.max() / (flat / flat.max()).sum()
+
+
+def checked_row_weights(row_weights: Any, num_points: int) -> np.ndarray | None:
+    """Return how many equal rows each point stands for, ``(N,)`` int64; ``None`` where each is one."""
+    if row_weights is None:
+        return None
+    return counts_of_rows("row_weights", row_weights, num_rows=num_points)
+
+
+def count_rows(cells: np.ndarray, number: int, *, row_weights: np.ndarray | None) -> np.ndarray:
+    """Return how many rows are in each cell, by the cells ``(S, N)`` that points are in, ``(number,)``."""
+    times = None if row_weights is None else np.broadcast_to(row_weights, cells.shape).ravel()
+    return np.bincount(cells.ravel(), times, number)
 
 
 def resample(draws: Draws, num_draws: int, *, seed: int) -> Draws:

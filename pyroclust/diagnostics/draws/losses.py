@@ -7,7 +7,13 @@ import numpy as np
 
 from pyroclust.counts import check_number
 from pyroclust.diagnostics.draws.contingency import all_losses, matched_losses
-from pyroclust.diagnostics.draws.labels import checked_labels, checked_weights, flatten, labels_and_weights
+from pyroclust.diagnostics.draws.labels import (
+    checked_labels,
+    checked_row_weights,
+    checked_weights,
+    flatten,
+    labels_and_weights,
+)
 from pyroclust.partitions.raw_labels import DrawsLike
 
 __all__ = [
@@ -56,11 +62,12 @@ class PartitionLoss(ABC):
         """
         return np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
 
-    def __call__(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    def __call__(self, a: np.ndarray, b: np.ndarray, *, row_weights: np.ndarray | None = None) -> np.ndarray:
         """Return the losses of pairs of partitions, the estimate first.
 
         Shape:
-            a, b: ``(..., N)`` labels 0 to N - 1, leading dimensions broadcast; output: ``(...)``.
+            a, b: ``(..., N)`` labels 0 to N - 1, leading dimensions broadcast; row_weights: ``(N,)``, how
+            many equal rows each point stands for; output: ``(...)``.
 
         Raises:
             ValueError: if the labels are not integers from 0 to N - 1 or the numbers of points differ.
@@ -83,7 +90,9 @@ class PartitionLoss(ABC):
             for labels in (a, b)
         )
         a, b = a.reshape(-1, points), b.reshape(-1, points)
-        return matched_losses(a, b, rows, columns, self.terms(points), self.form()).reshape(shape)
+        times = checked_row_weights(row_weights, points)
+        terms = self.terms(points if times is None else int(times.sum()))
+        return matched_losses(a, b, rows, columns, terms, self.form(), weights=times).reshape(shape)
 
     def expected(
         self,
@@ -115,8 +124,9 @@ class PartitionLoss(ABC):
         candidates, draws = flatten(candidates, name="candidates"), flatten(draws)
         check_same_points(candidates, draws)
         share = checked_weights(weights, len(draws))
-        rows = draws.shape[-1] if row_weights is None else int(row_weights.sum())
-        losses = all_losses(candidates, draws, self.terms(rows), self.form(), weights=row_weights)
+        times = checked_row_weights(row_weights, draws.shape[-1])
+        terms = self.terms(draws.shape[-1] if times is None else int(times.sum()))
+        losses = all_losses(candidates, draws, terms, self.form(), weights=times)
         return np.concatenate([block @ share for _, block in losses])
 
 
@@ -246,14 +256,20 @@ def _entropy_terms(num_points: int) -> np.ndarray:
 _DEFAULT_LOSS = VariationOfInformation()
 
 
-def pairwise_loss(a: DrawsLike, b: DrawsLike, *, loss: PartitionLoss = _DEFAULT_LOSS) -> np.ndarray:
+def pairwise_loss(
+    a: DrawsLike,
+    b: DrawsLike,
+    *,
+    loss: PartitionLoss = _DEFAULT_LOSS,
+    row_weights: np.ndarray | None = None,
+) -> np.ndarray:
     """Return the losses of every partition of the first set with every one of the second.
 
     Cost: O(S T N) in compiled threads, a second for about 10^9 of that product; memory O(S T).
 
     Shape:
         a: ``(S, N)``, b: ``(T, N)`` labels 0 to N - 1, or with a dimension of chains in front, which is
-        merged; output: ``(S, T)``.
+        merged; row_weights: ``(N,)``, how many equal rows each point stands for; output: ``(S, T)``.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1 or the numbers of points differ.
@@ -266,7 +282,9 @@ def pairwise_loss(a: DrawsLike, b: DrawsLike, *, loss: PartitionLoss = _DEFAULT_
     a, b = flatten(a, name="a"), flatten(b, name="b")
     check_same_points(a, b)
     losses = np.empty((len(a), len(b)))
-    for rows, block in all_losses(a, b, loss.terms(a.shape[-1]), loss.form()):
+    times = checked_row_weights(row_weights, a.shape[-1])
+    terms = loss.terms(a.shape[-1] if times is None else int(times.sum()))
+    for rows, block in all_losses(a, b, terms, loss.form(), weights=times):
         losses[rows] = block
     return losses
 

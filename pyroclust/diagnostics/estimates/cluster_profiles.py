@@ -5,7 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyroclust.arrays import as_finite_or_missing, unit_of
-from pyroclust.diagnostics.draws.labels import checked_labels, checked_weights, flatten, labels_and_weights
+from pyroclust.diagnostics.draws.labels import (
+    checked_labels,
+    checked_row_weights,
+    checked_weights,
+    flatten,
+    labels_and_weights,
+)
 from pyroclust.diagnostics.limits import STABLE
 from pyroclust.partitions.raw_labels import DrawsLike
 from pyroclust.partitions.renumbering import renumbered
@@ -102,7 +108,8 @@ def cluster_profiles(
         )
     estimate = renumbered(estimate[None])[0]
     share = checked_weights(weights, len(draws))
-    times = np.ones(points) if row_weights is None else np.asarray(row_weights, dtype=float)
+    times = checked_row_weights(row_weights, points)
+    times = np.ones(points) if times is None else times
     step = max(1, _MAX_CELLS // (points * max(1, data.shape[1])))
     parts = [
         _counterparts(draws[begin : begin + step], estimate, data, times)

@@ -63,6 +63,7 @@ def credible_ball(
     level: float = 0.95,
     loss: PartitionLoss = _DEFAULT_LOSS,
     weights: np.ndarray | None = None,
+    row_weights: np.ndarray | None = None,
 ) -> CredibleBall:
     r"""Return the smallest ball around an estimate that holds a share of the draws.
 
@@ -79,9 +80,11 @@ def credible_ball(
         level: probability that the ball is to hold, above 0 and at most 1.
         loss: distance from the estimate, its first argument.
         weights: importance weights of the draws; equal by default.
+        row_weights: how many equal rows each point stands for, whole numbers; one by default.
 
     Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; estimate: ``(N,)``; weights: S entries.
+        draws: ``(chains, draws, N)`` or ``(S, N)``; estimate: ``(N,)``; weights: S entries;
+        row_weights: ``(N,)``.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1, shapes do not fit, or the level is not in
@@ -100,7 +103,7 @@ def credible_ball(
     estimate = checked_labels("estimate", estimate)
     if estimate.shape != found.partitions.shape[1:]:
         raise ValueError(f"estimate has shape {estimate.shape}, expected ({found.partitions.shape[1]},)")
-    distances = loss(estimate, found.partitions)
+    distances = loss(estimate, found.partitions, row_weights=row_weights)
     order = np.argsort(distances, kind="stable")
     reached = int(np.searchsorted(found.mass[order].cumsum(), level - _ROUNDING))
     radius = distances[order[min(reached, len(order) - 1)]]

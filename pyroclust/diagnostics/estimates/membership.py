@@ -2,13 +2,15 @@
 
 import numpy as np
 
-from pyroclust.diagnostics.draws.labels import flatten
+from pyroclust.diagnostics.draws.labels import count_rows, flatten
 from pyroclust.partitions.raw_labels import DrawsLike
 
 __all__ = ["membership"]
 
 
-def membership(draws: DrawsLike, partition: np.ndarray) -> np.ndarray:
+def membership(
+    draws: DrawsLike, partition: np.ndarray, *, row_weights: np.ndarray | None = None
+) -> np.ndarray:
     r"""Return how the companions that each point has in the draws are divided among clusters of a partition.
 
     .. math:: p_{ij} = \frac1S \sum_s \frac{\#\{l : c^{(s)}_l = c^{(s)}_i, \, \hat c_l = j\}}
@@ -20,9 +22,11 @@ def membership(draws: DrawsLike, partition: np.ndarray) -> np.ndarray:
     Args:
         draws: S draws of N points.
         partition: labels of J clusters.
+        row_weights: how many equal rows each point stands for; one by default.
 
     Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; partition: ``(N,)``; output: ``(N, J)``, rows sum to 1.
+        draws: ``(chains, draws, N)`` or ``(S, N)``; partition: ``(N,)``; row_weights: ``(N,)``; output:
+        ``(N, J)``, rows sum to 1.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1.
@@ -34,7 +38,7 @@ def membership(draws: DrawsLike, partition: np.ndarray) -> np.ndarray:
     labels = flatten(draws)
     size, clusters, columns = len(labels), int(labels.max()) + 1, int(partition.max()) + 1
     cells = np.arange(size)[:, None] * clusters + labels
-    counts = np.bincount((cells * columns + partition).ravel(), minlength=size * clusters * columns)
+    counts = count_rows(cells * columns + partition, size * clusters * columns, row_weights=row_weights)
     counts = counts.reshape(size * clusters, columns)
     shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     # One cluster at a time: all of them at once would take S N J numbers.

@@ -135,6 +135,7 @@ def partition_modes(
     num_modes: int | None = None,
     loss: PartitionLoss = _DEFAULT_LOSS,
     weights: np.ndarray | None = None,
+    row_weights: np.ndarray | None = None,
 ) -> PartitionModes:
     r"""Group draws around a few of them: weighted k-medoids.
 
@@ -156,9 +157,10 @@ def partition_modes(
         num_modes: how many modes; chosen by default.
         loss: distance, the mode as its first argument.
         weights: importance weights of the draws; equal by default.
+        row_weights: how many equal rows each point stands for, whole numbers; one by default.
 
     Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries.
+        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries; row_weights: ``(N,)``.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1, the weights do not fit, or there are
@@ -179,13 +181,13 @@ def partition_modes(
     if num_modes is not None:
         hint = "there are no more distinct draws"
         num_modes = check_count("num_modes", num_modes, at_most=len(partitions), hint=hint)
-    losses = pairwise_loss(partitions, partitions, loss=loss)
+    losses = pairwise_loss(partitions, partitions, loss=loss, row_weights=row_weights)
     if num_modes is None:
-        chosen = _choice(partitions, mass, losses, rng)
+        chosen = _choice(partitions, mass, losses, rng, row_weights)
     else:
         chosen = medoids(losses, mass, num_modes, rng)
     modes = partitions[chosen]
-    away = pairwise_loss(modes, found.partitions, loss=loss)
+    away = pairwise_loss(modes, found.partitions, loss=loss, row_weights=row_weights)
     nearest = away.argmin(0)
     weight = np.bincount(nearest, weights=found.mass, minlength=len(modes))
     spread = np.bincount(nearest, weights=found.mass * away.min(0), minlength=len(modes))
@@ -209,19 +211,25 @@ def _sample(
 
 
 def _choice(
-    partitions: np.ndarray, mass: np.ndarray, losses: np.ndarray, rng: np.random.Generator
+    partitions: np.ndarray,
+    mass: np.ndarray,
+    losses: np.ndarray,
+    rng: np.random.Generator,
+    row_weights: np.ndarray | None,
 ) -> np.ndarray:
     best, highest = medoids(losses, mass, 1, rng), MIN_SILHOUETTE
     for number in range(2, min(MAX_MODES, len(partitions)) + 1):
         chosen = medoids(losses, mass, number, rng)
         nearest = losses[chosen].argmin(0)
         width = silhouette(losses, mass, nearest)
-        if width >= highest and _apart(partitions[chosen], np.bincount(nearest, weights=mass)):
+        shares = np.bincount(nearest, weights=mass)
+        if width >= highest and _apart(partitions[chosen], shares, row_weights):
             best, highest = chosen, width
     return best
 
 
-def _apart(modes: np.ndarray, weights: np.ndarray) -> bool:
-    gaps = pairwise_loss(modes, modes, loss=NormalisedVariationOfInformation())
+def _apart(modes: np.ndarray, weights: np.ndarray, row_weights: np.ndarray | None) -> bool:
+    loss = NormalisedVariationOfInformation()
+    gaps = pairwise_loss(modes, modes, loss=loss, row_weights=row_weights)
     np.fill_diagonal(gaps, 1.0)
     return bool(gaps.min() >= MIN_GAP and weights.min() >= MIN_WEIGHT)

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from pyroclust.arrays import checked_weights as row_weights_of
 from pyroclust.diagnostics.draws.contingency import compact, companions, largest_company
 from pyroclust.diagnostics.draws.labels import (
     checked_labels,
+    checked_row_weights,
     checked_weights,
     distinct_draws,
     flat_integers,
@@ -67,13 +67,16 @@ def point_estimate(
         [0, 0, 1, 1]
     """
     found = distinct_draws(draws, weights=weights)
-    if row_weights is not None:
-        row_weights = row_weights_of("row_weights", row_weights, num_rows=found.partitions.shape[1])
+    row_weights = checked_row_weights(row_weights, found.partitions.shape[1])
     return search.find(replace(found, row_weights=row_weights), loss=loss, seed=seed)
 
 
 def point_uncertainty(
-    draws: DrawsLike, estimate: np.ndarray, *, weights: np.ndarray | None = None
+    draws: DrawsLike,
+    estimate: np.ndarray,
+    *,
+    weights: np.ndarray | None = None,
+    row_weights: np.ndarray | None = None,
 ) -> np.ndarray:
     r"""Return for each point the probability of being apart from its companions in the estimate.
 
@@ -82,11 +85,12 @@ def point_uncertainty(
     :math:`A_i` is the point's cluster in the estimate and P the co-assignment matrix. A point that the
     estimate leaves alone has no companions: there u is its largest co-assignment with any point, the
     probability that being alone is wrong for the likeliest reason. 0 is certain, 1 is never with its
-    companions. Cost: O(S N), and O(S N) for every point that is alone; there is no matrix.
+    companions. Cost: O(S N), and O(S N) for every point that is alone; there is no matrix. A point that
+    stands for several equal rows has the uncertainty of each of them, which the others never leave.
 
     Shape:
         draws: ``(chains, draws, N)`` or ``(S, N)``; estimate: ``(N,)`` labels; weights: S entries;
-        output: ``(N,)``.
+        row_weights: ``(N,)``, how many equal rows each point stands for; output: ``(N,)``.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1, or shapes do not fit.
@@ -101,8 +105,9 @@ def point_uncertainty(
     if estimate.shape != labels.shape[1:]:
         raise ValueError(f"estimate has shape {estimate.shape}, expected ({labels.shape[1]},)")
     share = checked_weights(weights, len(labels))
-    others = np.bincount(estimate)[estimate] - 1
-    apart = 1 - companions(labels, estimate, share) / np.maximum(others, 1)
+    times = checked_row_weights(row_weights, len(estimate))
+    others = np.bincount(estimate, times)[estimate] - 1
+    apart = 1 - companions(labels, estimate, share, row_weights=times) / np.maximum(others, 1)
     alone = np.flatnonzero(others == 0)
     apart[alone] = largest_company(labels, alone, share)
     return np.clip(apart, 0.0, 1.0)

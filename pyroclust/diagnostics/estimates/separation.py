@@ -6,7 +6,14 @@ import numpy as np
 
 from pyroclust.arrays import as_finite_or_missing, unit_of
 from pyroclust.counts import check_count
-from pyroclust.diagnostics.draws.labels import checked_labels, checked_weights, flatten, labels_and_weights
+from pyroclust.diagnostics.draws.labels import (
+    checked_labels,
+    checked_row_weights,
+    checked_weights,
+    count_rows,
+    flatten,
+    labels_and_weights,
+)
 from pyroclust.diagnostics.estimates.cluster_profiles import interval, means_of
 from pyroclust.diagnostics.limits import LIKELY, TELLING_EFFECT
 from pyroclust.partitions.raw_labels import DrawsLike
@@ -40,7 +47,13 @@ class ColumnShares:
     high: np.ndarray
 
 
-def column_shares(draws: DrawsLike, *, data: np.ndarray, weights: np.ndarray | None = None) -> ColumnShares:
+def column_shares(
+    draws: DrawsLike,
+    *,
+    data: np.ndarray,
+    weights: np.ndarray | None = None,
+    row_weights: np.ndarray | None = None,
+) -> ColumnShares:
     r"""Say for every column how much of its variance lies between clusters, over posterior draws.
 
     .. math:: 1 - \frac{\sum_k \sum_{i \in k} (x_{id} - \bar x_{kd})^2 / (N - K)}
@@ -51,12 +64,14 @@ def column_shares(draws: DrawsLike, *, data: np.ndarray, weights: np.ndarray | N
     have 0. Missing cells, nan, do not count. Cost O(S N D).
 
     Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; data: ``(N, D)``; weights: S entries.
+        draws: ``(chains, draws, N)`` or ``(S, N)``; data: ``(N, D)``; weights: S entries; row_weights:
+        ``(N,)``.
 
     Args:
         draws: posterior draws.
         data: the points.
         weights: importance weights of the draws; equal by default.
+        row_weights: how many equal rows each point stands for, whole numbers; one by default.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1, or shapes do not fit.
@@ -78,33 +93,37 @@ def column_shares(draws: DrawsLike, *, data: np.ndarray, weights: np.ndarray | N
         )
     share = checked_weights(weights, len(labels))
     data = data / unit_of(data)
-    data = data - means_of(np.ones((points, 1)), data)
-    total = np.nansum(data**2, 0)
+    times = checked_row_weights(row_weights, points)
+    times = np.ones(points) if times is None else times
+    data = data - means_of(times[:, None], data)
+    total = np.nansum(times[:, None] * data**2, 0)
     step = max(1, _MAX_CELLS // (points * max(1, data.shape[1])))
     found = np.concatenate(
-        [_shares(labels[begin : begin + step], data, total) for begin in range(0, len(labels), step)]
+        [_shares(labels[begin : begin + step], data, total, times) for begin in range(0, len(labels), step)]
     )
     return ColumnShares(share @ found, *interval(found, share))
 
 
-def _shares(draws: np.ndarray, data: np.ndarray, total: np.ndarray) -> np.ndarray:
+def _shares(draws: np.ndarray, data: np.ndarray, total: np.ndarray, times: np.ndarray) -> np.ndarray:
     count, dim = len(draws), data.shape[1]
     columns = int(draws.max()) + 1
     place = (np.arange(count)[:, None] * columns + draws).ravel()
     lost = np.isnan(data)
-    some_lost, sizes = lost.any(0), np.bincount(place, minlength=count * columns).reshape(count, columns)
+
+    def summed(values: np.ndarray) -> np.ndarray:
+        each = np.tile(times * values, count)
+        return np.bincount(place, each, count * columns).reshape(count, columns)
+
+    some_lost, sizes = lost.any(0), summed(np.ones(len(data)))
     between, left = np.empty((count, dim)), np.empty((count, dim))
     for d, column in enumerate(np.where(lost, 0.0, data).T):
-        cells = sizes
-        if some_lost[d]:
-            there = np.tile((~lost[:, d]).astype(float), count)
-            cells = np.bincount(place, there, count * columns).reshape(count, columns)
-        sums = np.bincount(place, np.tile(column, count), count * columns).reshape(count, columns)
+        cells = summed(~lost[:, d]) if some_lost[d] else sizes
+        sums = summed(column)
         between[:, d] = (sums**2 / np.maximum(cells, 1)).sum(-1)
         left[:, d] = cells.sum(-1) - (cells > 0).sum(-1)
     within = np.maximum(total - between, 0.0)
     known = (left > 0) & (total > 0)
-    ratio = within * ((~lost).sum(0) - 1) / np.where(known, left * total, 1.0)
+    ratio = within * (times @ ~lost - 1) / np.where(known, left * total, 1.0)
     return np.where(known, 1 - ratio, 0.0)
 
 
@@ -137,7 +156,9 @@ class ClusterContrasts:
         return [int(d) for d in np.argsort(-size, kind="stable") if size[d] >= TELLING_EFFECT]
 
 
-def cluster_contrasts(partition: np.ndarray, *, data: np.ndarray) -> ClusterContrasts:
+def cluster_contrasts(
+    partition: np.ndarray, *, data: np.ndarray, row_weights: np.ndarray | None = None
+) -> ClusterContrasts:
     r"""Compare each cluster of a partition with all points outside of it.
 
     .. math:: \delta_{kd} = (\bar x_{kd} - \bar x_{\setminus k, d}) / s_d, \qquad
@@ -147,11 +168,12 @@ def cluster_contrasts(partition: np.ndarray, *, data: np.ndarray) -> ClusterCont
     do not count. Cost O(N K D).
 
     Shape:
-        partition: ``(N,)`` labels; data: ``(N, D)``.
+        partition: ``(N,)`` labels; data: ``(N, D)``; row_weights: ``(N,)``.
 
     Args:
         partition: such as :func:`~pyroclust.diagnostics.point_estimate`.
         data: the points.
+        row_weights: how many equal rows each point stands for, whole numbers; one by default.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1, or shapes do not fit.
@@ -176,13 +198,15 @@ def cluster_contrasts(partition: np.ndarray, *, data: np.ndarray) -> ClusterCont
     unit = unit_of(data)
     data = data / unit
     points, clusters = len(data), int(labels.max()) + 1
-    member = np.eye(clusters)[labels]
+    times = checked_row_weights(row_weights, points)
+    every = np.ones((points, 1)) if times is None else times[:, None]
+    member = np.eye(clusters)[labels] * every
     sizes = member.sum(0)
-    inside, outside = means_of(member, data), means_of(1 - member, data)
+    inside, outside = means_of(member, data), means_of(every - member, data)
     squares = (data - inside[labels]) ** 2
-    left = (~np.isnan(data)).sum(0) - (~np.isnan(inside)).sum(0)
-    spread = np.sqrt(np.nansum(squares, 0) / np.maximum(1, left))
-    own = np.sqrt(means_of(np.ones((points, 1)), (data - means_of(np.ones((points, 1)), data)) ** 2))[0]
+    left = (every * ~np.isnan(data)).sum(0) - (~np.isnan(inside)).sum(0)
+    spread = np.sqrt(np.nansum(every * squares, 0) / np.maximum(1, left))
+    own = np.sqrt(means_of(every, (data - means_of(every, data)) ** 2))[0]
     spread = np.where(spread > 0, spread, np.where(own > 0, own, 1.0))
     return ClusterContrasts(
         sizes.astype(np.int64),
@@ -194,7 +218,11 @@ def cluster_contrasts(partition: np.ndarray, *, data: np.ndarray) -> ClusterCont
 
 
 def outlier_probabilities(
-    draws: DrawsLike, *, fewest: int = 2, weights: np.ndarray | None = None
+    draws: DrawsLike,
+    *,
+    fewest: int = 2,
+    weights: np.ndarray | None = None,
+    row_weights: np.ndarray | None = None,
 ) -> np.ndarray:
     r"""Return how probable it is that each point is in a cluster of fewer than so many points.
 
@@ -203,12 +231,14 @@ def outlier_probabilities(
     With m = 2: that it is alone. Cost O(S N).
 
     Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries; output: ``(N,)``.
+        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries; row_weights: ``(N,)``; output:
+        ``(N,)``.
 
     Args:
         draws: posterior draws.
         fewest: m.
         weights: importance weights of the draws; equal by default.
+        row_weights: how many equal rows each point stands for, whole numbers; one by default.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1, or ``fewest`` is below 2.
@@ -220,27 +250,34 @@ def outlier_probabilities(
     labels, weights = labels_and_weights("draws", draws, weights)
     labels, fewest = flatten(labels), check_count("fewest", fewest, at_least=2)
     share, found = checked_weights(weights, len(labels)), np.zeros(labels.shape[-1])
-    columns = int(labels.max()) + 1
+    columns, times = int(labels.max()) + 1, checked_row_weights(row_weights, labels.shape[-1])
     step = max(1, _MAX_CELLS // max(columns, labels.shape[-1]))
     for begin in range(0, len(labels), step):
         some = labels[begin : begin + step]
         place = np.arange(len(some))[:, None] * columns + some
-        sizes = np.bincount(place.ravel(), minlength=len(some) * columns)
+        sizes = count_rows(place, len(some) * columns, row_weights=times)
         found += share[begin : begin + step] @ (sizes[place] < fewest)
     return found
 
 
-def likely_outliers(draws: DrawsLike, *, fewest: int = 2, weights: np.ndarray | None = None) -> np.ndarray:
+def likely_outliers(
+    draws: DrawsLike,
+    *,
+    fewest: int = 2,
+    weights: np.ndarray | None = None,
+    row_weights: np.ndarray | None = None,
+) -> np.ndarray:
     """Return the points that are rather in a cluster of fewer than so many points than not.
 
     Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries; output: their places, the most
-            probable first.
+        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries; row_weights: ``(N,)``; output: their
+            places, the most probable first.
 
     Args:
         draws: posterior draws.
         fewest: m, as :func:`outlier_probabilities` says.
         weights: importance weights of the draws; equal by default.
+        row_weights: how many equal rows each point stands for, whole numbers; one by default.
 
     Raises:
         ValueError: as :func:`outlier_probabilities`.
@@ -249,6 +286,6 @@ def likely_outliers(draws: DrawsLike, *, fewest: int = 2, weights: np.ndarray | 
         >>> likely_outliers(np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]])).tolist()
         [2]
     """
-    found = outlier_probabilities(draws, fewest=fewest, weights=weights)
+    found = outlier_probabilities(draws, fewest=fewest, weights=weights, row_weights=row_weights)
     likely = np.flatnonzero(found >= LIKELY)
     return likely[np.argsort(-found[likely], kind="stable")]

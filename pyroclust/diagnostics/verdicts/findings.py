@@ -51,6 +51,7 @@ __all__ = [
     "orders_finding",
     "said",
     "settled_finding",
+    "share_of_sure_pairs",
     "share_together",
     "split_finding",
     "untold",
@@ -249,9 +250,10 @@ def orders_finding(found: OrderSpread) -> Finding:
     )
 
 
-def clarity_finding(uncertainty: np.ndarray) -> Finding:
+def clarity_finding(uncertainty: np.ndarray, *, row_weights: np.ndarray | None = None) -> Finding:
     """Ask whether one partition can stand for the posterior, by the uncertainty of each point in it."""
-    mean = float(uncertainty.mean())
+    mean = float(np.average(uncertainty, weights=row_weights))
+    rows = len(uncertainty) if row_weights is None else row_weights.sum()
     clear, partly = mean <= CLEAR, mean <= PARTLY_CLEAR
     return Finding(
         Question.CLEAR,
@@ -259,21 +261,32 @@ def clarity_finding(uncertainty: np.ndarray) -> Finding:
         CLEAR,
         clear,
         f"mean uncertainty of a row {written(mean, '.2f', CLEAR, PARTLY_CLEAR)}; "
-        f"{num_doubtful(uncertainty):,} of {len(uncertainty):,} rows above {DOUBTFUL:g}",
+        f"{num_doubtful(uncertainty, row_weights=row_weights):,} of {rows:,} rows above {DOUBTFUL:g}",
         f"at most {CLEAR:g}, partly {PARTLY_CLEAR:g}",
         "Yes" if clear else "Partly" if partly else "No",
         Mark.GOOD if clear else Mark.CAUTION,
     )
 
 
-def num_doubtful(uncertainty: np.ndarray) -> int:
-    """Count points that are apart from their companions in the estimate more often than with them."""
-    return int((uncertainty > DOUBTFUL).sum())
+def num_doubtful(uncertainty: np.ndarray, *, row_weights: np.ndarray | None = None) -> int:
+    """Count rows that are apart from their companions in the estimate more often than with them."""
+    doubtful = uncertainty > DOUBTFUL
+    return int(doubtful.sum() if row_weights is None else doubtful @ row_weights)
 
 
-def share_together(probabilities: np.ndarray) -> float:
-    """Return the share of probabilities of being together that are as good as certain."""
-    return float((probabilities >= CERTAIN).mean())
+def share_together(probabilities: np.ndarray, *, row_weights: np.ndarray | None = None) -> float:
+    """Return the share of rows whose probabilities of being together are as good as certain."""
+    return float(np.average(probabilities >= CERTAIN, weights=row_weights))
+
+
+def share_of_sure_pairs(together: np.ndarray, *, row_weights: np.ndarray | None = None) -> float:
+    """Return the share of pairs of rows, ``(M, M)``, that are as good as certain to be together, or apart."""
+    times = np.ones(len(together), np.int64) if row_weights is None else row_weights
+    first, second = np.triu_indices(len(times), 1)
+    pairs, rows = together[first, second], int(times.sum())
+    unsure = (pairs < CERTAIN) & (1 - pairs < CERTAIN)
+    # Equal rows are together, and in no doubt.
+    return 1 - float((times[first] * times[second])[unsure].sum()) / max(1, rows * (rows - 1) // 2)
 
 
 def split_finding(found: SplitClusters) -> Finding:

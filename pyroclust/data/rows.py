@@ -1,0 +1,108 @@
+"""What is said of the rows of a table: what each is of, how many it stands for, and what is refused."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from pyroclust.data.columns import Column, RawTable
+from pyroclust.data.frames import TURNED
+from pyroclust.data.roles import counts_rows, names_things, numbers_in_names, units_of_rows
+from pyroclust.data.tables import Table
+from pyroclust.delimited import is_numeral
+from pyroclust.text import listed, short, visible
+
+__all__ = [
+    "ROWS_AS_THEY_ARE",
+    "empty_note",
+    "frequencies_note",
+    "refuse_long",
+    "refuse_rows_of_units",
+    "turned_note",
+    "units_in",
+]
+
+ROWS_AS_THEY_ARE = "none"
+"""What ``aggregate`` is where rows are to be taken as independent."""
+
+_MOST_SHOWN = 4
+# So many columns for each row are probably rows.
+_TIMES_ROWS = 5
+# Names of columns of tables that have a row for each value.
+_QUANTITIES, _VALUES = ("variable", "name", "key", "measure", "parameter", "indicator"), ("value", "values")
+
+
+def turned_note(raw: RawTable, num_columns: int) -> list[str]:
+    """Say that features may lie in rows, where there are many more columns than rows with names."""
+    if TURNED in raw.notes or raw.num_rows < 3 or num_columns < _TIMES_ROWS * raw.num_rows:
+        return []
+    first = raw.row_names or raw.columns[0].labels().tolist()
+    names = [one for one in first if one and not is_numeral(one)]
+    if len(set(names)) < raw.num_rows:
+        return []
+    return [
+        f"There are {num_columns:,} columns and {raw.num_rows:,} rows, which have names such as "
+        f"'{short(visible(names[0]), 40)}': if rows are what was measured, and columns who, give --transpose."
+    ]
+
+
+def refuse_long(columns: Mapping[str, Column], name: str) -> None:
+    """Refuse a row for each value, with a column that says which quantity it is of."""
+    numbers = {one: column.numbers_or_none() for one, column in columns.items()}
+    measured = [one for one, own in numbers.items() if own is not None and not names_things(one, own)]
+    if len(measured) != 1 or measured[0].casefold() not in _VALUES:
+        return
+    for quantity in (one for one in columns if numbers[one] is None and one.casefold() in _QUANTITIES):
+        cells = columns[quantity].labels()
+        if 2 * len(set(cells)) <= len(cells):
+            value, way = measured[0], f"--aggregate {ROWS_AS_THEY_ARE}"
+            raise ValueError(
+                f"{name} has a row for each number in '{value}', and '{quantity}' says of what, expected a "
+                "row for each point and a column for each quantity: pivot it, as pandas' "
+                f"pivot(columns='{quantity}', values='{value}') does; or take the rows as they are with {way}"
+            )
+
+
+def refuse_rows_of_units(columns: Mapping[str, Column], name: str) -> None:
+    """Refuse several rows of one unit, which the model would take for independent."""
+    if units := units_in(columns):
+        ways = [f"--aggregate {shlex.quote(column)}" for column in list(units)[:_MOST_SHOWN]]
+        raise ValueError(
+            f"{name} has {listed(units.values())}: rows of one are not independent of one another, as the "
+            f"model takes them to be; make one row of each with {' or '.join(ways)}, or take the rows as "
+            f"they are with --aggregate {ROWS_AS_THEY_ARE}"
+        )
+
+
+def units_in(columns: Mapping[str, Column]) -> dict[str, str]:
+    """Return columns that say what rows are of, where several rows are of one, with how many there are."""
+    values = {
+        column: numbers_in_names(one.labels().tolist()) if (own := one.numbers_or_none()) is None else own
+        for column, one in columns.items()
+    }
+    return units_of_rows({name: one for name, one in values.items() if one is not None})
+
+
+def frequencies_note(table: Table) -> str | None:
+    """Say which column may tell how many rows each stands for, where all others are different categories."""
+    rows = table.data[:, [bool(levels) for levels in table.levels]]
+    others = [column for column, levels in zip(table.columns, table.levels, strict=True) if not levels]
+    if len(others) != 1 or not rows.shape[1]:
+        return None
+    are_cells = len(np.unique(rows, axis=0)) == len(rows)
+    if not counts_rows(others[0], table.data[:, table.columns.index(others[0])], are_cells=are_cells):
+        return None
+    return (
+        f"'{short(others[0], 60)}' may say how many equal rows each row stands for, and was read as a "
+        f"measurement: if so, give --weight {shlex.quote(others[0])}, without rows of 0."
+    )
+
+
+def empty_note(rows: Sequence[str]) -> str | None:
+    """Say which rows hold no value."""
+    if not rows:
+        return None
+    return (
+        f"{len(rows):,} row(s) hold no value at all ({listed(rows, _MOST_SHOWN)}), and were read as points "
+        "of which nothing is known: remove them if they are none."
+    )
