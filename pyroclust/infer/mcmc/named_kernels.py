@@ -8,6 +8,7 @@ from pyroclust.infer.mcmc.collapsed_gibbs import CollapsedGibbs
 from pyroclust.infer.mcmc.compose import Compose
 from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.parallel_tempering import ParallelTempering
+from pyroclust.infer.mcmc.reallocation import Reallocate
 from pyroclust.infer.mcmc.slice_hyperparameters import SliceHyperparameters
 from pyroclust.infer.mcmc.split_merge import MergeSplit, SplitMerge
 from pyroclust.protocols import CollapsedModel
@@ -16,6 +17,8 @@ __all__ = ["allowed_kernel_name", "kernel_names", "named_kernel"]
 
 # Splits and merges are cheap beside a sweep, and few are accepted; not so where a cluster keeps D^2 numbers.
 _PROPOSALS, _SWEEPS = 5, 3
+# Of steps that allocate all points anew, which cost about three sweeps each.
+_SHARE = 0.1
 
 
 def _merge_split(model: CollapsedModel) -> PartitionKernel:
@@ -41,6 +44,11 @@ _KERNELS: dict[str, Sequence[Callable[[CollapsedModel], PartitionKernel]]] = {
     "tempered": (_merge_split, CollapsedGibbs),
 }
 _AROUND: dict[str, Callable[..., PartitionKernel]] = {"tempered": ParallelTempering}
+
+
+def _can_reallocate(model: CollapsedModel) -> bool:
+    is_free = model.constraints is None and model.row_weights is None
+    return bool(is_free and model.is_conjugate and model.component.hyperpriors)
 
 
 def kernel_names() -> tuple[str, ...]:
@@ -73,6 +81,10 @@ def named_kernel(name: str, model: CollapsedModel, *, thin: int = 1) -> Partitio
     costs several times as much; ``auxiliary`` keeps the parameters of clusters, for families that are not
     conjugate.
 
+    Where a conjugate family has a random hyperparameter, and all points are free, a step in ten also proposes
+    another value of it and, under that, all points allocated anew: many clusters of a small scale and few of
+    a large one are far apart for all other moves.
+
     Args:
         name: one of :func:`kernel_names`.
         model: a mixture.
@@ -96,6 +108,8 @@ def named_kernel(name: str, model: CollapsedModel, *, thin: int = 1) -> Partitio
     kernels: list[PartitionKernel] = []
     if model.hyperpriors.keys() - model.prior.integrated_names:
         kernels.append(SliceHyperparameters(model))
+        if name != "auxiliary" and _can_reallocate(model):
+            kernels.append(Reallocate(model, share=_SHARE))
     kernels += [make(model) for make in _KERNELS[name]]
     if name in _AROUND:
         return _AROUND[name](Compose(kernels), thin=thin)
