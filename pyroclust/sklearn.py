@@ -37,7 +37,7 @@ class PartitionPosterior(TransformerMixin, ClusterMixin, BaseEstimator):
             ``"category"``; those of others are found out, while arrays hold numbers.
         guide: name or folder of a guide, or a guide; by default none.
         standardise: whether columns are shifted and scaled to mean 0 and variance 1 first.
-        num_draws: draws of the guide; by default as many as come in three seconds, 200 to 1,000.
+        num_draws: draws of the guide; by default as many as come in three processor seconds, 200 to 1,000.
         num_chains: chains of MCMC.
         mcmc_draws: draws that each chain keeps.
         warmup: sweeps that each chain drops first; by default they go on until they have converged.

@@ -154,11 +154,11 @@ def compare(
     1,000 rows; the answer then says that it is what was found so far. Where chains have converged they are
     the answer, unless a guide was named whose draws agree.
 
-    **The guide.** It draws as many partitions as come in three seconds, 200 to 1,000, with their log q:
-    they are set beside the chains as drawn, and weighted by p / q. Where chains have not converged they are
-    refined, which is resampled by their weights and moved by merge-split moves and Gibbs sweeps until
-    nothing moves (:func:`pyroclust.infer.refine`), if that is a matter of seconds; ``refine`` asks for it
-    in any case.
+    **The guide.** It draws as many partitions as come in three processor seconds, 200 to 1,000, with their
+    log q: they are set beside the chains as drawn, and weighted by p / q. Where chains have not converged
+    they are refined, which is resampled by their weights and moved by merge-split moves and Gibbs sweeps
+    until nothing moves (:func:`pyroclust.infer.refine`), if that is a matter of seconds; ``refine`` asks for
+    it in any case.
 
     **What else can be asked**, by its name in ``also``, or all of it by ``thorough``: ``familiarity`` and
     ``witnesses`` (simulations of the guide's model), ``calibration`` (of the guide near the data, 20,000
@@ -237,7 +237,7 @@ def compare(
         weight: column of how many equal rows each row stands for, or such numbers: whole ones of at least 1.
         within: (a, b) of the rate of edges within a block of a graph, (6, 3) by default.
         between: (a, b) of that between blocks, (1, 5) by default.
-        num_draws: draws of the guide, at least 10; by default as many as come in three seconds.
+        num_draws: draws of the guide, at least 10; by default as many as come in three processor seconds.
         num_chains: chains of MCMC.
         mcmc_draws: draws each chain keeps, at least 10; by default 1,000, and fewer above 5,000 rows.
         kernel: what moves the chains, one of :func:`~pyroclust.infer.mcmc.named_kernels.kernel_names`; by

@@ -1,6 +1,7 @@
 """The steps that draw: chains of MCMC first, then the guide, its weights, and refined draws where needed."""
 
 import math
+import time
 from dataclasses import astuple, replace
 from typing import Any
 
@@ -35,7 +36,7 @@ __all__ = ["DRAWING_STEPS", "agree_refined", "draw_guide", "guide_alone"]
 
 DRAWING_STEPS: list[Step] = []
 
-# Seconds that a guide may draw for, draws of one visiting order, and the fewest of these in any case.
+# Processor seconds that a guide may draw for, draws of a visiting order, and the fewest of these in any case.
 _GUIDE_SECONDS, _DRAWS_OF_AN_ORDER, _FEWEST_ORDERS = 3.0, 100, 2
 # Draws of tables with so many columns, where the state of a cluster has D^2 numbers, come in blocks.
 _WIDE = 5
@@ -93,10 +94,11 @@ def draw_guide(work: Work) -> str:
         if number is not None:
             draws, posteriors = part(number, proposals.NUM_ORDERS)
         else:
+            began = time.process_time()
             parts = [part(_DRAWS_OF_AN_ORDER, 1) for _ in range(_FEWEST_ORDERS)]
-            most = draws_of(len(data)) // _DRAWS_OF_AN_ORDER
-            while clock.seconds["draw"] < _GUIDE_SECONDS and len(parts) < most:
-                parts.append(part(_DRAWS_OF_AN_ORDER, 1))
+            a_part = (time.process_time() - began) / len(parts)
+            in_time = min(draws_of(len(data)) // _DRAWS_OF_AN_ORDER, int(_GUIDE_SECONDS / a_part))
+            parts += [part(_DRAWS_OF_AN_ORDER, 1) for _ in range(len(parts), in_time)]
             draws = Draws.joined([one for one, _ in parts])
             log_joint, log_prob = (
                 None if one is None else one.reshape(1, -1) for one in (draws.log_joint, draws.log_prob)

@@ -162,7 +162,7 @@ _PANELS: Mapping[str | None, Mapping[str, Option]] = {
         "conditions": Option("NAME=VALUE", "Hyperparameter that the guide is told.", list[str]),
         "num_draws": Option(
             "N",
-            "Draws of the guide; by default as many as come in three seconds, 200 to 1,000.",
+            "Draws of the guide; by default as many as come in three processor seconds, 200 to 1,000.",
             int,
             least=10,
         ),
