@@ -17,8 +17,9 @@ __all__ = ["allowed_kernel_name", "kernel_names", "named_kernel"]
 
 # Splits and merges are cheap beside a sweep, and few are accepted; not so where a cluster keeps D^2 numbers.
 _PROPOSALS, _SWEEPS = 5, 3
-# Of steps that allocate all points anew, which cost about three sweeps each.
-_SHARE = 0.1
+# Share of steps that allocate all points anew, each at the cost of three sweeps. Hardly any is accepted
+# where columns are fewer.
+_SHARE, _FEWEST_COLUMNS = 0.1, 5
 
 
 def _merge_split(model: CollapsedModel) -> PartitionKernel:
@@ -48,7 +49,8 @@ _AROUND: dict[str, Callable[..., PartitionKernel]] = {"tempered": ParallelTemper
 
 def _can_reallocate(model: CollapsedModel) -> bool:
     is_free = model.constraints is None and model.row_weights is None
-    return bool(is_free and model.is_conjugate and model.component.hyperpriors)
+    is_wide = getattr(model.component, "dim", 0) >= _FEWEST_COLUMNS
+    return bool(is_free and is_wide and model.is_conjugate and model.component.hyperpriors)
 
 
 def kernel_names() -> tuple[str, ...]:
@@ -81,9 +83,9 @@ def named_kernel(name: str, model: CollapsedModel, *, thin: int = 1) -> Partitio
     costs several times as much; ``auxiliary`` keeps the parameters of clusters, for families that are not
     conjugate.
 
-    Where a conjugate family has a random hyperparameter, and all points are free, a step in ten also proposes
-    another value of it and, under that, all points allocated anew: many clusters of a small scale and few of
-    a large one are far apart for all other moves.
+    Where a conjugate family of five columns or more has a random hyperparameter, and all points are free, a
+    step in ten also proposes another value of it and, under that, all points allocated anew: many clusters of
+    a small scale and few of a large one are far apart for all other moves.
 
     Args:
         name: one of :func:`kernel_names`.
