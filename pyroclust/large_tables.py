@@ -26,7 +26,7 @@ _LONG_SECONDS = 60.0
 _CHAIN_SECONDS, _USUAL_WORK, _POINT, _RISE = 10.0, 6000, 4, 0.45
 # Seconds that tempered populations may take where chains have not met.
 _MOST_SECONDS = 600.0
-_USUAL_DRAWS, _FEWEST_DRAWS, _ALL_LABELS = 1000, 250, 5_000_000
+_USUAL_DRAWS, _FEWEST_DRAWS, _ALL_LABELS = 1000, 250, 2_500_000
 
 
 def sweeps_of(num_points: int, *, num_chains: int, most: int) -> int:
@@ -98,13 +98,13 @@ def chain_seconds(num_points: int, num_columns: int) -> float:
 
 
 def draws_of(num_points: int) -> int:
-    """Return how many draws there are by default: 1,000, or 5 million labels, but at least 250.
+    """Return how many draws there are by default: 1,000, or 2.5 million labels, but at least 250.
 
     Args:
         num_points: number of points N.
 
     Example:
-        >>> draws_of(300), draws_of(10_000), draws_of(1_000_000)
+        >>> draws_of(300), draws_of(5000), draws_of(1_000_000)
         (1000, 500, 250)
     """
     return max(_FEWEST_DRAWS, min(_USUAL_DRAWS, _ALL_LABELS // num_points))
@@ -119,8 +119,8 @@ def about_draws(num_points: int) -> tuple[str, ...]:
     Example:
         >>> about_draws(300)
         ()
-        >>> about_draws(3000)[0]
-        'With more than 1,000 rows all chains together visit rows at most 460 million times.'
+        >>> about_draws(2000)[0]
+        'With more than 1,000 rows all chains together visit rows at most 520 million times.'
     """
     if num_points <= LARGE_TABLE:
         return ()

@@ -239,7 +239,7 @@ def compare(
         between: (a, b) of that between blocks, (1, 5) by default.
         num_draws: draws of the guide, at least 10; by default as many as come in three processor seconds.
         num_chains: chains of MCMC.
-        mcmc_draws: draws each chain keeps, at least 10; by default 1,000, and fewer above 5,000 rows.
+        mcmc_draws: draws each chain keeps, at least 10; by default 1,000, and fewer above 2,500 rows.
         kernel: what moves the chains, one of :func:`~pyroclust.infer.mcmc.named_kernels.kernel_names`; by
             default ``"merge-split+gibbs"``, above four columns ``"gibbs+merge-split"``, and ``"auxiliary"``
             for families that are not conjugate.

@@ -129,7 +129,7 @@ update = _analysis(
     {"folder": _FOLDER, "new": argument("NEW", f"More {_ROWS}")}
     | options(
         f"{_READING}aggregate refuse_unseen num_draws{_ENDS}",
-        num_draws="Draws; 1,000 by default, fewer above 5,000 rows.",
+        num_draws="Draws; 1,000 by default, fewer above 2,500 rows.",
         out="Folder for the results; FOLDER-updated by default.",
     ),
     place=lambda folder: (folder if folder.name else folder.resolve()).with_name(

@@ -168,7 +168,7 @@ _PANELS: Mapping[str | None, Mapping[str, Option]] = {
         ),
         "num_chains": Option("N", "Chains of MCMC.", int, default=4, least=1),
         "mcmc_draws": Option(
-            "N", "Draws each chain keeps; 1,000 by default, fewer above 5,000 rows.", int, least=10
+            "N", "Draws each chain keeps; 1,000 by default, fewer above 2,500 rows.", int, least=10
         ),
         "kernel": Option(
             "NAME",
