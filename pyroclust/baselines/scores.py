@@ -9,9 +9,16 @@ from numpy.typing import ArrayLike
 
 from pyroclust.arrays import checked_weights
 from pyroclust.class_labels import as_class_labels
-from pyroclust.diagnostics import variation_of_information
+from pyroclust.diagnostics import AdjustedRand, variation_of_information
 
-__all__ = ["LabelFound", "PartitionScores", "labels_found", "partition_scores", "scores_where_known"]
+__all__ = [
+    "LabelFound",
+    "PartitionScores",
+    "adjusted_rand_where_known",
+    "labels_found",
+    "partition_scores",
+    "scores_where_known",
+]
 
 
 @dataclass(frozen=True)
@@ -108,13 +115,38 @@ def scores_where_known(
         >>> scores_where_known(labels, np.array([0, 0, 1, 1])).adjusted_rand
         1.0
     """
+    shown = _where_known(labels, assignments, row_weights)
+    return None if shown is None else partition_scores(*shown[:2], row_weights=shown[2])
+
+
+def adjusted_rand_where_known(
+    labels: np.ndarray | None, assignments: np.ndarray, *, row_weights: np.ndarray | None = None
+) -> float | None:
+    """Return the adjusted Rand index on the points that have a reference label; ``None`` where none has.
+
+    It is that of :func:`scores_where_known`, without the import of scikit-learn.
+
+    Example:
+        >>> labels = np.array(["a", "a", "b", None], dtype=object)
+        >>> adjusted_rand_where_known(labels, np.array([0, 0, 1, 1]))
+        1.0
+    """
+    shown = _where_known(labels, assignments, row_weights)
+    if shown is None:
+        return None
+    return 1.0 - float(AdjustedRand()(*(pd.factorize(one)[0] for one in shown[:2]), row_weights=shown[2]))
+
+
+def _where_known(
+    labels: np.ndarray | None, assignments: np.ndarray, row_weights: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None] | None:
+    """Return what there is of the points that have a reference label."""
     if labels is None:
         return None
     known = ~np.asarray(pd.isna(labels))
     if not known.any():
         return None
-    times = None if row_weights is None else row_weights[known]
-    return partition_scores(labels[known], assignments[known], row_weights=times)
+    return labels[known], assignments[known], None if row_weights is None else row_weights[known]
 
 
 def _codes(name: str, labels: ArrayLike) -> np.ndarray:

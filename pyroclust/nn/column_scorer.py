@@ -217,7 +217,7 @@ class ColumnScorer(ForeseeingScorer[ColumnEncoding]):
         return torch.cat([shared, *own, *columns, filtered], -1)
 
     def join(self, query: Tensor, states: Tensor, *, ahead: Tensor | None = None) -> Tensor:
-        """Score existing clusters, told what they do to the points to come or not, ``(M, 7)``."""
+        """Score existing clusters, told what they do to the points to come or not, ``(M, 8)``."""
         groups, width = self.groups.num_groups, self.width
         shared, alone, whole, there, cohesion, point = self._split(query)
         cells, own, state, _, packed = states.tensor_split(
@@ -229,7 +229,7 @@ class ColumnScorer(ForeseeingScorer[ColumnEncoding]):
         return logit + (packed[..., -1] + log_density.sum(-1)).to(logit)
 
     def open(self, query: Tensor, *, ahead: Tensor | None = None) -> Tensor:
-        """Score a new cluster, told what it does to the points to come or not, ``(Q, 7)``."""
+        """Score a new cluster, told what it does to the points to come or not, ``(Q, 8)``."""
         shared, alone, whole, there, cohesion, point = self._split(query)
         none = torch.zeros_like(alone)
         seen = self._columns(none, whole, there, cohesion, cells=none, own=none)

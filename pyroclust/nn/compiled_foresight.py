@@ -25,8 +25,9 @@ __all__ = ["ROOM", "Ahead", "Decisions", "add_up_ahead", "compiled_ahead", "rows
 
 ROOM = 8
 """Clusters that a completion may open."""
-# Gains and losses one point at a time, the log evidence of the completion, and the filter's log-weight.
-_GAIN, _LOSS, _EVIDENCE, _OWN = range(4)
+# Gains and losses one point at a time, the log evidence of the completion, the filter's log-weight, and
+# whether there is anything to decide about the candidate.
+_GAIN, _LOSS, _EVIDENCE, _OWN, _OPEN = range(5)
 # Weights that differ by less are equal: rounding must not decide where a completion goes.
 _EQUAL = 1e-7
 # The exponential of less does not change a sum that is at least one.
@@ -40,7 +41,7 @@ class Decisions(NamedTuple):
 
     Attributes:
         references: most points to come that are looked at.
-        within: candidates whose filter weight is so many nats below the largest are not looked at.
+        within: candidates whose filter weight is so many nats below the largest are out of question.
         skip: how many of the moments come before the filter's.
         dataset: ``(Q,)``.
         step: the point to be labelled, ``(Q,)``.
@@ -49,8 +50,8 @@ class Decisions(NamedTuple):
         place: where each candidate stands in the two tables, ``(M,)``.
         counts: points of clusters.
         moments: their summed moments, of as many rows.
-        found: gains, losses, evidence and the filter's weight, first of joining, then of opening,
-            ``(M + Q, 4)``.
+        found: gains, losses, evidence, the filter's weight, and 1 unless it is out of question or alone;
+            first of joining, then of opening, ``(M + Q, 5)``.
     """
 
     references: int
@@ -497,17 +498,16 @@ def _add_up(
 ) -> None:
     """Describe the candidates of a decision, or begin to."""
     clusters = decisions.clusters[d]
-    for c in range(clusters + 1):
-        for f in range(3):
-            decisions.found[_candidate(decisions, d, c), f] = 0.0
     _load(family, shape, work, decisions, d, before)
     _weigh(family, shape, work, data, decisions, ahead, d, before)
-    if decisions.references == 0 or decisions.step[d] + 1 == data.num_points:
-        return
     best, left = _best(decisions, d), 0
     for c in range(clusters + 1):
         left += 0 if _is_hopeless(decisions, d, c, best) else 1
-    if left < 2:
+    for c in range(clusters + 1):
+        found = decisions.found[_candidate(decisions, d, c)]
+        found[_GAIN], found[_LOSS], found[_EVIDENCE] = 0.0, 0.0, 0.0
+        found[_OPEN] = 0.0 if left < 2 or _is_hopeless(decisions, d, c, best) else 1.0
+    if left < 2 or decisions.references == 0 or decisions.step[d] + 1 == data.num_points:
         return
     _decide_all(family, shape, work, data, decisions, d, before, after)
     _call_look(ahead.look, (family, shape, work, data, decisions, ahead, d, before, after))

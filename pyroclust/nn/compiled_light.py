@@ -10,7 +10,7 @@ from pyroclust.nn.compiled_look import add_kernels, raise_floats
 
 __all__ = ["Network", "Points", "Prefixes", "Room", "Tree", "absorb", "branch", "choose", "score"]
 
-_GAIN, _LOSS, _EVIDENCE, _OWN = range(4)
+_GAIN, _LOSS, _EVIDENCE, _OWN, _OPEN = range(5)
 
 
 class Network(NamedTuple):
@@ -368,57 +368,74 @@ def absorb(
         decisions.clusters[row], decisions.starts[row] = prefixes.clusters[row], row * prefixes.room
 
 
+@inner
+def _share(net: Any, room: Any, points: Any, prefixes: Any, row: int, point: int) -> None:
+    """Write what all candidates of a decision share."""
+    one, shared, pooled, context = room.one, room.shared, prefixes.pooled[row], points.context[point]
+    for j in range(len(one)):
+        one[j] = np.float32(pooled[j])
+        shared[j] = context[j] + net.pool_bias[j]
+    _normalise(one, net.pool_norm, net.epsilon)
+    _multiply(net.pool, one, shared)
+    if net.foresight:
+        for f in range(7):
+            total, trust = net.trust_bias[f], net.trust[f]
+            for j in range(len(one)):
+                total += trust[j] * shared[j]
+            room.trusted[f] = total
+
+
+@inner
+def _judge(
+    net: Any, room: Any, points: Any, prefixes: Any, found: Any, row: int, point: int, c: int, to_come: int
+) -> float:
+    """Return the network's logit of a candidate."""
+    one, two, shared, width = room.one, room.two, room.shared, len(room.one)
+    is_new = 1 if c == prefixes.clusters[row] else 0
+    for j in range(width):
+        one[j], two[j] = shared[j], net.head_bias[j]
+    if is_new:
+        for j in range(width):
+            one[j] += net.new_cluster[j]
+    else:
+        _see_cluster(net, room, points, prefixes, row, point, c)
+    if net.foresight:
+        _describe_ahead(room, found, to_come)
+        _multiply(net.ahead, room.ahead, one)
+    _normalise(one, net.head_norm, net.epsilon)
+    _silu(room, one)
+    _multiply(net.head, one, two)
+    _silu(room, two)
+    logit, last = net.last_bias[is_new], net.last[is_new]
+    for j in range(width):
+        logit += last[j] * two[j]
+    if net.foresight:
+        for f in range(7):
+            logit += room.trusted[f] * room.ahead[f]
+    return np.float64(logit)
+
+
 @lean
 def score(
     net: Any, room: Any, points: Any, prefixes: Any, decisions: Any, step: int, begin: int, end: int
 ) -> None:
     """Write the log-probabilities of the candidates of some rows."""
-    one, two, shared, width = room.one, room.two, room.shared, len(room.one)
+    to_come = points.num_points - 1 - step
     for row in range(begin, end):
-        clusters = prefixes.clusters[row]
+        clusters, is_shared = prefixes.clusters[row], False
         point = prefixes.dataset[row] * points.num_points + step
-        pooled, context = prefixes.pooled[row], points.context[point]
-        for j in range(width):
-            one[j] = np.float32(pooled[j])
-            shared[j] = context[j] + net.pool_bias[j]
-        _normalise(one, net.pool_norm, net.epsilon)
-        _multiply(net.pool, one, shared)
-        if net.foresight:
-            for f in range(7):
-                total, trust = net.trust_bias[f], net.trust[f]
-                for j in range(width):
-                    total += trust[j] * shared[j]
-                room.trusted[f] = total
         logits, top = prefixes.log_probs[row], -math.inf
         for c in range(prefixes.room + 1):
             if c > clusters:
                 logits[c] = -math.inf
                 continue
-            is_new = 1 if c == clusters else 0
-            at = len(decisions.place) + row if is_new else row * prefixes.room + c
-            for j in range(width):
-                one[j], two[j] = shared[j], net.head_bias[j]
-            if is_new:
-                for j in range(width):
-                    one[j] += net.new_cluster[j]
-            else:
-                _see_cluster(net, room, points, prefixes, row, point, c)
-            if net.foresight:
-                _describe_ahead(room, decisions.found[at], points.num_points - 1 - step)
-                _multiply(net.ahead, room.ahead, one)
-            _normalise(one, net.head_norm, net.epsilon)
-            _silu(room, one)
-            _multiply(net.head, one, two)
-            _silu(room, two)
-            logit, last = net.last_bias[is_new], net.last[is_new]
-            for j in range(width):
-                logit += last[j] * two[j]
-            if net.foresight:
-                for f in range(7):
-                    logit += room.trusted[f] * room.ahead[f]
-            logits[c] = logit
-            if net.filtered:
-                logits[c] += decisions.found[at, _OWN]
+            found = decisions.found[len(decisions.place) + row if c == clusters else row * prefixes.room + c]
+            logits[c] = found[_OWN] if net.filtered else 0.0
+            if net.foresight == 0 or found[_OPEN] > 0.0:
+                if not is_shared:
+                    _share(net, room, points, prefixes, row, point)
+                    is_shared = True
+                logits[c] += _judge(net, room, points, prefixes, found, row, point, c, to_come)
             top = max(top, logits[c])
         total = 0.0
         for c in range(clusters + 1):

@@ -35,6 +35,7 @@ class ForeseeingScorer(NetworkScorer[ForeseeingT]):
     .. math:: \text{logit} = v^\top \text{head}(s + u + E a) + t(s)^\top a
 
     with what the candidates of a decision share, s, what a candidate has for itself, u, and its foresight a.
+    Candidates that are out of question under the exact filter keep its weight.
 
     Attributes:
         width: numbers in s and u.
@@ -62,9 +63,11 @@ class ForeseeingScorer(NetworkScorer[ForeseeingT]):
         """Apply the head to what a decision shares and what a candidate has for itself."""
         if ahead is None:
             return last(self.head(shared + own)).squeeze(-1)
-        ahead = ahead.to(shared.dtype)
-        trusted = (self.trust(shared) * ahead).sum(-1)
-        return last(self.head(shared + own + self.ahead_to_head(ahead))).squeeze(-1) + trusted
+        features, is_open = ahead.to(shared.dtype).tensor_split((-1,), -1)
+        trusted = (self.trust(shared) * features).sum(-1, keepdim=True)
+        return (is_open * (last(self.head(shared + own + self.ahead_to_head(features))) + trusted)).squeeze(
+            -1
+        )
 
     @property
     @abstractmethod
@@ -73,11 +76,11 @@ class ForeseeingScorer(NetworkScorer[ForeseeingT]):
 
     @abstractmethod
     def join(self, query: Tensor, states: Tensor, *, ahead: Tensor | None = None) -> Tensor:
-        """Score existing clusters, told what they do to the points to come or not, ``(M, 7)``."""
+        """Score existing clusters, told what they do to the points to come or not, ``(M, 8)``."""
 
     @abstractmethod
     def open(self, query: Tensor, *, ahead: Tensor | None = None) -> Tensor:
-        """Score a new cluster, told what it does to the points to come or not, ``(Q, 7)``."""
+        """Score a new cluster, told what it does to the points to come or not, ``(Q, 8)``."""
 
     def decide(
         self, encoding: ForeseeingT, query: Tensor, states: Tensor, candidates: Candidates

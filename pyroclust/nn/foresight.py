@@ -53,9 +53,9 @@ class Foresight:
         encoding: B data sets in visiting order, of a filter for which
             :func:`~pyroclust.nn.filter_tables.can_foresee` holds.
         references: R, points to come that are looked at; of more than these every k-th.
-        within: candidates whose filter weight is so many nats below the largest have features of 0, which
-            saves most of the cost where clusters are apart. Of the default a log q of 600 points differs by
-            less than 1e-6.
+        within: candidates whose filter weight is so many nats below the largest are out of question: their
+            features are 0, which saves most of the cost where clusters are apart. Of the default a log q of
+            600 points differs by less than 1e-6.
 
     Attributes:
         num_features: how many features a candidate has.
@@ -81,11 +81,12 @@ class Foresight:
             skip: how many of the candidates' moments come before the filter's.
 
         Shape:
-            output: of joining ``(M, 7)`` and of opening ``(Q, 7)``, float64.
+            output: of joining ``(M, 8)`` and of opening ``(Q, 8)``, float64: the features, and 1 where there
+                is something to decide, 0 for candidates out of question and where only one is left.
         """
         clusters, places = candidates.clusters, len(candidates.place)
         number, most = len(clusters), int(clusters.max())
-        found = np.empty((places + number, 4))
+        found = np.empty((places + number, 5))
         decisions = Address(
             Decisions(
                 self._references,
@@ -147,7 +148,7 @@ class Foresight:
 
 
 def _features(sums: Tensor, to_come: Tensor) -> Tensor:
-    """Bring gains, losses and evidence, ``(..., 3)``, to the scale of a network."""
+    """Bring gains, losses and evidence, the first of ``(..., 5)``, to the scale of a network."""
     net, evidence = sums[..., 0] - sums[..., 1], sums[..., 2]
     both = torch.stack([net, evidence], -1)
     return torch.cat(
@@ -156,6 +157,7 @@ def _features(sums: Tensor, to_come: Tensor) -> Tensor:
             both.asinh(),
             sums[..., :2].log1p(),
             evidence.clamp(-10, 10).unsqueeze(-1) / 4,
+            sums[..., -1:],
         ],
         -1,
     )

@@ -191,7 +191,7 @@ class _Sampler:
                 np.arange(rows * room),
                 self._prefixes.counts,
                 self._prefixes.moments,
-                np.zeros((rows * (room + 1), 4)),
+                np.zeros((rows * (room + 1), 5)),
             )
         )
 

@@ -132,8 +132,8 @@ def _table(view: DrawsSummary) -> FigureTable:
             without = f" No partition of {view.name} was drawn twice: no entropy then."
     if modes is not None:
         rows["modes and their weights"] = ", ".join(numbers(modes.weights, 2))
-    if estimate is not None and estimate.scores is not None:
-        rows["adjusted Rand index to the known labels"] = number(estimate.scores.adjusted_rand)
+    if estimate is not None and estimate.adjusted_rand is not None:
+        rows["adjusted Rand index to the known labels"] = number(estimate.adjusted_rand)
     return FigureTable(
         f"The posterior of the partition.{without}", ("", view.name), tuple(rows.items()), "The partition"
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from pyroclust import plots
-from pyroclust.baselines import PartitionScores
+from pyroclust.baselines.scores import PartitionScores, scores_where_known
 from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section
 from pyroclust.report.words import YES_OR_NO, axis_names, number, numbers
 from pyroclust.results.analysis import Analysis
@@ -53,16 +53,17 @@ def _picture(rows: Sequence[BaselineRow], view: DrawsSummary, data: AnalysedData
 
 def _table(rows: Sequence[BaselineRow], view: DrawsSummary) -> FigureTable:
     estimate, ball = view.estimate, view.ball
-    is_labelled = any(row.to_labels is not None for row in rows) or (
-        estimate is not None and estimate.scores is not None
-    )
+    own = None
+    if estimate is not None:
+        own = scores_where_known(view.true_labels, estimate.assignments, row_weights=view.row_weights)
+    is_labelled = own is not None or any(row.to_labels is not None for row in rows)
     header = ["", "clusters", "ARI to the estimate", "expected VI, bits", "in the ball"]
     header += ["ARI to the labels", "AMI", "accuracy"] if is_labelled else []
     lines: list[tuple[str, ...]] = []
     if estimate is not None:
         expected = math.nan if ball is None else float(ball.distances.mean())
         first = str(estimate.num_clusters), number(1.0, 2), number(expected), "–" if ball is None else "yes"
-        lines.append((f"{_OWN} ({view.name})", *first, *_scores(estimate.scores)))
+        lines.append((f"{_OWN} ({view.name})", *first, *_scores(own)))
     for row in rows:
         if row.result is None:
             lines.append((row.name, "failed", *["–"] * 6))

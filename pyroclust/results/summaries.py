@@ -10,7 +10,7 @@ import numpy as np
 
 from pyroclust import diagnostics
 from pyroclust.attempts import Attempts
-from pyroclust.baselines.scores import PartitionScores, scores_where_known
+from pyroclust.baselines.scores import adjusted_rand_where_known
 from pyroclust.diagnostics import Finding, Verdict
 from pyroclust.diagnostics.chains.functionals import least_rows, num_large_clusters
 from pyroclust.diagnostics.differences.agreement import Marginals, Noise, marginals_and_noise
@@ -34,7 +34,7 @@ OF_THE_GUIDE = ("guide", "weighted")
 # Draws among which the most central one is sought, and from which on those of an estimate are thinned.
 _CANDIDATES, _ENOUGH_FOR_AN_ESTIMATE = 1000, 1000
 _ESTIMATE, _UNCERTAINTY = "The point estimate", "The uncertainty of the point estimate"
-_SCORES = "The scores against the known labels"
+_SCORES = "The adjusted Rand index to the known labels"
 _OF_THE_ESTIMATE = (_ESTIMATE, _UNCERTAINTY, _SCORES)
 
 Made = TypeVar("Made")
@@ -46,7 +46,7 @@ class Estimate:
 
     assignments: np.ndarray  # the point estimate under variation of information, (N,) canonical
     uncertainty: np.ndarray  # for each point the probability of being apart from its companions, (N,)
-    scores: PartitionScores | None = None  # against the known labels, or None
+    adjusted_rand: float | None = None  # to the known labels, or None
     row_weights: np.ndarray | None = None  # how many equal rows each point stands for, (N,); None for one
 
     def __repr__(self) -> str:
@@ -72,8 +72,7 @@ class Estimate:
         return {
             "num_clusters": self.num_clusters,
             "mean_uncertainty": self.mean_uncertainty,
-            "adjusted_rand_to_labels": None if self.scores is None else self.scores.adjusted_rand,
-            "scores": None if self.scores is None else asdict(self.scores),
+            "adjusted_rand_to_labels": self.adjusted_rand,
         }
 
 
@@ -169,11 +168,13 @@ class DrawsSummary:
         if found is None:
             return None
         times = self.row_weights
-        scores = self.make(_SCORES, lambda: scores_where_known(self.true_labels, found, row_weights=times))
+        rand = self.make(
+            _SCORES, lambda: adjusted_rand_where_known(self.true_labels, found, row_weights=times)
+        )
 
         def of_rows() -> Estimate:
             apart = diagnostics.point_uncertainty(self.labels, found, row_weights=times)
-            return Estimate(found, apart, scores, times)
+            return Estimate(found, apart, rand, times)
 
         return self.make(_UNCERTAINTY, of_rows)
 
@@ -286,8 +287,8 @@ class DrawsSummary:
             asked = (Question.CLEAR, *((Question.LABELS,) if self.true_labels is not None else ()))
             return tuple(untold(one, why[_ESTIMATE] or why[_UNCERTAINTY]) for one in asked)
         clear = clarity_finding(self.estimate.uncertainty, row_weights=self.row_weights)
-        if self.estimate.scores is not None:
-            return clear, labels_finding(self.estimate.scores.adjusted_rand)
+        if self.estimate.adjusted_rand is not None:
+            return clear, labels_finding(self.estimate.adjusted_rand)
         return (clear,) if why[_SCORES] is None else (clear, untold(Question.LABELS, why[_SCORES]))
 
     @property

@@ -127,7 +127,11 @@ _Broken = tuple[tuple[str, str, tuple[Question, ...]], ...]
 _OF_DRAWS: _Broken = (
     (f"{_DRAWS}point_estimate", "The point estimate of", _ESTIMATE),
     (f"{_DRAWS}point_uncertainty", "The uncertainty of the point estimate of", _ESTIMATE),
-    (f"{_SUMMARIES}scores_where_known", "The scores against the known labels of", (Question.LABELS,)),
+    (
+        f"{_SUMMARIES}adjusted_rand_where_known",
+        "The adjusted Rand index to the known labels of",
+        (Question.LABELS,),
+    ),
     (f"{_DRAWS}credible_ball", "The credible ball of", ()),
     (f"{_DRAWS}ranked_partitions", "The most probable partitions of", ()),
     (f"{_DRAWS}partition_entropy", "The entropy of", ()),

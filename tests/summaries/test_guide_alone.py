@@ -65,7 +65,7 @@ def test_figures(alone):
     summary = alone.summary("guide")
     values, probabilities = summary.short_figures()["num_clusters"].values()
     assert (values.tolist(), probabilities.tolist()) == ([2, 3], [0.75, 0.25])
-    assert summary.estimate.scores.adjusted_rand == 1
+    assert summary.estimate.adjusted_rand == 1
     assert summary.co_assignment[6, 11] == 0.75
     assert alone.seconds_each("guide") == pytest.approx(0.002)
     figures = json.loads(json.dumps(alone.to_dict(), allow_nan=False))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
-from pyroclust.baselines.scores import partition_scores
+from pyroclust.baselines.scores import adjusted_rand_where_known, partition_scores, scores_where_known
 
 
 def test_equal_partitions_have_perfect_scores_whatever_their_names():
@@ -60,3 +60,13 @@ def test_agrees_with_scikit_learn_on_random_partitions():
 def test_bad_labels_are_refused(truth, found, message):
     with pytest.raises(ValueError, match=message):
         partition_scores(np.array(truth), np.array(found))
+
+
+def test_the_adjusted_rand_index_alone_is_that_of_all_scores():
+    rng = np.random.default_rng(0)
+    truth = rng.choice(np.array(["a", "b", "c", None], dtype=object), 60)
+    found, times = rng.integers(0, 4, 60), rng.integers(1, 4, 60)
+    for weights in (None, times):
+        wanted = scores_where_known(truth, found, row_weights=weights).adjusted_rand
+        assert adjusted_rand_where_known(truth, found, row_weights=weights) == pytest.approx(wanted)
+    assert adjusted_rand_where_known(None, found) is None
