@@ -7,6 +7,7 @@ import numpy as np
 
 from pyroclust.compiling import inner
 from pyroclust.distributions import NormalInverseGamma
+from pyroclust.distributions.compiled.columns import implement_columns
 from pyroclust.distributions.compiled.families.partly_observed import compile_columns
 from pyroclust.distributions.compiled.protocol import compile_family, hyper_array, implement
 
@@ -172,6 +173,18 @@ def _log_predictive_of_cells(family: Any, point: int, slot: int, floor: float) -
     return total
 
 
+def _log_predictives_by_column(family: Any, point: int, slot: int, found: Any) -> int:
+    dim: int = family.data.shape[1]
+    for d in range(dim):
+        difference, power = (
+            family.data[point, d] - family.mean[slot, d],
+            family.power[family.counts[slot, d] + 1],
+        )
+        factor = 1.0 + family.stretch[slot, d] * difference * difference
+        found[d] = family.there[point, d] * (family.height[slot, d] - power * math.log(factor))
+    return dim
+
+
 def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> float:
     dim, product, log_product = family.data.shape[1], 1.0, 0.0
     if len(family.there):
@@ -252,3 +265,4 @@ implement(
     _log_marginal,
     _add_log_predictives,
 )
+implement_columns(InverseGamma, _log_predictives_by_column)
