@@ -1,0 +1,243 @@
+"""Columns of several kinds, of which cells may be missing, in vector units."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+
+from pyroclust.compiling import inner
+from pyroclust.distributions.compiled.families.bernoulli import Bernoulli
+from pyroclust.distributions.compiled.families.categories import CategoryCounts
+from pyroclust.distributions.compiled.families.inverse_gamma import InverseGamma, mean_and_rate
+from pyroclust.distributions.compiled.families.poisson import Poisson
+from pyroclust.distributions.compiled.log_rising import look_up
+from pyroclust.distributions.compiled.pointers import Address, ViewType, address_of, caller
+from pyroclust.distributions.compiled.protocol import Family
+from pyroclust.nn.lanes import CONSTANT, Columns, Lanes, Shape, logarithms, scatter
+
+__all__ = ["refresh_columns", "table_shape", "weigh_columns"]
+
+_TUPLE, _INDEX = types.voidptr, types.int64
+_ROW, _BLOCK = ViewType(types.float64, 1), ViewType(types.float64, 2)
+_call_refresh = caller(types.void(_TUPLE, _TUPLE, _INDEX, _INDEX))
+_call_weigh = caller(types.void(_TUPLE, _TUPLE, _INDEX, _INDEX, _BLOCK, _INDEX, _ROW))
+_MOMENT, _POINT, _STATE = range(3)
+
+
+class _Kind(NamedTuple):
+    """What vector units need of a kind of family.
+
+    Attributes:
+        refresh: makes 16 clusters anew, of the tables, the clusters, their first moment and first row.
+        weigh: adds what 16 points weigh, of the tables, the clusters, where their row begins, their first row
+            of states, the points, the first row of these, and the weights.
+        lay_out: returns rows of points, ``(E, N)``, and how many rows a state takes.
+    """
+
+    refresh: Any
+    weigh: Any
+    lay_out: Callable[[Any], tuple[list[np.ndarray], int]]
+
+
+@inner
+def _refresh_gamma(family: Any, work: Any, moment: int, row: int) -> None:
+    dim = family.data.shape[1]
+    for d in range(dim):
+        cells, sums, squares = (
+            work.turned[moment + d],
+            work.turned[moment + dim + 2 * d],
+            work.turned[moment + dim + 2 * d + 1],
+        )
+        at = row + 4 * d
+        mean, stretch, height, power = work.made[at], work.made[at + 1], work.made[at + 2], work.made[at + 3]
+        for a in range(len(work.values)):
+            count = int(cells[a] + 0.5)
+            # What is left of a sum that was taken apart again is rounding.
+            there = 1.0 if count else 0.0
+            middle, rate = mean_and_rate(family, count, there * sums[a], there * squares[a])
+            mean[a], stretch[a] = middle, 0.5 / rate * family.with_point[count]
+            height[a], power[a] = family.constant[count], family.power[count + 1]
+            work.values[a] = rate
+        logarithms(work)
+        for a in range(len(work.values)):
+            height[a] -= 0.5 * work.others[a]
+
+
+@inner
+def _weigh_gamma(family: Any, work: Any, at: int, row: int, points: Any, first: int, found: Any) -> None:
+    for d in range(family.data.shape[1]):
+        value, there, place = points[first + 2 * d], points[first + 2 * d + 1], row + 4 * d
+        mean, stretch = work.state[place], work.state[place + 1]
+        height, power = work.state[place + 2], work.state[place + 3]
+        for a in range(len(work.values)):
+            work.values[a] = 1.0 + stretch[at + a] * (value[a] - mean[at + a]) ** 2
+        logarithms(work)
+        for a in range(len(work.values)):
+            found[a] += there[a] * (height[at + a] - power[at + a] * work.others[a])
+
+
+def _lay_out_cells(family: Any) -> tuple[list[np.ndarray], int]:
+    columns = zip(family.data.T, family.there.T, strict=True)
+    return [row for pair in columns for row in pair], 4 * family.data.shape[1]
+
+
+@inner
+def _refresh_poisson(family: Any, work: Any, moment: int, row: int) -> None:
+    dim, shape = family.totals.shape[1], family.hyper[0]
+    for d in range(dim):
+        cells, sums, at = work.turned[moment + d], work.turned[moment + dim + 2 * d], row + 4 * d
+        total, height, zero, rate = work.made[at], work.made[at + 1], work.made[at + 2], work.made[at + 3]
+        for a in range(len(work.values)):
+            count, events = int(cells[a] + 0.5), int(sums[a] + 0.5)
+            total[a], height[a] = events, look_up(family.rising, shape, events)
+            zero[a], rate[a] = -(shape + events) * family.shrink[count], family.log_rate[count + 1]
+
+
+@inner
+def _weigh_poisson(family: Any, work: Any, at: int, row: int, points: Any, first: int, found: Any) -> None:
+    base, rising = points[first], family.rising
+    for a in range(len(work.values)):
+        found[a] += base[a]
+    for d in range(family.totals.shape[1]):
+        value, there, place = points[first + 1 + 2 * d], points[first + 2 + 2 * d], row + 4 * d
+        total, height = work.state[place], work.state[place + 1]
+        zero, rate = work.state[place + 2], work.state[place + 3]
+        most = 0.0
+        for a in range(len(work.values)):
+            found[a] += there[a] * zero[at + a] - value[a] * rate[at + a] - height[at + a]
+            most = max(most, total[at + a] + value[a])
+        if most < len(rising):
+            for a in range(len(work.values)):
+                found[a] += rising[int(total[at + a] + value[a])]
+        else:
+            for a in range(len(work.values)):
+                found[a] += look_up(rising, family.hyper[0], int(total[at + a] + value[a]))
+
+
+def _lay_out_counts(family: Any) -> tuple[list[np.ndarray], int]:
+    points, dim = family.there.shape
+    values = np.zeros((points, dim))
+    values[np.repeat(np.arange(points), np.diff(family.counts.begin)), family.counts.column] = (
+        family.counts.value
+    )
+    columns = zip(values.T, family.there.T, strict=True)
+    return [family.log_base, *(row for pair in columns for row in pair)], 4 * dim
+
+
+@inner
+def _refresh_bernoulli(family: Any, work: Any, moment: int, row: int) -> None:
+    dim = family.data.shape[1]
+    for d in range(dim):
+        cells, sums = work.turned[moment + d], work.turned[moment + dim + d]
+        zero, odds = work.made[row + 2 * d], work.made[row + 2 * d + 1]
+        for a in range(len(work.values)):
+            count, ones = int(cells[a] + 0.5), int(sums[a] + 0.5)
+            log_zero = family.log_zeros[count - ones]
+            zero[a], odds[a] = log_zero - family.log_total[count], family.log_ones[ones] - log_zero
+
+
+@inner
+def _weigh_bernoulli(family: Any, work: Any, at: int, row: int, points: Any, first: int, found: Any) -> None:
+    for d in range(family.data.shape[1]):
+        value, there = points[first + 2 * d], points[first + 2 * d + 1]
+        zero, odds = work.state[row + 2 * d], work.state[row + 2 * d + 1]
+        for a in range(len(work.values)):
+            found[a] += there[a] * zero[at + a] + value[a] * odds[at + a]
+
+
+def _lay_out_ones(family: Any) -> tuple[list[np.ndarray], int]:
+    rows, _ = _lay_out_cells(family)
+    return rows, len(rows)
+
+
+@inner
+def _refresh_categories(family: Any, work: Any, moment: int, row: int) -> None:
+    for d in range(family.code.shape[1]):
+        begin, end = family.first[d], family.first[d + 1]
+        for a in range(len(work.values)):
+            work.values[a] = (end - begin) * family.hyper[0]
+        for place in range(begin, end):
+            seen = work.turned[moment + place]
+            for a in range(len(work.values)):
+                work.values[a] += seen[a]
+        logarithms(work)
+        for place in range(begin, end):
+            seen, found = work.turned[moment + place], work.made[row + place]
+            for a in range(len(work.values)):
+                found[a] = family.log_seen[int(seen[a] + 0.5)] - work.others[a]
+
+
+@inner
+def _weigh_categories(family: Any, work: Any, at: int, row: int, points: Any, first: int, found: Any) -> None:
+    for d in range(family.code.shape[1]):
+        code = points[first + d]
+        for a in range(len(work.values)):
+            if code[a] >= 0.0:
+                found[a] += work.state[row + int(code[a]), at + a]
+
+
+def _lay_out_codes(family: Any) -> tuple[list[np.ndarray], int]:
+    return list(family.code.T.astype(float)), int(family.first[-1])
+
+
+_KINDS: dict[type, _Kind] = {
+    InverseGamma: _Kind(_refresh_gamma, _weigh_gamma, _lay_out_cells),
+    Poisson: _Kind(_refresh_poisson, _weigh_poisson, _lay_out_counts),
+    Bernoulli: _Kind(_refresh_bernoulli, _weigh_bernoulli, _lay_out_ones),
+    CategoryCounts: _Kind(_refresh_categories, _weigh_categories, _lay_out_codes),
+}
+
+
+@inner
+def refresh_columns(family: Any, shape: Any, work: Any, count: int) -> None:
+    """Make the clusters in ``where`` anew, column by column."""
+    for a in range(len(work.values)):
+        cluster = work.where[a]
+        work.made[CONSTANT, a] = shape.constant[work.sizes[cluster]]
+        sums = work.sums[cluster]
+        for f in range(len(work.turned)):
+            work.turned[f, a] = sums[f]
+    columns = shape.columns
+    for p in range(len(columns.tables)):
+        _call_refresh(
+            columns.functions[p, 0],
+            (columns.tables[p], work, columns.first[p, _MOMENT], columns.first[p, _STATE]),
+        )
+    scatter(work)
+
+
+@inner
+def weigh_columns(shape: Any, work: Any, at: int, points: Any, found: Any) -> None:
+    """Add up what the columns weigh."""
+    columns, constant = shape.columns, work.state[CONSTANT]
+    for a in range(len(work.values)):
+        found[a] = constant[at + a]
+    for p in range(len(columns.tables)):
+        row, first = columns.first[p, _STATE], columns.first[p, _POINT]
+        _call_weigh(columns.functions[p, 1], (columns.tables[p], work, at, row, points, first, found))
+
+
+def table_shape(shape: Shape, family: Any) -> Shape | None:
+    """Complete a shape for columns of several kinds; None where these are others."""
+    contents = family.contents if isinstance(family, Family) else ()
+    if not contents or not all(type(one) in _KINDS and len(getattr(one, "there", "?")) for one in contents):
+        return None
+    kinds = [_KINDS[type(one)] for one in contents]
+    rows, states = zip(*(kind.lay_out(one) for kind, one in zip(kinds, contents, strict=True)), strict=True)
+    first = np.cumsum(
+        [[0, 0, 1], *([0, len(own), state] for own, state in zip(rows, states, strict=True))], 0
+    )
+    first[:, _MOMENT] = family.begin
+    points = np.stack([row for own in rows for row in own], -1)
+    shape = shape._replace(is_other=0, dim=points.shape[1], num_rows=int(first[-1, _STATE]), points=points)
+    held: Any = family.tables.base
+    work = Address(Lanes.empty(1, shape, 1)).type
+    functions = [
+        (
+            address_of(kind.refresh, one.type, work, _INDEX, _INDEX),
+            address_of(kind.weigh, one.type, work, _INDEX, _INDEX, _BLOCK, _INDEX, _ROW),
+        )
+        for kind, one in zip(kinds, held.each, strict=True)
+    ]
+    return shape._replace(columns=Columns(family.tables, np.array(functions, np.intp), first[:-1].copy()))
