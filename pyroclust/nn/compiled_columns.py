@@ -159,7 +159,7 @@ def put(own: Any, room: Any, points: Any, prefixes: Any, dataset: int, point: in
         for g in range(groups):
             moments[g] += own.gain[g]
     add_point(points, prefixes, at, point)
-    state, size, number = prefixes.state[at], prefixes.counts[at], 0
+    state, size, number = prefixes.state[at], prefixes.counts[at], np.int64(0)
     for g in range(groups):
         cells = moments[groups + g]
         if cells > 0.0:
@@ -190,7 +190,7 @@ def see(own: Any, room: Any, prefixes: Any, dataset: int, point: int, at: int) -
             room.one[j] += opening[j]
         return
     _gain(own, prefixes, point, at)
-    moments, state, number, total = prefixes.moments[at], prefixes.state[at], 0, 0.0
+    moments, state, number, total = prefixes.moments[at], prefixes.state[at], np.int64(0), 0.0
     for g in range(groups):
         if own.there[point, g]:
             seen, gain, whole = own.seen[number], own.gain[g], own.whole[point, g]
