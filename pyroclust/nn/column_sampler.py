@@ -25,16 +25,18 @@ def label_points(
     if some_known or is_other or not can_foresee(scorer.filter):
         return None
     foresight = encoding.foresight or Foresight(encoding.filter, 0)
-    family = foresight.parts(ROOM + 2, 1)[0][0]
-    if column_functions(family.content) is None:
+    family: Any = foresight.parts(ROOM + 2, 1)[0][0].content
+    functions = column_functions(family)
+    if functions is None:
         return None
-    groups = scorer.groups.num_groups
-    there, cohesion = encoding.there.double(), encoding.cohesion.unsqueeze(1).expand_as(encoding.whole)
+    groups, there = scorer.groups.num_groups, encoding.there.double()
+    cohesion = encoding.cohesion.unsqueeze(1).expand_as(encoding.whole)
     with torch.no_grad():
         opening = array_of(scorer.own_of_new(encoding.whole, encoding.there, cohesion).flatten(0, 1))
     sampler = PrefixSampler(
         scorer,
         foresight,
+        # Gains of cells are no sums over points: they are added as points come.
         moments=torch.cat([torch.zeros_like(there), there, encoding.filter.moments], -1),
         context=context,
         num_kept=groups,
@@ -43,7 +45,7 @@ def label_points(
         put=put,
         see=see,
         own=lambda family, lanes: Address(
-            Columns.of(scorer, encoding, opening, family.content, lanes.content)
+            Columns.of(scorer, encoding, opening, functions, family.content, lanes.content)
         ),
     )
     return sampler.label(dataset, known)

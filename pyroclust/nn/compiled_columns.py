@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyroclust.compiling import inner
-from pyroclust.distributions.compiled.columns import column_functions, log_predictives_by_column
+from pyroclust.distributions.compiled.columns import log_predictives_by_column
 from pyroclust.distributions.compiled.protocol import Family, refresh
 from pyroclust.nn.compiled_networks import matrix, multiply, silu
 from pyroclust.nn.filter_tables import array_of
@@ -80,14 +80,22 @@ class Columns(NamedTuple):
     pooled: np.ndarray
 
     @classmethod
-    def of(cls, scorer: Any, encoding: Any, opening: np.ndarray, family: Family, lanes: Lanes) -> "Columns":
+    def of(
+        cls,
+        scorer: Any,
+        encoding: Any,
+        opening: np.ndarray,
+        functions: np.ndarray,
+        family: Family,
+        lanes: Lanes,
+    ) -> "Columns":
         """Lay out weights and data sets, and make scratch space for a thread."""
         groups, width = scorer.groups.num_groups, scorer.column_width
         there, whole = encoding.there.flatten(0, 1), encoding.whole.flatten(0, 1)
         hidden, outer = np.zeros((2, groups, width), np.float32)
         return cls(
             family,
-            column_functions(family),
+            functions,
             Layers.of(scorer.see_candidate),
             Layers.of(scorer.see_cluster),
             Layers.of(scorer.state),
@@ -117,8 +125,7 @@ def _gain(own: Any, prefixes: Any, point: int, at: int) -> None:
     refresh(own.family, own.sums, 0, int(prefixes.counts[at]))
     log_predictives_by_column(own.family, own.functions, point, 0, own.gain)
     for g in range(groups):
-        if own.there[point, g]:
-            own.gain[g] -= own.alone[point, g]
+        own.gain[g] -= own.alone[point, g]
 
 
 @inner

@@ -13,7 +13,7 @@ __all__ = [
     "CONSTANT",
     "LANES",
     "NOWHERE",
-    "Columns",
+    "Families",
     "Lanes",
     "Shape",
     "exponentials",
@@ -39,7 +39,7 @@ _LN2_HIGH, _LN2_LOW = 6.93145751953125e-1, 1.42860682030941723212e-6
 _ROOT_2 = 1.4142135623730951
 
 
-class Columns(NamedTuple):
+class Families(NamedTuple):
     """Independent families over different columns, whose densities multiply.
 
     Attributes:
@@ -67,7 +67,7 @@ class Shape(NamedTuple):
         weigh: address of the function that weighs points.
         dim: D, rows that a point takes.
         num_rows: rows that a state takes.
-        columns: of columns of any kinds.
+        families: of columns of any kinds.
         pull: what the prior mean is worth, in points, times itself.
         square: the same, times the square of the prior mean.
         scale: prior scale.
@@ -83,7 +83,7 @@ class Shape(NamedTuple):
     weigh: int
     dim: int
     num_rows: int
-    columns: Columns
+    families: Families
     pull: float
     square: float
     scale: float
@@ -133,7 +133,7 @@ class Lanes(NamedTuple):
     @classmethod
     def empty(cls, rows: int, shape: Shape, num_moments: int) -> "Lanes":
         """Make room for so many rows of clusters."""
-        many, dim = rows * LANES, 0 if len(shape.columns.tables) else shape.dim
+        many, dim = rows * LANES, 0 if len(shape.families.tables) else shape.dim
         values, others = np.ones(LANES), np.ones(LANES)
         state = np.zeros((shape.num_rows, many))
         state[CONSTANT] = NOWHERE

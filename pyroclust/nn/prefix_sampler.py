@@ -121,7 +121,8 @@ class PrefixSampler:
     def _take(self, prefixes: Prefixes) -> None:
         """Let compiled functions see the rows, and make room for as many decisions."""
         rows, room = len(prefixes.clusters), prefixes.room
-        self._prefixes, self._rows, self._parts = prefixes, Address(prefixes), []
+        self._prefixes, self._rows = prefixes, Address(prefixes)
+        self._parts: list[tuple[Any, ...]] = []
         one, two, three, four = np.zeros((4, rows), np.int64)
         self._decisions = Address(
             Decisions(

@@ -6,7 +6,7 @@ from numba import types
 from pyroclust.distributions.compiled.pointers import Address, ViewType, address_of
 from pyroclust.distributions.sequential.filter import FilterEncoding
 from pyroclust.nn.filter_tables import DataSets, compiled_family
-from pyroclust.nn.lanes import Columns, Lanes, Shape, refresh_others
+from pyroclust.nn.lanes import Families, Lanes, Shape, refresh_others
 from pyroclust.nn.normal_lanes import normal_shape, weigh_normal
 from pyroclust.nn.table_lanes import refresh_columns, table_shape, weigh_columns
 
@@ -17,9 +17,9 @@ def shape_of(encoding: FilterEncoding, data: DataSets) -> Shape:
     """Return what vector units need of the family of a filter."""
     family = compiled_family(encoding, 1)
     nothing, none = np.zeros(len(data.log_join)), np.zeros((0, 3), np.int64)
-    columns = Columns(np.zeros(0, np.intp), np.zeros((0, 2), np.intp), none)
+    families = Families(np.zeros(0, np.intp), np.zeros((0, 2), np.intp), none)
     found = Shape(
-        1, 0, 0, 1, 1, columns, 0.0, 0.0, 1.0, np.zeros((1, 1)), nothing, data.log_join, nothing, nothing
+        1, 0, 0, 1, 1, families, 0.0, 0.0, 1.0, np.zeros((1, 1)), nothing, data.log_join, nothing, nothing
     )
     functions = refresh_others, weigh_normal
     table, normal = table_shape(found, family.content), normal_shape(found, family.content)

@@ -14,7 +14,7 @@ from pyroclust.distributions.compiled.families.poisson import Poisson
 from pyroclust.distributions.compiled.log_rising import look_up
 from pyroclust.distributions.compiled.pointers import Address, ViewType, address_of, caller
 from pyroclust.distributions.compiled.protocol import Family
-from pyroclust.nn.lanes import CONSTANT, Columns, Lanes, Shape, logarithms, scatter
+from pyroclust.nn.lanes import CONSTANT, Families, Lanes, Shape, logarithms, scatter
 
 __all__ = ["refresh_columns", "table_shape", "weigh_columns"]
 
@@ -198,11 +198,11 @@ def refresh_columns(family: Any, shape: Any, work: Any, count: int) -> None:
         sums = work.sums[cluster]
         for f in range(len(work.turned)):
             work.turned[f, a] = sums[f]
-    columns = shape.columns
-    for p in range(len(columns.tables)):
+    families = shape.families
+    for p in range(len(families.tables)):
         _call_refresh(
-            columns.functions[p, 0],
-            (columns.tables[p], work, columns.first[p, _MOMENT], columns.first[p, _STATE]),
+            families.functions[p, 0],
+            (families.tables[p], work, families.first[p, _MOMENT], families.first[p, _STATE]),
         )
     scatter(work)
 
@@ -210,12 +210,12 @@ def refresh_columns(family: Any, shape: Any, work: Any, count: int) -> None:
 @inner
 def weigh_columns(shape: Any, work: Any, at: int, points: Any, found: Any) -> None:
     """Add up what the columns weigh."""
-    columns, constant = shape.columns, work.state[CONSTANT]
+    families, constant = shape.families, work.state[CONSTANT]
     for a in range(len(work.values)):
         found[a] = constant[at + a]
-    for p in range(len(columns.tables)):
-        row, first = columns.first[p, _STATE], columns.first[p, _POINT]
-        _call_weigh(columns.functions[p, 1], (columns.tables[p], work, at, row, points, first, found))
+    for p in range(len(families.tables)):
+        row, first = families.first[p, _STATE], families.first[p, _POINT]
+        _call_weigh(families.functions[p, 1], (families.tables[p], work, at, row, points, first, found))
 
 
 def table_shape(shape: Shape, family: Any) -> Shape | None:
@@ -240,4 +240,4 @@ def table_shape(shape: Shape, family: Any) -> Shape | None:
         )
         for kind, one in zip(kinds, held.each, strict=True)
     ]
-    return shape._replace(columns=Columns(family.tables, np.array(functions, np.intp), first[:-1].copy()))
+    return shape._replace(families=Families(family.tables, np.array(functions, np.intp), first[:-1].copy()))
