@@ -1,4 +1,4 @@
-"""Densities of points in clusters, 16 side by side: what vector units make of the exact filter."""
+"""Densities of points in clusters, 32 side by side in float32: the exact filter for vector units."""
 
 from typing import Any, NamedTuple
 
@@ -8,6 +8,7 @@ from numba import types
 from pyroclust.compiling import inner
 from pyroclust.distributions.compiled.pointers import Address, ViewType, address_of, caller
 from pyroclust.distributions.compiled.protocol import refresh
+from pyroclust.nn.compiled_look import raise_floats
 
 __all__ = [
     "CONSTANT",
@@ -26,17 +27,16 @@ __all__ = [
     "weigh_lanes",
 ]
 
-LANES = 16
+LANES = 32
 """Clusters, or points, whose densities are computed together."""
 NOWHERE = -1e30
 """Log-weight of a cluster that there is not."""
 CONSTANT = 0
 """Where the state of a cluster holds its log-weight that does not depend on the point."""
-_LOWEST = -690.0
-_LOG2_E = 1.4426950408889634
-# ln 2 in two parts, the first with few digits, so that n times it is exact.
-_LN2_HIGH, _LN2_LOW = 6.93145751953125e-1, 1.42860682030941723212e-6
-_ROOT_2 = 1.4142135623730951
+_RANGE, _LN2 = np.float32(80.0), np.float32(0.6931471805599453)
+_ONE, _TWO = np.float32(1.0), np.float32(2.0)
+# The bits of the root of a half.
+_ROOT_BITS = 0x3F3504F3
 
 
 class Families(NamedTuple):
@@ -71,7 +71,7 @@ class Shape(NamedTuple):
         pull: what the prior mean is worth, in points, times itself.
         square: the same, times the square of the prior mean.
         scale: prior scale.
-        points: ``(B N, D)``.
+        points: ``(B N, D)`` float32.
         kappa: ``(N + 1,)``.
         constant: C, with the prior's weight of joining, ``(N + 1,)``.
         ratio: r, ``(N + 1,)``.
@@ -95,28 +95,32 @@ class Shape(NamedTuple):
 
 
 class Lanes(NamedTuple):
-    """Clusters in rows of 16, G in all, and scratch space for the row at hand.
+    """Clusters in rows of 32, G in all, and scratch space for the row at hand.
 
     Attributes:
         exponentials: address of a function.
         logarithms: address of another.
+        logarithms_of_more: address of another.
         sizes: points of each, ``(G,)``.
-        sums: their summed moments, ``(G, F)``.
+        sums: their summed moments, ``(G, F)`` float64.
         state: constant, ratio and power of each, its mean, and the lower triangle of its W, or what its
-            columns keep, ``(S, G)``.
-        where: the clusters that are made anew, ``(16,)``.
-        made: their states, ``(S, 16)``.
-        turned: their sums, ``(F, 16)``.
-        factor: of their scales, ``(D (D + 1) / 2, 16)``.
-        inverse: of the diagonals of their factors, ``(D, 16)``.
-        values: ``(16,)``.
-        bits: the same memory as integers.
-        others: ``(16,)``.
-        other_bits: the same memory as integers.
+            columns keep, ``(S, G)`` float32.
+        where: the clusters that are made anew, ``(32,)``.
+        made: their states, ``(S, 32)`` float64.
+        turned: their sums, ``(F, 32)`` float64.
+        factor: of their scales, ``(D (D + 1) / 2, 32)`` float64.
+        inverse: of the diagonals of their factors, ``(D, 32)`` float64.
+        kappa: of theirs, ``(32,)`` float64.
+        values: ``(32,)`` float32.
+        bits: the same memory as int32.
+        others: ``(32,)`` float32.
+        other_bits: the same memory as int32.
+        spare: ``(32,)`` float32.
     """
 
     exponentials: int
     logarithms: int
+    logarithms_of_more: int
     sizes: np.ndarray
     sums: np.ndarray
     state: np.ndarray
@@ -125,19 +129,22 @@ class Lanes(NamedTuple):
     turned: np.ndarray
     factor: np.ndarray
     inverse: np.ndarray
+    kappa: np.ndarray
     values: np.ndarray
     bits: np.ndarray
     others: np.ndarray
     other_bits: np.ndarray
+    spare: np.ndarray
 
     @classmethod
     def empty(cls, rows: int, shape: Shape, num_moments: int) -> "Lanes":
         """Make room for so many rows of clusters."""
         many, dim = rows * LANES, 0 if len(shape.families.tables) else shape.dim
-        values, others = np.ones(LANES), np.ones(LANES)
-        state = np.zeros((shape.num_rows, many))
+        values, others, spare = np.ones((3, LANES), np.float32)
+        state = np.zeros((shape.num_rows, many), np.float32)
         state[CONSTANT] = NOWHERE
         found = cls(
+            0,
             0,
             0,
             np.zeros(many, np.int64),
@@ -148,77 +155,100 @@ class Lanes(NamedTuple):
             np.zeros((num_moments, LANES)),
             np.ones((dim * (dim + 1) // 2, LANES)),
             np.ones((dim, LANES)),
+            np.ones(LANES),
             values,
-            values.view(np.int64),
+            values.view(np.int32),
             others,
-            others.view(np.int64),
+            others.view(np.int32),
+            spare,
         )
         kind = Address(found).type
         return found._replace(
-            exponentials=address_of(_exponentials, kind), logarithms=address_of(_logarithms, kind)
+            exponentials=address_of(_exponentials, kind),
+            logarithms=address_of(_logarithms, kind),
+            logarithms_of_more=address_of(_logarithms_of_more, kind),
         )
 
 
 _VOID, _INDEX = types.voidptr, types.int64
 _call_refresh = caller(types.void(_VOID, _VOID, _VOID, _INDEX))
 _call_one = caller(types.void(_VOID))
-_call_weigh = caller(types.void(_VOID, _VOID, _INDEX, ViewType(types.float64, 2), ViewType(types.float64, 1)))
+_call_weigh = caller(types.void(_VOID, _VOID, _INDEX, ViewType(types.float32, 2), ViewType(types.float32, 1)))
 
 
 @inner
 def exponentials(work: Any) -> None:
-    """Replace ``values`` by their exponentials, to eleven digits; below -690 it is that of -690."""
+    """Replace ``values`` by their exponentials; beyond -80 and 80 it is that of -80 and 80."""
     _call_one(work.exponentials, (work,))
 
 
 @inner
 def logarithms(work: Any) -> None:
-    """Write the logarithms of ``values``, all positive, into ``others``, to eleven digits."""
+    """Replace ``values``, all positive, by their logarithms."""
     _call_one(work.logarithms, (work,))
 
 
 @inner
-def _exponentials(work: Any) -> None:
-    # Numba calls the C library for every single exponential, which no vector unit takes part in. Loops have a
-    # length that the compiler does not know: it would write them out rather than use vector units.
-    for a in range(len(work.values)):
-        value = max(work.values[a], _LOWEST)
-        power = np.floor(value * _LOG2_E + 0.5)
-        rest = value - power * _LN2_HIGH - power * _LN2_LOW
-        total = 1.0 / 362880.0
-        total = total * rest + 1.0 / 40320.0
-        total = total * rest + 1.0 / 5040.0
-        total = total * rest + 1.0 / 720.0
-        total = total * rest + 1.0 / 120.0
-        total = total * rest + 1.0 / 24.0
-        total = total * rest + 1.0 / 6.0
-        total = total * rest + 0.5
-        total = total * rest + 1.0
-        work.values[a] = total * rest + 1.0
-        # The bits of a float64 that is this power of two.
-        work.other_bits[a] = (np.int64(power) + 1023) << 52
-    for a in range(len(work.values)):
-        work.values[a] *= work.others[a]
+def logarithms_of_more(work: Any) -> None:
+    """Replace ``values``, none negative, by the logarithms of one more; of small ones to all digits."""
+    _call_one(work.logarithms_of_more, (work,))
 
 
 @inner
+def _exponentials(work: Any) -> None:
+    for a in range(len(work.values)):
+        work.values[a] = min(max(work.values[a], -_RANGE), _RANGE)
+    raise_floats(work.values, work.other_bits, work.others, len(work.values))
+
+
+# Numba calls the C library for every single logarithm, which no vector unit takes part in. No loop writes to
+# memory that it reads under another name, and none has a length that the compiler knows: it would not use
+# vector units either.
+@inner
 def _logarithms(work: Any) -> None:
+    _take_powers(work)
     for a in range(len(work.values)):
-        work.other_bits[a] = (work.bits[a] & 0xFFFFFFFFFFFFF) | (1023 << 52)
+        part = work.values[a]
+        work.values[a] = (part - _ONE) / (part + _ONE)
+    _finish_logarithms(work)
+
+
+@inner
+def _logarithms_of_more(work: Any) -> None:
+    small = work.spare
     for a in range(len(work.values)):
-        power, part = np.float64((work.bits[a] >> 52) - 1023), work.others[a]
-        power = power + 1.0 if part > _ROOT_2 else power
-        part = 0.5 * part if part > _ROOT_2 else part
-        ratio = (part - 1.0) / (part + 1.0)
+        small[a] = work.values[a]
+        work.values[a] += _ONE
+    _take_powers(work)
+    for a in range(len(work.values)):
+        # What is added to one loses its last digits: below a root of two the value itself is used.
+        part, is_small = work.values[a], work.other_bits[a] == 0
+        above = small[a] if is_small else part - _ONE
+        work.values[a] = above / (_TWO + small[a] if is_small else part + _ONE)
+    _finish_logarithms(work)
+
+
+@inner
+def _take_powers(work: Any) -> None:
+    """Take powers of two out of ``values``, into ``other_bits``, down to between the roots of 1/2 and 2."""
+    for a in range(len(work.values)):
+        work.other_bits[a] = (work.bits[a] - np.int32(_ROOT_BITS)) >> np.int32(23)
+    for a in range(len(work.values)):
+        work.bits[a] -= work.other_bits[a] << np.int32(23)
+
+
+@inner
+def _finish_logarithms(work: Any) -> None:
+    """Replace :math:`(u - 1) / (u + 1)` by the logarithm of u, and add those of powers of two."""
+    for a in range(len(work.values)):
+        ratio = work.values[a]
         square = ratio * ratio
-        total = 2.0 / 13.0
-        total = total * square + 2.0 / 11.0
-        total = total * square + 2.0 / 9.0
-        total = total * square + 2.0 / 7.0
-        total = total * square + 2.0 / 5.0
-        total = total * square + 2.0 / 3.0
-        total = total * square + 2.0
-        work.others[a] = power * _LN2_HIGH + (power * _LN2_LOW + total * ratio)
+        total = np.float32(2.0 / 9.0)
+        total = total * square + np.float32(2.0 / 7.0)
+        total = total * square + np.float32(2.0 / 5.0)
+        total = total * square + np.float32(2.0 / 3.0)
+        total = total * square + _TWO
+        work.values[a] = np.float32(work.other_bits[a]) * _LN2 + total * ratio
 
 
 @inner
@@ -247,7 +277,7 @@ def refresh_lanes(family: Any, shape: Any, work: Any, count: int) -> None:
 
 @inner
 def weigh_lanes(shape: Any, work: Any, at: int, points: Any, found: Any) -> None:
-    """Write the log-weights of 16 points, ``(D, 16)``, each in its own cluster of a row."""
+    """Write the log-weights of 32 points, ``(D, 32)``, each in its own cluster of a row."""
     _call_weigh(shape.weigh, (shape, work, at, points, found))
 
 
@@ -264,4 +294,4 @@ def scatter(work: Any) -> None:
     for s in range(len(work.state)):
         row, made = work.state[s], work.made[s]
         for a in range(len(work.values)):
-            row[work.where[a]] = made[a]
+            row[work.where[a]] = np.float32(made[a])

@@ -9,17 +9,18 @@ from pyroclust.compiling import inner
 from pyroclust.distributions.compiled.families.inverse_gamma import InverseGamma
 from pyroclust.distributions.compiled.families.inverse_wishart import InverseWishart
 from pyroclust.distributions.compiled.families.known_variance import KnownVariance
-from pyroclust.nn.lanes import CONSTANT, Shape, logarithms, scatter
+from pyroclust.nn.lanes import CONSTANT, Shape, logarithms, logarithms_of_more, scatter
 
 __all__ = ["normal_shape", "weigh_normal"]
 
 _RATIO, _POWER, _MEAN = 1, 2, 3
+_ONE = np.float32(1.0)
 
 
 @inner
 def _gather(shape: Any, work: Any, needed: int) -> None:
     """Look up tables for the clusters in ``where``, turn so many of their sums, and make their means."""
-    kappa = work.values
+    kappa = work.kappa
     for a in range(len(work.values)):
         size = work.sizes[work.where[a]]
         work.made[CONSTANT, a] = shape.constant[size]
@@ -52,7 +53,7 @@ def _refresh_wishart(family: Any, shape: Any, work: Any, count: int) -> None:
 @inner
 def _factorise(shape: Any, work: Any) -> None:
     """Make the inverse Cholesky factors of scales, and take their determinants off the constants."""
-    dim, kappa, constant = shape.dim, work.values, work.made[CONSTANT]
+    dim, kappa, constant = shape.dim, work.kappa, work.made[CONSTANT]
     for d in range(dim):
         one = work.made[_MEAN + d]
         for e in range(d + 1):
@@ -76,11 +77,15 @@ def _factorise(shape: Any, work: Any) -> None:
         inverse = work.inverse[d]
         for a in range(len(work.values)):
             pivot = max(diagonal[a], 1e-16 * shape.scale)
-            work.values[a] = pivot
+            work.spare[a] = np.float32(pivot) * (work.spare[a] if d % 2 else _ONE)
             inverse[a] = 1.0 / np.sqrt(pivot)
-        logarithms(work)
-        for a in range(len(work.values)):
-            constant[a] -= 0.5 * work.others[a]
+        # Of more than two a float32 might be too small for the product.
+        if d % 2 or d + 1 == dim:
+            for a in range(len(work.values)):
+                work.values[a] = work.spare[a]
+            logarithms(work)
+            for a in range(len(work.values)):
+                constant[a] -= 0.5 * np.float64(work.values[a])
     for d in range(dim):
         inverse, last = work.inverse[d], _MEAN + dim + d * (d + 1) // 2
         diagonal = work.made[last + d]
@@ -107,7 +112,8 @@ def weigh_normal(shape: Any, work: Any, at: int, points: Any, found: Any) -> Non
     for d in range(shape.dim):
         mean, place = work.state[_MEAN + d], points[d]
         for a in range(len(work.values)):
-            found[a] += (place[a] - mean[at + a]) ** 2
+            offset = place[a] - mean[at + a]
+            found[a] += offset * offset
     for a in range(len(work.values)):
         found[a] = constant[at + a] - ratio[at + a] * found[a]
 
@@ -122,18 +128,17 @@ def _weigh_wishart(shape: Any, work: Any, at: int, points: Any, found: Any) -> N
         last = _MEAN + dim + d * (d + 1) // 2
         for a in range(len(work.values)):
             offset[a] = 0.0
-        for e in range(d):
+        for e in range(d + 1):
             mean, whiten, place = work.state[_MEAN + e], work.state[last + e], points[e]
             for a in range(len(work.values)):
                 offset[a] += whiten[at + a] * (place[a] - mean[at + a])
-        mean, whiten, place = work.state[_MEAN + d], work.state[last + d], points[d]
         for a in range(len(work.values)):
-            found[a] += (offset[a] + whiten[at + a] * (place[a] - mean[at + a])) ** 2
+            found[a] += offset[a] * offset[a]
     for a in range(len(work.values)):
-        work.values[a] = 1.0 + ratio[at + a] * found[a]
-    logarithms(work)
+        work.values[a] = ratio[at + a] * found[a]
+    logarithms_of_more(work)
     for a in range(len(work.values)):
-        found[a] = constant[at + a] - power[at + a] * work.others[a]
+        found[a] = constant[at + a] - power[at + a] * work.values[a]
 
 
 def normal_shape(shape: Shape, family: Any) -> tuple[Shape, tuple[Any, Any]] | None:
@@ -165,7 +170,7 @@ def normal_shape(shape: Shape, family: Any) -> tuple[Shape, tuple[Any, Any]] | N
         is_other=0,
         dim=dim,
         num_rows=_MEAN + dim + dim * (dim + 1) // 2,
-        points=one.data,
+        points=one.data.astype(np.float32),
         constant=one.constant[upto] + join,
         ratio=one.with_point,
         power=power,

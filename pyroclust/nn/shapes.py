@@ -19,7 +19,20 @@ def shape_of(encoding: FilterEncoding, data: DataSets) -> Shape:
     nothing, none = np.zeros(len(data.log_join)), np.zeros((0, 3), np.int64)
     families = Families(np.zeros(0, np.intp), np.zeros((0, 2), np.intp), none)
     found = Shape(
-        1, 0, 0, 1, 1, families, 0.0, 0.0, 1.0, np.zeros((1, 1)), nothing, data.log_join, nothing, nothing
+        1,
+        0,
+        0,
+        1,
+        1,
+        families,
+        0.0,
+        0.0,
+        1.0,
+        np.zeros((1, 1), np.float32),
+        nothing,
+        data.log_join,
+        nothing,
+        nothing,
     )
     functions = refresh_others, weigh_normal
     table, normal = table_shape(found, family.content), normal_shape(found, family.content)
@@ -28,7 +41,7 @@ def shape_of(encoding: FilterEncoding, data: DataSets) -> Shape:
     elif normal is not None:
         found, functions = normal
     kinds = (family.type, Address(found).type, Address(Lanes.empty(1, found, 1)).type)
-    row, block = ViewType(types.float64, 1), ViewType(types.float64, 2)
+    row, block = ViewType(types.float32, 1), ViewType(types.float32, 2)
     return found._replace(
         refresh=address_of(functions[0], *kinds, types.int64),
         weigh=address_of(functions[1], *kinds[1:], types.int64, block, row),

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
+from scipy.special import gammaln
 
 from pyroclust.compiling import inner
 from pyroclust.distributions.compiled.families.bernoulli import Bernoulli
@@ -14,12 +15,12 @@ from pyroclust.distributions.compiled.families.poisson import Poisson
 from pyroclust.distributions.compiled.log_rising import look_up
 from pyroclust.distributions.compiled.pointers import Address, ViewType, address_of, caller
 from pyroclust.distributions.compiled.protocol import Family
-from pyroclust.nn.lanes import CONSTANT, Families, Lanes, Shape, logarithms, scatter
+from pyroclust.nn.lanes import CONSTANT, Families, Lanes, Shape, logarithms, logarithms_of_more, scatter
 
 __all__ = ["refresh_columns", "table_shape", "weigh_columns"]
 
 _TUPLE, _INDEX = types.voidptr, types.int64
-_ROW, _BLOCK = ViewType(types.float64, 1), ViewType(types.float64, 2)
+_ROW, _BLOCK = ViewType(types.float32, 1), ViewType(types.float32, 2)
 _call_refresh = caller(types.void(_TUPLE, _TUPLE, _INDEX, _INDEX))
 _call_weigh = caller(types.void(_TUPLE, _TUPLE, _INDEX, _INDEX, _BLOCK, _INDEX, _ROW))
 _MOMENT, _POINT, _STATE = range(3)
@@ -29,8 +30,8 @@ class _Kind(NamedTuple):
     """What vector units need of a kind of family.
 
     Attributes:
-        refresh: makes 16 clusters anew, of the tables, the clusters, their first moment and first row.
-        weigh: adds what 16 points weigh, of the tables, the clusters, where their row begins, their first row
+        refresh: makes 32 clusters anew, of the tables, the clusters, their first moment and first row.
+        weigh: adds what 32 points weigh, of the tables, the clusters, where their row begins, their first row
             of states, the points, the first row of these, and the weights.
         lay_out: returns rows of points, ``(E, N)``, and how many rows a state takes.
     """
@@ -58,10 +59,10 @@ def _refresh_gamma(family: Any, work: Any, moment: int, row: int) -> None:
             middle, rate = mean_and_rate(family, count, there * sums[a], there * squares[a])
             mean[a], stretch[a] = middle, 0.5 / rate * family.with_point[count]
             height[a], power[a] = family.constant[count], family.power[count + 1]
-            work.values[a] = rate
+            work.values[a] = np.float32(rate)
         logarithms(work)
         for a in range(len(work.values)):
-            height[a] -= 0.5 * work.others[a]
+            height[a] -= 0.5 * np.float64(work.values[a])
 
 
 @inner
@@ -71,10 +72,11 @@ def _weigh_gamma(family: Any, work: Any, at: int, row: int, points: Any, first: 
         mean, stretch = work.state[place], work.state[place + 1]
         height, power = work.state[place + 2], work.state[place + 3]
         for a in range(len(work.values)):
-            work.values[a] = 1.0 + stretch[at + a] * (value[a] - mean[at + a]) ** 2
-        logarithms(work)
+            shift = value[a] - mean[at + a]
+            work.values[a] = stretch[at + a] * (shift * shift)
+        logarithms_of_more(work)
         for a in range(len(work.values)):
-            found[a] += there[a] * (height[at + a] - power[at + a] * work.others[a])
+            found[a] += there[a] * (height[at + a] - power[at + a] * work.values[a])
 
 
 def _lay_out_cells(family: Any) -> tuple[list[np.ndarray], int]:
@@ -84,35 +86,28 @@ def _lay_out_cells(family: Any) -> tuple[list[np.ndarray], int]:
 
 @inner
 def _refresh_poisson(family: Any, work: Any, moment: int, row: int) -> None:
-    dim, shape = family.totals.shape[1], family.hyper[0]
+    dim = family.totals.shape[1]
     for d in range(dim):
-        cells, sums, at = work.turned[moment + d], work.turned[moment + dim + 2 * d], row + 4 * d
-        total, height, zero, rate = work.made[at], work.made[at + 1], work.made[at + 2], work.made[at + 3]
+        cells, sums = work.turned[moment + d], work.turned[moment + dim + 2 * d]
+        counts, totals = work.made[row + 2 * d], work.made[row + 2 * d + 1]
         for a in range(len(work.values)):
-            count, events = int(cells[a] + 0.5), int(sums[a] + 0.5)
-            total[a], height[a] = events, look_up(family.rising, shape, events)
-            zero[a], rate[a] = -(shape + events) * family.shrink[count], family.log_rate[count + 1]
+            counts[a], totals[a] = cells[a], sums[a]
 
 
 @inner
 def _weigh_poisson(family: Any, work: Any, at: int, row: int, points: Any, first: int, found: Any) -> None:
-    base, rising = points[first], family.rising
-    for a in range(len(work.values)):
-        found[a] += base[a]
+    shape, rising = family.hyper[0], family.rising
     for d in range(family.totals.shape[1]):
-        value, there, place = points[first + 1 + 2 * d], points[first + 2 + 2 * d], row + 4 * d
-        total, height = work.state[place], work.state[place + 1]
-        zero, rate = work.state[place + 2], work.state[place + 3]
-        most = 0.0
+        value, there = points[first + 4 * d], points[first + 4 * d + 1]
+        high, low = points[first + 4 * d + 2], points[first + 4 * d + 3]
+        counts, totals = work.state[row + 2 * d], work.state[row + 2 * d + 1]
+        # Of large counts these are differences of numbers that have more digits than a float32.
         for a in range(len(work.values)):
-            found[a] += there[a] * zero[at + a] - value[a] * rate[at + a] - height[at + a]
-            most = max(most, total[at + a] + value[a])
-        if most < len(rising):
-            for a in range(len(work.values)):
-                found[a] += rising[int(total[at + a] + value[a])]
-        else:
-            for a in range(len(work.values)):
-                found[a] += look_up(rising, family.hyper[0], int(total[at + a] + value[a]))
+            count, total, events = int(counts[at + a]), int(totals[at + a]), int(value[a])
+            weight = look_up(rising, shape, total + events) - look_up(rising, shape, total)
+            weight -= there[a] * (shape + total) * family.shrink[count]
+            weight -= events * family.log_rate[count + 1]
+            found[a] += np.float32(weight + (np.float64(high[a]) + np.float64(low[a])))
 
 
 def _lay_out_counts(family: Any) -> tuple[list[np.ndarray], int]:
@@ -121,8 +116,10 @@ def _lay_out_counts(family: Any) -> tuple[list[np.ndarray], int]:
     values[np.repeat(np.arange(points), np.diff(family.counts.begin)), family.counts.column] = (
         family.counts.value
     )
-    columns = zip(values.T, family.there.T, strict=True)
-    return [family.log_base, *(row for pair in columns for row in pair)], 4 * dim
+    base = -gammaln(values + 1.0)
+    high = base.astype(np.float32)
+    columns = zip(values.T, family.there.T, high.T, (base - high).T, strict=True)
+    return [row for column in columns for row in column], 2 * dim
 
 
 @inner
@@ -155,17 +152,20 @@ def _lay_out_ones(family: Any) -> tuple[list[np.ndarray], int]:
 def _refresh_categories(family: Any, work: Any, moment: int, row: int) -> None:
     for d in range(family.code.shape[1]):
         begin, end = family.first[d], family.first[d + 1]
+        total = work.kappa
         for a in range(len(work.values)):
-            work.values[a] = (end - begin) * family.hyper[0]
+            total[a] = (end - begin) * family.hyper[0]
         for place in range(begin, end):
             seen = work.turned[moment + place]
             for a in range(len(work.values)):
-                work.values[a] += seen[a]
+                total[a] += seen[a]
+        for a in range(len(work.values)):
+            work.values[a] = np.float32(total[a])
         logarithms(work)
         for place in range(begin, end):
             seen, found = work.turned[moment + place], work.made[row + place]
             for a in range(len(work.values)):
-                found[a] = family.log_seen[int(seen[a] + 0.5)] - work.others[a]
+                found[a] = family.log_seen[int(seen[a] + 0.5)] - np.float64(work.values[a])
 
 
 @inner
@@ -229,7 +229,7 @@ def table_shape(shape: Shape, family: Any) -> Shape | None:
         [[0, 0, 1], *([0, len(own), state] for own, state in zip(rows, states, strict=True))], 0
     )
     first[:, _MOMENT] = family.begin
-    points = np.stack([row for own in rows for row in own], -1)
+    points = np.stack([row for own in rows for row in own], -1).astype(np.float32)
     shape = shape._replace(is_other=0, dim=points.shape[1], num_rows=int(first[-1, _STATE]), points=points)
     held: Any = family.tables.base
     work = Address(Lanes.empty(1, shape, 1)).type
