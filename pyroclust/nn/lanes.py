@@ -289,9 +289,9 @@ def refresh_others(family: Any, shape: Any, work: Any, count: int) -> None:
 
 
 @inner
-def scatter(work: Any) -> None:
-    """Bring what was made to the clusters in ``where``."""
+def scatter(work: Any, count: int) -> None:
+    """Bring what was made to the first ``count`` clusters in ``where``."""
     for s in range(len(work.state)):
         row, made = work.state[s], work.made[s]
-        for a in range(len(work.values)):
+        for a in range(count):
             row[work.where[a]] = np.float32(made[a])

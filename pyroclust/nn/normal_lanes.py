@@ -40,14 +40,14 @@ def _gather(shape: Any, work: Any, needed: int) -> None:
 @inner
 def _refresh_normal(family: Any, shape: Any, work: Any, count: int) -> None:
     _gather(shape, work, shape.dim)
-    scatter(work)
+    scatter(work, count)
 
 
 @inner
 def _refresh_wishart(family: Any, shape: Any, work: Any, count: int) -> None:
     _gather(shape, work, len(work.turned))
     _factorise(shape, work)
-    scatter(work)
+    scatter(work, count)
 
 
 @inner

@@ -21,7 +21,7 @@ __all__ = ["refresh_columns", "table_shape", "weigh_columns"]
 
 _TUPLE, _INDEX = types.voidptr, types.int64
 _ROW, _BLOCK = ViewType(types.float32, 1), ViewType(types.float32, 2)
-_call_refresh = caller(types.void(_TUPLE, _TUPLE, _INDEX, _INDEX))
+_call_refresh = caller(types.void(_TUPLE, _TUPLE, _INDEX, _INDEX, _INDEX))
 _call_weigh = caller(types.void(_TUPLE, _TUPLE, _INDEX, _INDEX, _BLOCK, _INDEX, _ROW))
 _MOMENT, _POINT, _STATE = range(3)
 
@@ -30,7 +30,8 @@ class _Kind(NamedTuple):
     """What vector units need of a kind of family.
 
     Attributes:
-        refresh: makes 32 clusters anew, of the tables, the clusters, their first moment and first row.
+        refresh: makes clusters anew, of the tables, the clusters, their first moment and first row, and how
+            many these are.
         weigh: adds what 32 points weigh, of the tables, the clusters, where their row begins, their first row
             of states, the points, the first row of these, and the weights.
         lay_out: returns rows of points, ``(E, N)``, and how many rows a state takes.
@@ -42,7 +43,7 @@ class _Kind(NamedTuple):
 
 
 @inner
-def _refresh_gamma(family: Any, work: Any, moment: int, row: int) -> None:
+def _refresh_gamma(family: Any, work: Any, moment: int, row: int, count: int) -> None:
     dim = family.data.shape[1]
     for d in range(dim):
         cells, sums, squares = (
@@ -52,16 +53,16 @@ def _refresh_gamma(family: Any, work: Any, moment: int, row: int) -> None:
         )
         at = row + 4 * d
         mean, stretch, height, power = work.made[at], work.made[at + 1], work.made[at + 2], work.made[at + 3]
-        for a in range(len(work.values)):
-            count = int(cells[a] + 0.5)
+        for a in range(count):
+            number = int(cells[a] + 0.5)
             # What is left of a sum that was taken apart again is rounding.
-            there = 1.0 if count else 0.0
-            middle, rate = mean_and_rate(family, count, there * sums[a], there * squares[a])
-            mean[a], stretch[a] = middle, 0.5 / rate * family.with_point[count]
-            height[a], power[a] = family.constant[count], family.power[count + 1]
+            there = 1.0 if number else 0.0
+            middle, rate = mean_and_rate(family, number, there * sums[a], there * squares[a])
+            mean[a], stretch[a] = middle, 0.5 / rate * family.with_point[number]
+            height[a], power[a] = family.constant[number], family.power[number + 1]
             work.values[a] = np.float32(rate)
         logarithms(work)
-        for a in range(len(work.values)):
+        for a in range(count):
             height[a] -= 0.5 * np.float64(work.values[a])
 
 
@@ -85,12 +86,12 @@ def _lay_out_cells(family: Any) -> tuple[list[np.ndarray], int]:
 
 
 @inner
-def _refresh_poisson(family: Any, work: Any, moment: int, row: int) -> None:
+def _refresh_poisson(family: Any, work: Any, moment: int, row: int, count: int) -> None:
     dim = family.totals.shape[1]
     for d in range(dim):
         cells, sums = work.turned[moment + d], work.turned[moment + dim + 2 * d]
         counts, totals = work.made[row + 2 * d], work.made[row + 2 * d + 1]
-        for a in range(len(work.values)):
+        for a in range(count):
             counts[a], totals[a] = cells[a], sums[a]
 
 
@@ -123,15 +124,15 @@ def _lay_out_counts(family: Any) -> tuple[list[np.ndarray], int]:
 
 
 @inner
-def _refresh_bernoulli(family: Any, work: Any, moment: int, row: int) -> None:
+def _refresh_bernoulli(family: Any, work: Any, moment: int, row: int, count: int) -> None:
     dim = family.data.shape[1]
     for d in range(dim):
         cells, sums = work.turned[moment + d], work.turned[moment + dim + d]
         zero, odds = work.made[row + 2 * d], work.made[row + 2 * d + 1]
-        for a in range(len(work.values)):
-            count, ones = int(cells[a] + 0.5), int(sums[a] + 0.5)
-            log_zero = family.log_zeros[count - ones]
-            zero[a], odds[a] = log_zero - family.log_total[count], family.log_ones[ones] - log_zero
+        for a in range(count):
+            number, ones = int(cells[a] + 0.5), int(sums[a] + 0.5)
+            log_zero = family.log_zeros[number - ones]
+            zero[a], odds[a] = log_zero - family.log_total[number], family.log_ones[ones] - log_zero
 
 
 @inner
@@ -149,22 +150,22 @@ def _lay_out_ones(family: Any) -> tuple[list[np.ndarray], int]:
 
 
 @inner
-def _refresh_categories(family: Any, work: Any, moment: int, row: int) -> None:
+def _refresh_categories(family: Any, work: Any, moment: int, row: int, count: int) -> None:
     for d in range(family.code.shape[1]):
         begin, end = family.first[d], family.first[d + 1]
         total = work.kappa
-        for a in range(len(work.values)):
+        for a in range(count):
             total[a] = (end - begin) * family.hyper[0]
         for place in range(begin, end):
             seen = work.turned[moment + place]
-            for a in range(len(work.values)):
+            for a in range(count):
                 total[a] += seen[a]
-        for a in range(len(work.values)):
+        for a in range(count):
             work.values[a] = np.float32(total[a])
         logarithms(work)
         for place in range(begin, end):
             seen, found = work.turned[moment + place], work.made[row + place]
-            for a in range(len(work.values)):
+            for a in range(count):
                 found[a] = family.log_seen[int(seen[a] + 0.5)] - np.float64(work.values[a])
 
 
@@ -192,7 +193,7 @@ _KINDS: dict[type, _Kind] = {
 @inner
 def refresh_columns(family: Any, shape: Any, work: Any, count: int) -> None:
     """Make the clusters in ``where`` anew, column by column."""
-    for a in range(len(work.values)):
+    for a in range(count):
         cluster = work.where[a]
         work.made[CONSTANT, a] = shape.constant[work.sizes[cluster]]
         sums = work.sums[cluster]
@@ -202,9 +203,9 @@ def refresh_columns(family: Any, shape: Any, work: Any, count: int) -> None:
     for p in range(len(families.tables)):
         _call_refresh(
             families.functions[p, 0],
-            (families.tables[p], work, families.first[p, _MOMENT], families.first[p, _STATE]),
+            (families.tables[p], work, families.first[p, _MOMENT], families.first[p, _STATE], count),
         )
-    scatter(work)
+    scatter(work, count)
 
 
 @inner
@@ -235,7 +236,7 @@ def table_shape(shape: Shape, family: Any) -> Shape | None:
     work = Address(Lanes.empty(1, shape, 1)).type
     functions = [
         (
-            address_of(kind.refresh, one.type, work, _INDEX, _INDEX),
+            address_of(kind.refresh, one.type, work, _INDEX, _INDEX, _INDEX),
             address_of(kind.weigh, one.type, work, _INDEX, _INDEX, _BLOCK, _INDEX, _ROW),
         )
         for kind, one in zip(kinds, held.each, strict=True)
