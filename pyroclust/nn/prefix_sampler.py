@@ -9,11 +9,11 @@ from numba import types
 from torch import Tensor
 
 from pyroclust.distributions.compiled.pointers import Address, address_of
-from pyroclust.nn.compiled_foresight import ROOM, Decisions, add_up_ahead
+from pyroclust.nn.compiled_foresight import ROOM, Decisions
 from pyroclust.nn.compiled_networks import Head, Scratch
 from pyroclust.nn.filter_tables import array_of, in_threads, threads_for
 from pyroclust.nn.foresight import Foresight
-from pyroclust.nn.prefix_tree import Points, Prefixes, Tree, absorb, branch, choose, score
+from pyroclust.nn.prefix_tree import Points, Prefixes, Tree, advance, branch, choose
 
 __all__ = ["PrefixSampler"]
 
@@ -101,12 +101,20 @@ class PrefixSampler:
         parts = self._threads(threads_for(rows * self._prefixes.room, _CANDIDATES_A_THREAD, rows))
 
         def work(part: tuple[Any, ...], begin: int, end: int) -> None:
-            head, scratch, _, data, family, shape, lanes, ahead = part
-            prefixes, decisions, points = self._rows, self._decisions, self._points
-            absorb(head, scratch, points, prefixes, decisions, step, begin, end)
-            if self._head.filtered:
-                add_up_ahead(family, shape, lanes, data, decisions, ahead, begin, end)
-            score(head, scratch, points, prefixes, decisions, step, begin, end)
+            head, scratch, _, data, *filtered, ahead = part
+            advance(
+                head,
+                scratch,
+                self._points,
+                self._rows,
+                *filtered,
+                data,
+                self._decisions,
+                ahead,
+                step,
+                begin,
+                end,
+            )
 
         in_threads(work, parts, rows)
 

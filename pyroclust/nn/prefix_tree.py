@@ -8,9 +8,10 @@ from numba import types
 
 from pyroclust.compiling import inner, lean
 from pyroclust.distributions.compiled.pointers import caller
+from pyroclust.nn.compiled_foresight import add_up_ahead
 from pyroclust.nn.compiled_networks import OPEN, OWN, add_state, judge, share
 
-__all__ = ["Points", "Prefixes", "Tree", "absorb", "add_point", "branch", "choose", "score"]
+__all__ = ["Points", "Prefixes", "Tree", "add_point", "advance", "branch", "choose"]
 
 
 class Points(NamedTuple):
@@ -121,8 +122,8 @@ def add_point(points: Any, prefixes: Any, at: int, point: int) -> None:
         moments[f] += points.moments[point, f]
 
 
-@lean
-def absorb(
+@inner
+def _absorb(
     head: Any, room: Any, points: Any, prefixes: Any, decisions: Any, step: int, begin: int, end: int
 ) -> None:
     """Put the point before ``step`` into clusters, in some rows, and say what there is to decide then."""
@@ -143,8 +144,8 @@ def absorb(
         decisions.clusters[row], decisions.starts[row] = prefixes.clusters[row], row * prefixes.room
 
 
-@lean
-def score(
+@inner
+def _score(
     head: Any, room: Any, points: Any, prefixes: Any, decisions: Any, step: int, begin: int, end: int
 ) -> None:
     """Write the log-probabilities of the candidates of some rows."""
@@ -175,6 +176,29 @@ def score(
             total += math.exp(logits[c] - top)
         for c in range(clusters + 1):
             logits[c] -= top + math.log(total)
+
+
+@lean
+def advance(
+    head: Any,
+    room: Any,
+    points: Any,
+    prefixes: Any,
+    family: Any,
+    shape: Any,
+    work: Any,
+    data: Any,
+    decisions: Any,
+    ahead: Any,
+    step: int,
+    begin: int,
+    end: int,
+) -> None:
+    """Put the point before ``step`` into clusters, in some rows, and score where this one may go."""
+    _absorb(head, room, points, prefixes, decisions, step, begin, end)
+    if head.filtered:
+        add_up_ahead(family, shape, work, data, decisions, ahead, begin, end)
+    _score(head, room, points, prefixes, decisions, step, begin, end)
 
 
 @lean
