@@ -320,13 +320,13 @@ def speed() -> str:
     return f"""## Draws a second
 
 `python benchmarks/draws.py`: one core, processor time. Draws come with their log-probabilities; known
-partitions are scored. Seconds to 1,000 effective draws of a new data set (medians): of a guide and of the exact
-filter by their weights, of chains by the functional with fewest, burn-in and checks included.
+partitions are scored. Seconds to 1,000 effective draws of a new data set (medians): of a guide and of the
+exact filter by their weights, of chains by the functional with fewest, burn-in and checks included.
 
 {table(("guide", *head), rows)}
 
-`python benchmarks/draws.py --sets {draws["sets"][0]["sets"]}`: a hundred draws of each of many data sets in one
-call, {draws["sets"][0]["threads"]} cores.
+`python benchmarks/draws.py --sets {draws["sets"][0]["sets"]}`: a hundred draws of each of many data sets in
+one call, {draws["sets"][0]["threads"]} cores.
 
 {table(("guide", "data sets", "seconds", "processor seconds"), at_once)}
 
