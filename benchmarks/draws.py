@@ -2,15 +2,14 @@
 
     python benchmarks/draws.py [--points 100] [--draws 1000] [--datasets 10] [--only NAME] [--sets 1000]
 
-Data sets are drawn from the model of each guide: 100 points, of tables 200 rows and 8 mixed columns with gaps.
-Everything runs on one core, time is that of its processor, without compilation. Of a guide and of the filter
-the effective draws are those of their weights; of chains the fewest of any functional, by the run that
+Data sets are drawn from the model of each guide: 100 points, of tables 200 rows and 8 mixed columns with
+gaps. Everything runs on one core, time is that of its processor, without compilation. Of a guide and of the
+filter the effective draws are those of their weights; of chains the fewest of any functional, by the run that
 `pyroclust cluster` makes: four chains from overdispersed starts, burn-in and its checks included. Seconds to
-1,000 effective draws are in proportion. With `--sets` so many data sets at once, 100 draws each, on all cores,
-by wall-clock time. The last result is kept in benchmarks/results/draws.json.
+1,000 effective draws are in proportion. With `--sets` so many data sets at once, 100 draws each, on all
+cores, by wall-clock time. The last result is kept in benchmarks/results/draws.json.
 """
 
-import platform
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +20,7 @@ import numpy as np
 import pandas as pd
 import torch
 import typer
-from kept import write_report
+from kept import add_to_report
 from rich.console import Console
 from torch import Tensor
 
@@ -81,9 +80,7 @@ def processor_seconds(run: Callable[[], Any]) -> tuple[float, Any]:
 def of_draws(guide: Any, data: Tensor, draws: int) -> dict[str, float]:
     """Time draws of a guide, and their log-probabilities once they are known."""
     # The encoding of a new data set is part of its price.
-    seconds, (labels, log_q) = processor_seconds(
-        lambda: guide.posterior(data).sample_and_log_prob((draws,))
-    )
+    seconds, (labels, log_q) = processor_seconds(lambda: guide.posterior(data).sample_and_log_prob((draws,)))
     again, _ = processor_seconds(lambda: guide.posterior(data).log_prob(labels))
     log_weights = (guide.model.log_joint(data, labels).double() - log_q.double()).numpy()
     weights = np.exp(log_weights - log_weights.max())
@@ -151,13 +148,14 @@ def main(
     """Measure, and print and keep the table."""
     console = Console(width=200)
     names = [name for name in (SETS if sets else SHELF) if only in (None, name)]
-    if not sets:
+    if sets:
+        rows = [many_sets(name, points, sets) for name in names]
+    else:
         torch.set_num_threads(1)
-    rows = [many_sets(name, points, sets) if sets else measure(name, points, draws, datasets) for name in names]
+        rows = [measure(name, points, draws, datasets) for name in names]
     console.print(pd.DataFrame(rows).round(3).to_string(index=False))
     if only is None:
-        machine = {"processor": platform.processor() or platform.machine(), "torch": torch.__version__}
-        write_report(RESULTS, {"draws": draws, "machine": machine, "sets" if sets else "rows": rows})
+        add_to_report(RESULTS, {"draws": draws, "torch": torch.__version__, "sets" if sets else "rows": rows})
 
 
 if __name__ == "__main__":
