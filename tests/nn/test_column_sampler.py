@@ -24,6 +24,8 @@ from pyroclust.nn import ColumnScorer, RandomOrder
 from pyroclust.partitions import enumerate_partitions
 
 MIXED = table_mixture(numbers=2, count_means=[2.0], yes_no=1, levels=[3], missing=True)
+# Sums beyond the tables of a family, and log densities that are small differences of large numbers.
+LARGE = table_mixture(numbers=1, count_means=[5000.0], missing=True)
 # Groups that depend on one another in a cluster, and a family that does not know of gaps itself.
 GROUPS = Mixture(
     ChineseRestaurantPrior(0.7),
@@ -85,7 +87,7 @@ def test_draws_and_log_q_of_the_shelf_are_those_of_torch(
 
 
 @pytest.mark.parametrize("foresight", [0, 4])
-@pytest.mark.parametrize("model", [MIXED, GROUPS], ids=["mixed", "groups"])
+@pytest.mark.parametrize("model", [MIXED, LARGE, GROUPS], ids=["mixed", "large", "groups"])
 def test_draws_and_log_q_are_those_of_torch(
     model: Any, foresight: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
