@@ -56,7 +56,7 @@ class Foresight:
         references: R, points to come that are looked at; of more than these every k-th.
         within: candidates whose filter weight is so many nats below the largest are out of question: their
             features are 0, which saves most of the cost where clusters are apart. Of guides of the shelf the
-            law is the same but for some hundredths of a nat; within 8 the tails of weights suffer.
+            law is the same but for .002 nats of 300 points; within 10 the tails of some weights suffer.
 
     Attributes:
         num_features: how many features a candidate has.
@@ -68,7 +68,7 @@ class Foresight:
 
     num_features = 7
 
-    def __init__(self, encoding: FilterEncoding, references: int, *, within: float = 10.0) -> None:
+    def __init__(self, encoding: FilterEncoding, references: int, *, within: float = 12.0) -> None:
         self._encoding, self._references, self.within = encoding, references, within
         self._width = 0
         self._parts: list[tuple[Address, ...]] = []
