@@ -19,6 +19,8 @@ __all__ = ["PrefixSampler"]
 
 # Fewer candidates than this are not worth a thread.
 _CANDIDATES_A_THREAD = 1 << 8
+# Draws at once, but for those of one data set: the rows of more do not stay in the cache.
+_DRAWS_AT_ONCE = 1 << 13
 
 
 class PrefixSampler:
@@ -75,14 +77,29 @@ class PrefixSampler:
         uniform = torch.zeros(points - 1, number, dtype=torch.float64)
         if known is None:
             uniform.uniform_()
-        labels = array_of(torch.zeros(number, points, dtype=torch.int64) if known is None else known.clone())
+        labels = torch.zeros(number, points, dtype=torch.int64) if known is None else known.clone()
+        log_prob = torch.empty(number, dtype=torch.float64)
+        _, place, counts = dataset.unique(return_inverse=True, return_counts=True)
+        together = ((counts.cumsum(0) - counts) // _DRAWS_AT_ONCE)[place]
+        for group in together.unique():
+            of = (together == group).nonzero().squeeze(-1)
+            labels[of], log_prob[of] = self._grow(
+                dataset[of], labels[of], uniform[:, of], is_free=known is None
+            )
+        return labels, log_prob
+
+    def _grow(
+        self, dataset: Tensor, known: Tensor, uniform: Tensor, *, is_free: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Label some data sets, all their draws together."""
+        points, labels = self._num_points, array_of(known)
         distinct, first = (array_of(one) for one in dataset.unique(return_inverse=True))
         rows = len(distinct)
         content = Tree(
             np.array([rows, rows, 1]),
             first.copy(),
             labels,
-            np.full(number, known is None),
+            np.full(len(labels), is_free),
             array_of(uniform),
         )
         tree = Address(content)

@@ -96,3 +96,16 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
     for one, other in zip(alone, law.sample_and_log_prob((50,)), strict=True):
         assert torch.equal(one, other)
+
+
+def test_data_sets_in_turn_are_those_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    guide: Any = load_guide("ncp-niw2d")
+    torch.manual_seed(4)
+    law = guide.posterior(torch.stack([points_of(guide, 12) for _ in range(5)]))
+    torch.manual_seed(0)
+    together = law.sample_and_log_prob((7,))
+    monkeypatch.setattr("pyroclust.nn.prefix_sampler._DRAWS_AT_ONCE", 10)
+    torch.manual_seed(0)
+    for one, other in zip(together, law.sample_and_log_prob((7,)), strict=True):
+        assert torch.equal(one, other)
+    torch.testing.assert_close(law.merged_log_prob(together[0]), together[1], rtol=0, atol=1e-9)
