@@ -1,14 +1,13 @@
 """Whether the first line of a table names its columns."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TypeAlias
 
 from pyroclust.delimited import MISSING, Cells, is_numeral
 from pyroclust.text import listed
 
-__all__ = ["FindHeader", "find_header", "find_header_of_edges"]
+__all__ = ["find_header"]
 
 _WHOLE = re.compile(r"\d+", re.ASCII)
 _FIRST_YEAR, _LAST_YEAR = 1800, 2100
@@ -16,58 +15,46 @@ _FIRST_YEAR, _LAST_YEAR = 1800, 2100
 _ENOUGH_ROWS = 5
 
 
-Header: TypeAlias = tuple[bool, tuple[str, ...]]
-"""Whether the first line of a table names the columns, or is a row, and what was guessed."""
-
-FindHeader: TypeAlias = Callable[[Sequence[str], Sequence[Sequence[str]]], Header]
-
-
-def find_header(first: Sequence[str], columns: Sequence[Sequence[str]]) -> Header:
-    """Tell names of columns, as text above numbers, from a row, which a number with decimals is."""
+def find_header(
+    first: Sequence[str], columns: Sequence[Sequence[str]], *, of_edges: bool = False
+) -> tuple[bool, tuple[str, ...]]:
+    """Tell names of columns, as text above numbers, from a row, and say what was guessed."""
     cells = [cell.strip() for cell in first]
-    numbers = [cell for cell in cells if is_numeral(cell)]
-    is_header = (_are_names if len(numbers) == len(cells) else _is_header)(cells, columns)
+    are_numbers = all(map(is_numeral, cells))
+    find = _names_edges if of_edges else _are_names if are_numbers else _is_header
+    is_header = find(cells, columns)
     if is_header is None:
-        raise ValueError(_either(cells))
+        raise ValueError(
+            f"its first line ({listed(cells, 5)}) could be names of columns or a row: "
+            "say which with --header or --no-header"
+        )
     if not is_header:
         return False, ("The first line was read as a row: there are no names of columns.",)
-    return _names(numbers) if numbers else (True, ())
+    is_said = of_edges or any(map(is_numeral, cells))
+    return True, (f"The first line, with {listed(cells, 3)}, was read as names of the columns.",) * is_said
 
 
-def find_header_of_edges(first: Sequence[str], columns: Sequence[Sequence[str]]) -> Header:
-    """Tell names of columns from an edge: a node has an edge more often than a column a node of its name."""
-    cells = [cell.strip() for cell in first]
+def _names_edges(cells: list[str], columns: Sequence[Sequence[str]]) -> bool | None:
+    """Tell names from an edge: a node has an edge more often than a column a node of its name."""
     texts = {cell for cell in cells if not is_numeral(cell)}
-    named = any(cell in texts and _are_numbers(column) for cell, column in zip(cells, columns, strict=True))
     again = bool(texts & {cell.strip() for column in columns for cell in column})
+    named = any(cell in texts and _are_numbers(column) for cell, column in zip(cells, columns, strict=True))
     # Frames without names are written with 0 and 1 above them.
     if (named and again) or cells == [str(place) for place in range(len(cells))]:
-        raise ValueError(_either(cells))
-    if again or not texts:
-        return False, ("The first line was read as an edge: there are no names of columns.",)
-    return _names(cells) if len(texts) == len(cells) else find_header(first, columns)
-
-
-def _either(cells: Sequence[str]) -> str:
-    return (
-        f"its first line ({listed(cells, 5)}) could be names of columns or a row: "
-        "say which with --header or --no-header"
-    )
+        return None
+    return _is_header(cells, columns) if texts and not again else False
 
 
 def _are_names(cells: list[str], columns: Sequence[Sequence[str]]) -> bool | None:
-    """Say whether a line of numbers only holds names, ``None`` where it may be either."""
+    """Say that a line of numbers only is a row, ``None`` where whole ones that rise may be names."""
     rows = len(columns[0])
     if rows == 0 or not all(map(_WHOLE.fullmatch, cells)):
         return False
+    # A table of one column that begins with 1 is no table whose columns are counted.
+    if _are_years(cells) or (cells != ["1"] and _count_columns(cells, least=1)):
+        return None
     below = [cell.strip() for column in columns for cell in column if cell.strip() not in MISSING]
     has_decimals = bool(below) and not any(map(_WHOLE.fullmatch, (cell.lstrip("+-") for cell in below)))
-    if _are_years(cells):
-        are_years = [_is_year(cell) for cell in below]
-        return True if not any(are_years) else False if all(are_years) else None
-    # A table of one column that begins with 1 is no table whose columns are counted.
-    if cells != ["1"] and _count_columns(cells, least=1):
-        return has_decimals or None
     rising = all(int(one) < int(two) for one, two in pairwise(cells))
     return None if len(cells) > 1 and rising and has_decimals and rows >= _ENOUGH_ROWS else False
 
@@ -88,15 +75,7 @@ def _is_header(cells: list[str], columns: Sequence[Sequence[str]]) -> bool | Non
         return _are_years(numbers) or _count_columns(numbers, least=1 if named else 3) or None
     if named or not above:
         return bool(others) or None
-    if repeated:
-        return False
-    # Without letters above numbers only names that are left out may be missing there.
-    gaps = [cell for cell in above if cell in MISSING]
-    return True if gaps and not any(gaps) and others else None
-
-
-def _names(cells: list[str]) -> Header:
-    return True, (f"The first line, with {listed(cells, 3)}, was read as names of the columns.",)
+    return False if repeated else None
 
 
 def _are_numbers(column: Sequence[str]) -> bool:

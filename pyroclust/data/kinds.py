@@ -41,10 +41,10 @@ _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]\d.*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{2}|\d{4})([ T]\d.*)?"
     r"|\d{1,2}[ .-]+[A-Za-z]{3,9}[ .,-]+\d{2,4}|[A-Za-z]{3,9} \d{1,2}, \d{4}"
 )
-# Numbers in thousands, millions and billions, those with NUL characters in them, hexadecimal ones, fractions,
-# groups of other lengths than three, angles, and spans of time.
+# Numbers in thousands, millions and billions, hexadecimals, fractions, groups of lengths other than three,
+# angles, and spans of time.
 _NEARLY = re.compile(
-    r"[^\w\s]{0,3}[\d.,]+\s?(?:k|K|M|B|bn|mn)|(?=.*\0)[\d.,+\0-]+|0x[\da-fA-F]+|[+-]?\d+\s?/\s?\d+"
+    r"[^\w\s]{0,3}[\d.,]+\s?(?:k|K|M|B|bn|mn)|0x[\da-fA-F]+|[+-]?\d+\s?/\s?\d+"
     r"|[+-]?\d{1,3}(?:,\d{2,3})+(?:\.\d+)?|[+-]?\d+\s?°[\d.,\s'\"’′″°]+[NSEWO]?"
     r"|-?P(?=.{2})(?:[\d.]+[YMWD])*(?:T(?:[\d.]+[HMS])+)?|(?:\d+\s?(?:d|h|hrs?|m|min|s|sec)\.?\s?){2,}"
 )

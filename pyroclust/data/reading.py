@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pyroclust.data.columns import RawTable
 from pyroclust.data.frames import raw_array, raw_frame, text_columns
-from pyroclust.data.headers import FindHeader, find_header, find_header_of_edges
+from pyroclust.data.headers import find_header
 from pyroclust.data.workbooks import read_workbook
 from pyroclust.delimited import (
     PLAIN,
@@ -48,7 +48,7 @@ def read_raw(path: Path, options: ReadingOptions | None = None, *, of_edges: boo
             raise ValueError(f"{told} is told, but only {' and '.join(PLAIN)} files need it: leave it out")
     try:
         if kind in (*PLAIN, ".xlsx"):
-            return _read_text(path, options, find_header_of_edges if of_edges else find_header)
+            return _read_text(path, options, of_edges=of_edges)
         if kind == ".parquet":
             return _read_parquet(path)
         _check_array(path)
@@ -59,37 +59,30 @@ def read_raw(path: Path, options: ReadingOptions | None = None, *, of_edges: boo
         raise ValueError(f"'{path}' does not fit into memory; take a sample of its rows") from None
 
 
-def _read_text(path: Path, options: ReadingOptions, find: FindHeader) -> RawTable:
+def _read_text(path: Path, options: ReadingOptions, *, of_edges: bool) -> RawTable:
     is_plain = path.suffix.lower() in PLAIN
     found = read_delimited(path, options=options) if is_plain else read_workbook(path)
     if not found.cells:
         raise ValueError(f"'{path}' is empty; expected at least two rows of numbers")
     try:
-        return _of_text(found, options, find)
+        return _of_text(found, options, of_edges=of_edges)
     except ValueError as error:
         raise ValueError(f"'{path}' can be read in two ways: {error}") from None
 
 
-def _of_text(found: Rows, options: ReadingOptions, find: FindHeader) -> RawTable:
+def _of_text(found: Rows, options: ReadingOptions, *, of_edges: bool) -> RawTable:
     title, grid = _without_title(found.cells)
     first, *rows = grid
     columns = _columns(rows, len(first))
-    guessed: tuple[str, ...] = ()
-    if options.header is not None or found.names_rows:
-        is_header = found.names_rows if options.header is None else options.header
-    elif found.names is not None:
-        is_header, guessed = False, ("The names of the columns stand in the comment above the first row.",)
+    if options.header is None:
+        is_header, guessed = find_header(first, columns, of_edges=of_edges)
     else:
-        is_header, guessed = find(first, columns)
-    names = first
+        is_header, guessed = options.header, ()
     if not is_header:
         columns = _columns(grid, len(first))
-        names = list(found.names or (f"x{place}" for place in range(1, len(first) + 1)))
-    names = [name.strip() for name in names]
+    names = [name.strip() if is_header else f"x{place}" for place, name in enumerate(first, start=1)]
     table, read = text_columns(names, columns, delimiter=found.delimiter, decimal=options.decimal)
-    is_commented = found.is_commented and found.names is None
-    notes = [*found.notes, *title, *read]
-    notes += [*(["Lines that begin with # were left out."] * is_commented), *guessed]
+    notes = [*found.notes, *title, *read, *guessed]
     row_names = None
     if is_header:
         _refuse_names_again(names, columns)
@@ -101,10 +94,9 @@ def _of_text(found: Rows, options: ReadingOptions, find: FindHeader) -> RawTable
         if len(names) > 1 and not names[0] and not empty[0]:
             _refuse_measurements(columns[0])
             row_names, names, table = tuple(map(visible, columns[0])), names[1:], table[1:]
-            if not found.names_rows:
-                notes.append("The first column has no name and was read as names of the rows.")
-    if unnamed := names.count(""):
-        notes.append(f"{unnamed} column(s) without a name are called x and their number.")
+            notes.append("The first column has no name and was read as names of the rows.")
+        if unnamed := names.count(""):
+            notes.append(f"{unnamed} column(s) without a name are called x and their number.")
     shown = tuple(visible(name or f"x{place}") for place, name in enumerate(names, start=1))
     return RawTable(shown, tuple(table), len(columns[0]), row_names, tuple(notes))
 

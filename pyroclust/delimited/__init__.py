@@ -2,8 +2,7 @@
 
 from pyroclust.delimited.foreign import check_file, foreign_suffix
 from pyroclust.delimited.numerals import MISSING, Cells, Marks, find_marks, is_numeral
-from pyroclust.delimited.reading import PLAIN, ReadingOptions, read_delimited
-from pyroclust.delimited.rows import Rows
+from pyroclust.delimited.reading import PLAIN, ReadingOptions, Rows, read_delimited
 from pyroclust.delimited.units import HOURS, days_between, quantities
 
 __all__ = [

@@ -79,8 +79,8 @@ class TestTables:
 
     def test_row_names_of_rs_write_table(self, tmp_path):
         # The header has one name less than the rows have columns.
-        draws = self.read(tmp_path, "V1\tV2\nfirst\t3\t3\nsecond\t1\t4\n", name="r.tsv")
-        assert draws.assignments.tolist() == [[[0, 0], [0, 1]]]
+        with pytest.raises(ValueError, match="if the first column names the rows, name it too"):
+            self.read(tmp_path, "V1\tV2\nfirst\t3\t3\nsecond\t1\t4\n", name="r.tsv")
 
     def test_what_pandas_writes(self, tmp_path):
         labels = np.random.default_rng(0).integers(3, size=(1, 6, 5))
@@ -133,7 +133,10 @@ class TestTables:
         assert draws.assignments.tolist() == [[[0, 1, 0], [0, 1, 1]]]
         assert draws.log_joint.tolist() == [[-1.0, -2.0]]
         assert draws.point_names == ("z.1", "z.2", "z.10")
-        assert draws.notes == ("The points are the columns z[...]; left out: mu.1, mu.2.",)
+        assert draws.notes == (
+            "Lines that begin with # were left out.",
+            "The points are the columns z[...]; left out: mu.1, mu.2.",
+        )
 
     def test_indexed_columns_are_put_in_order_and_the_rest_left_out(self, tmp_path):
         text = "z[10],z[2],z[1],K,alpha\n1,2,2,2,0.5\n"
