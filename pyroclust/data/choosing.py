@@ -21,7 +21,6 @@ from pyroclust.data.kinds import (
 )
 from pyroclust.data.label_notes import about_alike, about_labels, about_na, about_partial, footer_note
 from pyroclust.data.missing_codes import suspected_codes, without_codes, without_values
-from pyroclust.data.one_hot import one_hot_again, one_hot_merged
 from pyroclust.data.point_masses import apart, divide, in_two, masses_note
 from pyroclust.data.rows import (
     ROWS_AS_THEY_ARE,
@@ -91,12 +90,9 @@ def chosen_table(
                 f"{name}: kinds has column '{short(column, 60)}', which is not clustered; leave it out"
             )
         told = ({} if usual is None else dict.fromkeys(chosen, usual)) | told
-        if may_go:
-            chosen, merged = one_hot_merged(chosen, told=told, names=raw.names)
-            notes += merged
-            if aggregate is None:
-                refuse_long(chosen, name)
-                refuse_rows_of_units(chosen, name)
+        if may_go and aggregate is None:
+            refuse_long(chosen, name)
+            refuse_rows_of_units(chosen, name)
         table = _of_any_kind(
             raw, name, chosen, told=told, may_go=may_go, masses_apart=masses_apart, codes=codes
         )
@@ -139,9 +135,7 @@ def rows_like(raw: RawTable, name: str, like: Table, *, refuses_unseen: bool = F
     every = zip(like.columns, like.kinds, like.levels, like.units, like.codes, strict=True)
     for column, kind, levels, unit, codes in every:
         number, value = wholes.get(column, (None, None))
-        cells = one_hot_again(raw, column, levels) if levels and column not in raw.names else None
-        if cells is None or number is not None:
-            cells = raw.columns[raw.place_of(column if number is None else like.columns[number], name)]
+        cells = raw.columns[raw.place_of(column if number is None else like.columns[number], name)]
         if codes:
             cells = without_values(cells, codes)[0]
         try:

@@ -1,5 +1,6 @@
 """What of a table may make clusters that are no groups of rows, said with the column and the figures."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -14,6 +15,7 @@ _FEWEST_ROWS, _FEWEST_VALUES, _HEAP, _TIMES_OTHERS = 30, 20, 0.1, 5
 _MOST_VALUES, _ROWS_A_VALUE = 15, 5
 _FAR, _SHARE_OF_FAR = 100.0, 0.01
 _SAME, _ROUNDED, _MOST_IN_A_SUM, _TIMES_CHANCE = 1e-9, 1e-4, 50, 20
+_CHANCE = 1e-3
 _MOST_SHOWN = 4
 
 
@@ -31,6 +33,9 @@ def doubts_of(
         heaps += _heap(said, distinct, times)
         few += _few_values(said, distinct, len(there))
         far += _far(said, values, np.repeat(distinct, times), row_names)
+    exclusive = _exclusive(groups)
+    turns = {one for names in exclusive for one in names}
+    numbers = {name: one for name, one in groups.items() if np.nanmax(one) == 1 and name not in turns}
     found = {
         ": clusters may be patterns of who is there.": heaps,
         ": clusters may be single values; give answers and counts as they were before they were rescaled, or "
@@ -41,7 +46,11 @@ def doubts_of(
         "--except.": _twins(columns),
         " follow from one another, as a total from its parts; leave one out with --except.": [
             *_sums(columns),
-            *_sums({name: one for name, one in groups.items() if np.nanmax(one) == 1}),
+            *_sums(numbers),
+        ],
+        " hold one category in columns of 0 and 1, where it counts as often: make it one column, as "
+        "pandas' from_dummies does.": [
+            listed(f"'{short(name, 40)}'" for name in names) for names in exclusive
         ],
         ": copies make clusters of their own; leave them out, or say how often a row counts with --weight.": (
             _again(np.stack([*columns.values(), *groups.values()], -1)) if columns else []
@@ -97,6 +106,23 @@ def _copies(groups: Mapping[str, NDArray[np.float64]]) -> list[str]:
         if len(different) > 1 and len(values) >= _FEWEST_ROWS:
             other = seen.setdefault(codes.tobytes(), name)
             found += [f"'{short(other, 40)}' and '{short(name, 40)}'"] if other != name else []
+    return found
+
+
+def _exclusive(groups: Mapping[str, NDArray[np.float64]]) -> list[list[str]]:
+    """Return columns of 0 and 1 with one prefix of which no row has two, where that is no chance."""
+    by_prefix: dict[str, list[str]] = {}
+    for name in (name for name, one in groups.items() if one.max() == 1):
+        for mark in re.finditer(r"(?<=.)[_.=:/ -]+(?=.)", name):
+            by_prefix.setdefault(name[: mark.start()], []).append(name)
+    found: list[list[str]] = []
+    for names in sorted(by_prefix.values(), key=len, reverse=True):
+        rows = np.stack([groups[name] for name in names], -1)
+        shares = rows.mean(0)
+        by_chance = np.prod(1 - shares) * (1 + (shares / (1 - shares)).sum())
+        is_new = len(names) > 1 and not any({*names} & {*others} for others in found)
+        if is_new and rows.sum(-1).max() <= 1 and len(rows) * np.log(by_chance) < np.log(_CHANCE):
+            found.append(names)
     return found
 
 
