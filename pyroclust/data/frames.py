@@ -74,20 +74,12 @@ def raw_array(array: NDArray[Any]) -> RawTable:
     check_memory(
         _BYTES_A_NUMBER * array.size, f"the array has {array.size:,} values, which", remedy="take fewer rows"
     )
-    if array.dtype.names is not None:
-        if array.ndim != 1:
-            raise ValueError(f"the array has records of shape {array.shape}, expected (N,)")
-        parts = {name: pd.Series(list(array[name])) for name in array.dtype.names}
-        return raw_frame(pd.DataFrame(parts))
-    if array.ndim not in (1, 2):
-        raise ValueError(f"the array has shape {array.shape}, expected (N,) or (N, D)")
-    if isinstance(array, np.ma.MaskedArray):
-        hidden, array = np.ma.getmaskarray(array), array.data
-        if hidden.any():
-            array = array.astype(object)
-            array[hidden] = None
+    if array.ndim not in ((1, 2) if array.dtype.names is None else (1,)):
+        raise ValueError(f"the array has shape {array.shape}, expected (N,) or (N, D), or records (N,)")
     frame = pd.DataFrame(array.astype(array.dtype.newbyteorder("="), copy=False))
-    return raw_frame(frame.set_axis([f"x{i}" for i in range(1, frame.shape[1] + 1)], axis=1))
+    if array.dtype.names is None:
+        frame = frame.set_axis([f"x{i}" for i in range(1, frame.shape[1] + 1)], axis=1)
+    return raw_frame(frame)
 
 
 def transposed(raw: RawTable) -> RawTable:

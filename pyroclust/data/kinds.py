@@ -180,12 +180,11 @@ def looks_note(columns: Mapping[str, Column]) -> str | None:
             looks[name] = found.why
     if not looks:
         return None
-    said = "; ".join(f"'{name}': {look}" for name, look in list(looks.items())[:_MOST_SHOWN])
+    said = "; ".join(f"'{short(name, 60)}': {look}" for name, look in list(looks.items())[:_MOST_SHOWN])
     more = f"; and {len(looks) - _MOST_SHOWN:,} more" if len(looks) > _MOST_SHOWN else ""
-    rest = [f'"{name}"' if "," in name else name for name in columns if name not in looks]
-    kept = ",".join(rest[:_MOST_SHOWN]) + (",..." if len(rest) > _MOST_SHOWN else "")
-    how = f"To leave such columns out, give --columns {kept}." if rest else "Clusters of it may say little."
-    return f"Clustered as numbers, whatever they look like: {said}{more}. {how}"
+    return (
+        f"Clustered as numbers, whatever they look like: {said}{more}. To leave one out, name it in --except."
+    )
 
 
 def _of_numbers(

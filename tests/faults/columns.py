@@ -39,7 +39,7 @@ COLUMNS = [
     noted(
         "a column that counts the rows",
         "id,x\n1,.5\n2,.7\n3,.9\n4,.2\n",
-        "'id': it names or counts the rows. To leave such columns out, give --columns x",
+        "'id': it names or counts the rows. To leave one out, name it in --except",
     ),
     noted(
         "three numbers that follow one another, beside gaps",
