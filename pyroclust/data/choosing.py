@@ -15,7 +15,6 @@ from pyroclust.data.kinds import (
     kind_of_column,
     kinds_note,
     looks_note,
-    no_numbers,
     told_kinds,
     values_of_kind,
 )
@@ -79,29 +78,32 @@ def chosen_table(
     if raw.num_rows < 2:
         raise ValueError(f"{name} has {raw.num_rows} row(s), expected at least 2 points to cluster")
     may_go, num_columns = columns is None and not preferred, len(chosen)
-    notes: list[str | None] = []
-    if kinds is None:
-        table = _of_numbers(raw, name, chosen)
-        notes.append(looks_note(chosen) if may_go else None)
-    else:
-        told = {raw.names[raw.place_of(one, name)]: kind for one, kind in told_kinds(kinds).items()}
-        for column in (one for one in told if one not in chosen):
-            raise ValueError(
-                f"{name}: kinds has column '{short(column, 60)}', which is not clustered; leave it out"
-            )
-        told = ({} if usual is None else dict.fromkeys(chosen, usual)) | told
-        if may_go and aggregate is None:
-            refuse_long(chosen, name)
-            refuse_rows_of_units(chosen, name)
-        table = _of_any_kind(
-            raw, name, chosen, told=told, may_go=may_go, masses_apart=masses_apart, codes=codes
+    told = {raw.names[raw.place_of(one, name)]: kind for one, kind in told_kinds(kinds or {}).items()}
+    for column in (one for one in told if one not in chosen):
+        raise ValueError(
+            f"{name}: kinds has column '{short(column, 60)}', which is not clustered; leave it out"
         )
-        notes += table.notes
-        every = list(zip(table.columns, table.kinds, table.data.T, strict=True))
+    if kinds is None or usual is not None:
+        told = dict.fromkeys(chosen, usual or Kind.NUMBER) | told
+    if kinds is not None and may_go and aggregate is None:
+        refuse_long(chosen, name)
+        refuse_rows_of_units(chosen, name)
+    table = _of_any_kind(raw, name, chosen, told=told, may_go=may_go, masses_apart=masses_apart, codes=codes)
+    notes: list[str | None] = [*table.notes]
+    every = list(zip(table.columns, table.kinds, table.data.T, strict=True))
+    if kinds is not None:
         numbers = {column: values for column, kind, values in every if kind is Kind.NUMBER}
         groups = {column: values for column, kind, values in every if column in raw.names and kind in _GROUPS}
         table = replace(table, doubts=doubts_of(numbers, raw.rows, groups=groups))
         notes += [masses_note(numbers), frequencies_note(table) if weight is None else None]
+    elif table.has_missing:
+        lost = [f"{int(np.isnan(one).sum())} in '{short(column, 60)}'" for column, _, one in every]
+        lost = [one for one in lost if not one.startswith("0 ")]
+        raise ValueError(
+            f"{name} holds missing values ({listed(lost, _MOST_SHOWN)}); drop or fill those rows first"
+        )
+    else:
+        notes.append(looks_note(chosen) if may_go else None)
     last = [*(raw.row_names or ())[-1:], *(one.last for one in raw.columns)]
     suspects = suspected_codes({column: chosen[column] for column in table.columns if column in chosen})
     notes = [*raw.notes, *turned_note(raw, num_columns), *notes, suspects, footer_note(last)]
@@ -221,8 +223,7 @@ def _of_any_kind(
     left = {column: one.why for column, one in every.items() if one.kind is None}
     if not found:
         # Of a table that is nothing but such columns they are all there is.
-        numbers = _of_numbers(raw, name, columns).data
-        found = {column: KindOfColumn(Kind.NUMBER, one) for column, one in zip(left, numbers.T, strict=True)}
+        found = {column: kind_of_column(column, cells, Kind.NUMBER) for column, cells in columns.items()}
         left = {}
     wholes, said = dict[str, tuple[str, float]](), None
     if masses_apart:
@@ -254,7 +255,9 @@ def _of_any_kind(
     ]
     for column, one in found.items():
         notes += about_alike(one.levels, short(column, 60))
-        notes += about_na(columns[column].labels(), one.levels, column) if column in columns else []
+        notes += (
+            about_na(columns[column].labels(), one.levels, column) if one.levels and column in columns else []
+        )
     return Table(
         name,
         data,
@@ -296,21 +299,3 @@ def _missing_note(lost: Mapping[str, int], num_rows: int) -> str | None:
         f"({listed(counts, _MOST_SHOWN)}). They are integrated out: a missing cell says nothing of its row, "
         "and none is filled in."
     )
-
-
-def _of_numbers(raw: RawTable, name: str, columns: Mapping[str, Column]) -> Table:
-    """Return columns as numbers, all of which have to be there."""
-    data = np.empty((raw.num_rows, len(columns)))
-    for place, (column, cells) in enumerate(columns.items()):
-        try:
-            data[:, place] = cells.numbers()
-        except ValueError as error:
-            raise ValueError(f"{name}: {no_numbers(short(column, 60), error)}") from None
-    bad = (~np.isfinite(data)).sum(0)
-    if bad.any():
-        lost = [f"{count} in '{short(one, 60)}'" for one, count in zip(columns, bad, strict=True) if count]
-        raise ValueError(
-            f"{name} holds missing or infinite values ({listed(lost, _MOST_SHOWN)}); drop or fill those rows "
-            "first"
-        )
-    return Table(name, data, tuple(columns), None, raw.rows)

@@ -35,8 +35,6 @@ _ANSWERS = (
     *(("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t")),
     *(("absent", "present"), ("negative", "positive"), ("off", "on")),
 )
-# Numbers without zeros before them.
-_UNCODED = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?", re.ASCII)
 _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]\d.*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{2}|\d{4})([ T]\d.*)?"
     r"|\d{1,2}[ .-]+[A-Za-z]{3,9}[ .,-]+\d{2,4}|[A-Za-z]{3,9} \d{1,2}, \d{4}"
@@ -125,12 +123,18 @@ def values_of_kind(
     """Read new cells of a column whose kind and levels are known, and say which levels are new."""
     if not levels:
         return kind_of_column(name, column, kind).values + _shift(name, column.unit, unit), ()
-    places: dict[object, float] = {one: float(place) for place, one in enumerate(levels)}
-    meant = {_meaning(one): float(place) for place, one in enumerate(levels)}
-    if len(meant) == len(levels):
-        places = meant | places
+    are_answers = _answers(levels) is not None
+
+    def level(text: str) -> str:
+        return visible(text).casefold() if are_answers else visible(text)
+
+    places = {level(one): float(place) for place, one in enumerate(levels)}
     cells, _ = _levels_of(column)
-    found = [np.nan if one is None else places.get(visible(one), places.get(_meaning(one))) for one in cells]
+    # Whole numbers beside missing ones are often written 1.0.
+    found = [
+        np.nan if one is None else places.get(level(one), places.get(level(one).removesuffix(".0")))
+        for one in cells
+    ]
     strange = dict.fromkeys(cell for cell, place in zip(cells, found, strict=True) if place is None and cell)
     return np.array([np.nan if one is None else one for one in found]), tuple(strange)
 
@@ -324,16 +328,6 @@ def _answers(levels: Sequence[str]) -> tuple[str, str] | None:
 
 def _few_values(number: int) -> str:
     return "it has one value only" if number else "it holds no value"
-
-
-def _meaning(text: str) -> object:
-    """Return what a level means: 1, 1.0 and true are one number, Yes and yes one answer."""
-    folded = visible(text).casefold()
-    if folded in ("true", "false"):
-        return float(folded == "true")
-    if any(folded in words for words in _ANSWERS):
-        return folded
-    return _number(folded) if _UNCODED.fullmatch(folded) else visible(text)
 
 
 def _number(text: str) -> float:

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from pyroclust.delimited import MISSING
+from pyroclust.io.arrays import labels_among
 from pyroclust.io.orientation import draws_in_rows
-from pyroclust.io.variables import labels_among
 from pyroclust.partitions.draws import Draws, draws_of_labels
 from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights
 from pyroclust.text import listed, visible
@@ -292,7 +292,7 @@ def _as_text(frame: pd.DataFrame, where: str) -> np.ndarray:
         broken = values[np.trunc(values) != values] if kind == "f" else values[:0]
         # Identifiers and dates share no value with other columns.
         is_apart = len(columns) > 2 and kind not in "iuf" and all(times[label] == 1 for label in labels)
-        is_apart = is_apart and ({*kinds} & {*"iuf"} or len(labels) == len(text) > 2)
+        is_apart = is_apart and (bool({*kinds} & {*"iuf"}) or len(labels) == len(text) > 2)
         if len(broken) or is_apart:
             label = broken.iloc[0] if len(broken) else text[0, place]
             raise ValueError(

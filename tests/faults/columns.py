@@ -71,7 +71,7 @@ COLUMNS = [
     noted("true and false", "x,ok\n.5,True\n.7,False\n.9,True\n", "'ok': it has 2 values only"),
     no("yes and no", "x,ok\n.5,yes\n.7,no\n", "column 'ok' holds 'yes', not only real numbers"),
     no("integers too long to be exact", "x\n12345678901234567890\n12345678901234567891\n", "beyond 2^53"),
-    no("a number too large", "x\n1e400\n2\n", "missing or infinite"),
+    no("a number too large", "x\n1e400\n2\n", "holds 1 infinite values"),
     no("digits with underscores, as Python reads them", "x\n1_000\n2_000\n", "holds '1_000'"),
     frame("true and false in a data frame", [True, False, True], [1.0, 0.0, 1.0]),
     frame("float32", pd.Series([0.5, 1.5, 2.5], dtype="float32"), [0.5, 1.5, 2.5]),
@@ -83,7 +83,7 @@ COLUMNS = [
     no_frame("complex numbers", [1j, 2.0], "holds complex numbers"),
     no_frame("lists in cells", [[1], [2]], "not only real numbers"),
     no_frame("neighbouring integers beyond 2^53", [2**60, 2**60 + 1], "beyond 2^53"),
-    no_frame("infinite values", [1.0, np.inf], "missing or infinite"),
+    no_frame("infinite values", [1.0, np.inf], "holds 1 infinite values"),
     refuses(
         FAMILY,
         "a masked value",

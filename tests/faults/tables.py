@@ -132,7 +132,7 @@ ROWS = [
     no(
         "a row of empty cells between others",
         "a,b\n1,2\n,\n3,4\n",
-        "missing or infinite values (1 in 'a', 1 in 'b')",
+        "holds missing values (1 in 'a', 1 in 'b')",
     ),
     numbers("blank lines, and empty rows at the end", "\n\na,b\n1.5,2\n\n2.5,3\n,\n,\n\n", TWO),
     numbers("a delimiter at the end of every line", "a,b\n1.5,2,\n2.5,3,\n", TWO),
