@@ -9,7 +9,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pyroclust.data.columns import Column, RawTable, as_text
-from pyroclust.data.missing_codes import without_marks
 from pyroclust.data.roles import names_things
 from pyroclust.delimited import HOURS, Cells, Marks, find_marks, quantities
 from pyroclust.memory import check_memory
@@ -35,7 +34,7 @@ def raw_frame(frame: pd.DataFrame) -> RawTable:
     # All else is read as the text that it would be in a file.
     places = [at for at, one in columns.items() if one is None]
     cells = [Cells(as_text(one) or "" for one in frame.iloc[:, at]) for at in places]
-    texts, said = text_columns([names[at] for at in places], cells)
+    texts, said = text_columns(cells)
     columns |= zip(places, texts, strict=True)
     every = tuple(one for one in columns.values() if one is not None)
     counts = isinstance(frame.index, pd.RangeIndex) and frame.index.start == 0 and frame.index.step == 1
@@ -54,18 +53,17 @@ def _typed(series: "pd.Series[Any]") -> Column | None:
 
 
 def text_columns(
-    names: Sequence[str], written: Sequence[Cells], *, delimiter: str = "", decimal: str | None = None
+    written: Sequence[Cells], *, delimiter: str = "", decimal: str | None = None
 ) -> tuple[list[Column], tuple[str, ...]]:
     """Return columns of text with the numbers in them as they are meant, and notes on that."""
-    cells, lost = without_marks(names, written)
-    found = [None if one.plain is not None else quantities(one) for one in cells]
-    cells = [one if own is None else Cells(own.cells) for one, own in zip(cells, found, strict=True)]
+    found = [None if one.plain is not None else quantities(one) for one in written]
+    cells = [one if own is None else Cells(own.cells) for one, own in zip(written, found, strict=True)]
     # In sheets and data frames, where nothing divides cells, numbers without a unit have decimal points.
     theirs = [bool(delimiter) if own is None else not own.are_converted for own in found]
     of_file = find_marks(compress(cells, theirs), delimiter=delimiter or ",", decimal=decimal)
     marks = [of_file if is_theirs else Marks() for is_theirs in theirs]
     units = ["" if own is None else own.unit for own in found]
-    return list(map(Column, cells, marks, units, written)), (*of_file.notes, *lost)
+    return list(map(Column, cells, marks, units, written)), of_file.notes
 
 
 def raw_array(array: NDArray[Any]) -> RawTable:

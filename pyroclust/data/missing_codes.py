@@ -1,4 +1,4 @@
-"""Numbers and marks that stand for a missing answer: those that are told, and those that look like it."""
+"""Numbers and texts that stand for a missing answer: those that are told, and those that look like it."""
 
 import re
 import shlex
@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyroclust.data.columns import Column, RawTable
-from pyroclust.delimited import Cells
 from pyroclust.text import listed, short, visible
 
-__all__ = ["suspected_codes", "without_codes", "without_marks", "without_values"]
+__all__ = ["suspected_codes", "without_codes", "without_values"]
 
 _RANGE = ".."
 _NUMBERED = re.compile(r"(.+?)[\W_]*\d+")
@@ -29,13 +28,6 @@ _STAND_INS = np.unique(
 )
 # Beyond the answers of a scale that begins at 1.
 _BEYOND_A_SCALE = (-1.0, 7.0, 8.0, 9.0)
-_MARKS = frozenset(
-    (
-        *("?", ".", "..", "-", "--", "–", "—", "*", "n.a.", "na", "missing", "unknown", "refused", "k.a."),
-        *("fehlt", "inconnu", "manquant", "s/d", "n.d.", "nd", "#n/a!", "n. a.", "k. a.", "not available"),
-        *("not applicable", "no answer", "keine angabe", "sin datos"),
-    )
-)
 # Of other numbers no less than this many of their ranges away: 0 and -1, and any but known codes.
 _RANGES_OF_NONE, _RANGES_OF_ANY = 0.25, 2.0
 _MOST_OF_ANY = 0.2
@@ -100,21 +92,6 @@ def _number(text: str) -> float | None:
         return float(text.strip().replace(",", "."))
     except ValueError:
         return None
-
-
-def without_marks(names: Sequence[str], columns: Sequence[Cells]) -> tuple[list[Cells], list[str]]:
-    """Empty the cells of columns of numbers that hold a mark for a missing one, and say so."""
-    found, said = list(columns), []
-    for place, (name, column) in enumerate(zip(names, columns, strict=True)):
-        if column.plain is not None or not column.texts:
-            continue
-        marks, number = column.texts, sum(column.there.values())
-        number -= sum(column.there[mark] for mark in marks)
-        if 2 * number < len(column) or any(mark.casefold() not in _MARKS for mark in marks):
-            continue
-        found[place] = Cells(["" if cell.strip() in marks else cell for cell in column])
-        said.append(f"{listed(f'“{mark}”' for mark in marks)} in '{short(visible(name), 40)}'")
-    return found, [f"Read as missing among numbers: {listed(said, _MOST_SHOWN)}."] if said else []
 
 
 def suspected_codes(columns: Mapping[str, Column]) -> str | None:

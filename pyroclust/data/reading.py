@@ -1,5 +1,6 @@
 """Files as tables: delimited text, Parquet, NumPy and Excel."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -51,8 +52,7 @@ def read_raw(path: Path, options: ReadingOptions | None = None, *, of_edges: boo
             return _read_text(path, options, of_edges=of_edges)
         if kind == ".parquet":
             return _read_parquet(path)
-        _check_array(path)
-        return readable(path, lambda: raw_array(np.load(path, allow_pickle=False)))
+        return raw_array(_read_array(path))
     except PermissionError:
         raise ValueError(f"'{path}' cannot be read: permission denied") from None
     except MemoryError:
@@ -81,7 +81,7 @@ def _of_text(found: Rows, options: ReadingOptions, *, of_edges: bool) -> RawTabl
     if not is_header:
         columns = _columns(grid, len(first))
     names = [name.strip() if is_header else f"x{place}" for place, name in enumerate(first, start=1)]
-    table, read = text_columns(names, columns, delimiter=found.delimiter, decimal=options.decimal)
+    table, read = text_columns(columns, delimiter=found.delimiter, decimal=options.decimal)
     notes = [*found.notes, *title, *read, *guessed]
     row_names = None
     if is_header:
@@ -149,17 +149,15 @@ def _read_parquet(path: Path) -> RawTable:
 
 
 def read_shaped(path: Path) -> NDArray[Any] | None:
-    """Read a .npy file of three and more dimensions; ``None`` if the file is another one."""
-    if path.suffix.lower() != ".npy" or not path.is_file():
+    """Read a .npy file of three and more dimensions; ``None`` of others and of what cannot be read."""
+    if path.suffix.lower() != ".npy" or not path.is_file() or not os.access(path, os.R_OK):
         return None
-    try:
-        if len(_check_array(path).shape) < 3:
-            return None
-        array: NDArray[Any] = readable(path, lambda: np.load(path, allow_pickle=False))
-    except (PermissionError, MemoryError):
-        # The reader of tables says it in a sentence.
-        return None
-    return array
+    return _read_array(path) if len(_check_array(path).shape) > 2 else None
+
+
+def _read_array(path: Path) -> NDArray[Any]:
+    _check_array(path)
+    return readable(path, lambda: np.load(path, allow_pickle=False))
 
 
 def _check_array(path: Path) -> NumpyHeader:

@@ -57,11 +57,10 @@ DELIMITERS = [
         "Rome 1,5\nOslo 2,5\n",
         "spaces or commas could divide",
     ),
-    gives(
-        FAMILY,
+    no(
         "text beside decimal commas, between semicolons, no names",
-        lambda: table("A;1,5\nB;2,5\nA;3,75\n", columns=["x2"]).data.tolist(),
-        VALUES,
+        "A;1,5\nB;2,5\nA;3,75\n",
+        "could be names of columns or a row",
     ),
     gives(
         FAMILY,

@@ -164,13 +164,10 @@ NAMES = [
     no("0 and 1 above whole numbers", "0,1\n5,3\n4,3\n", "could be names of columns or a row"),
     numbers("told: names 0 and 1", "0,1\n5,3\n4,3\n", [[5.0, 3.0], [4.0, 3.0]], header=True),
     numbers("told: no names", "0,1\n5,3\n4,3\n", [[0.0, 1.0], [5.0, 3.0], [4.0, 3.0]], header=False),
-    no("NA in a first row without names", "NA,2.5\n1.5,3\n2,4\n", "1 in 'x1'"),
-    gives(
-        FAMILY,
-        "text in a first row without names",
-        lambda: table("setosa,5.1\nsetosa,4.9\n", label="x1").data.tolist(),
-        [[5.1], [4.9]],
-    ),
+    no("NA in a first row without names", "NA,2.5\n1.5,3\n2,4\n", "could be names of columns or a row"),
+    no("text in a first row without names", "setosa,5.1\nsetosa,4.9\n", "could be names of columns or a row"),
+    no("NA above one column", "NA\n1.5\n2\n", "could be names of columns or a row"),
+    no("? above one column", "?\n1.5\n2\n", "could be names of columns or a row"),
     no("a first row of a text and a whole number", "bad,5\n2,3\n4,4\n", "could be names of columns or a row"),
     no("one name twice", "a,a\n1,2\n3,4\n", "a column name appears twice, 'a'"),
     no("a name among 20,000 with a letter wrong", MANY, "did you mean 'column_17'?", columns=["colum_17"]),
@@ -206,7 +203,7 @@ def column(cells: list[Any], *, name: str = "q") -> str:
 ANSWERS = [place % 5 + 1 for place in range(40)]
 INCOMES = [20_000 + 1_234 * place for place in range(40)]
 PATIENTS = [f"P{place // 3:02d}" for place in range(36)]
-TEXTS = ["0.5", "?", "1.5", "-2", "3e0", "NA"]
+TEXTS = ["0.5", "", "1.5", "-2", "3e0", "NA"]
 
 CODES = [
     *(
