@@ -91,8 +91,7 @@ def _of_text(found: Rows, options: ReadingOptions, *, of_edges: bool) -> RawTabl
             names = [name for name, no in zip(names, empty, strict=True) if not no]
             table = [column for column, no in zip(table, empty, strict=True) if not no]
             notes.append(f"{sum(empty)} empty column(s) without a name were left out.")
-        if len(names) > 1 and not names[0] and not empty[0]:
-            _refuse_measurements(columns[0])
+        if len(names) > 1 and not names[0] and not empty[0] and _are_names(columns[0]):
             row_names, names, table = tuple(map(visible, columns[0])), names[1:], table[1:]
             notes.append("The first column has no name and was read as names of the rows.")
         if unnamed := names.count(""):
@@ -115,14 +114,9 @@ def _refuse_names_again(names: list[str], columns: Sequence[Cells]) -> None:
             )
 
 
-def _refuse_measurements(cells: Cells) -> None:
-    """Refuse a first column without a name that holds no names of rows."""
-    for cell in cells:
-        if is_numeral(cell) and not cell.strip().lstrip("+-").isdigit():
-            raise ValueError(
-                f"its first column has no name and holds '{visible(cell.strip())}', a name of the row or a "
-                "number: give the column a name"
-            )
+def _are_names(cells: Cells) -> bool:
+    """Say whether a first column without a name may be names of rows: no number in it has decimals."""
+    return not any(is_numeral(one) and not one.strip().lstrip("+-").isdigit() for one in cells)
 
 
 def _without_title(cells: list[list[str]]) -> tuple[list[str], list[list[str]]]:

@@ -174,18 +174,13 @@ def _points(
 def _refuse_names(frame: pd.DataFrame, where: str) -> None:
     """Refuse tables of statistics, those with a draw in each column, and with a row for each point of one."""
     names = list(frame.columns)
-    statistics = [name for name in names if _STATISTIC.fullmatch(name.lower())]
-    if len(statistics) > 1:
-        raise ValueError(
-            f"{where} has the columns {listed(statistics)}, a table of statistics, expected the draws "
-            "themselves: one row a draw and one column a point"
-        )
-    draws = [name for name in names if _DRAW.fullmatch(name)]
-    if len(draws) > 1:
-        raise ValueError(
-            f"{where} has the columns {listed(draws, 3)}, one a draw, expected one row a draw and one column "
-            "a point: transpose the table"
-        )
+    for pattern, what in (
+        (_STATISTIC, "a table of statistics, expected the draws themselves: one row a draw"),
+        (_DRAW, "one a draw, expected one row a draw: transpose the table, as columns are points"),
+    ):
+        some = [name for name in names if pattern.fullmatch(name.lower())]
+        if len(some) > 1:
+            raise ValueError(f"{where} has the columns {listed(some, 3)}, {what}")
     plain = {*map(_plain, names)}
     if len(names) == 2 and plain & _POINT_OF_A_ROW and plain & _LABEL_OF_A_ROW:
         raise ValueError(

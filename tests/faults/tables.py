@@ -150,7 +150,11 @@ ROWS = [
         '"a","b"\n"r1",1,2\n"r2",2,3\n',
         "if the first column names the rows, name it too",
     ),
-    no("a first column of measurements without a name", ",b\n1.5,2\n1.7,3\n", "its first column has no name"),
+    noted(
+        "a first column of measurements without a name",
+        ",b\n1.5,2\n1.7,3\n",
+        "1 column(s) without a name are called x and their number",
+    ),
     numbers("UTF-8 with a mark", b"\xef\xbb\xbfa,b\n1.5,2\n2.5,3\n", TWO),
     numbers("UTF-16", "a,b\n1.5,2\n2.5,3\n".encode("utf-16"), TWO),
     noted("Latin-1", "gr\xf6\xdfe\n1.5\n2\n".encode("latin-1"), "was read as Windows-1252"),
