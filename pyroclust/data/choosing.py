@@ -20,10 +20,9 @@ from pyroclust.data.kinds import (
 )
 from pyroclust.data.label_notes import about_alike, about_labels, about_na, about_partial, footer_note
 from pyroclust.data.missing_codes import suspected_codes, without_codes, without_values
-from pyroclust.data.point_masses import apart, divide, in_two, masses_note
+from pyroclust.data.point_masses import apart, divide, in_two
 from pyroclust.data.rows import (
     ROWS_AS_THEY_ARE,
-    empty_note,
     frequencies_note,
     refuse_long,
     refuse_rows_of_units,
@@ -95,7 +94,7 @@ def chosen_table(
         numbers = {column: values for column, kind, values in every if kind is Kind.NUMBER}
         groups = {column: values for column, kind, values in every if column in raw.names and kind in _GROUPS}
         table = replace(table, doubts=doubts_of(numbers, raw.rows, groups=groups))
-        notes += [masses_note(numbers), frequencies_note(table) if weight is None else None]
+        notes.append(frequencies_note(table) if weight is None else None)
     elif table.has_missing:
         lost = [f"{int(np.isnan(one).sum())} in '{short(column, 60)}'" for column, _, one in every]
         lost = [one for one in lost if not one.startswith("0 ")]
@@ -225,9 +224,8 @@ def _of_any_kind(
         # Of a table that is nothing but such columns they are all there is.
         found = {column: kind_of_column(column, cells, Kind.NUMBER) for column, cells in columns.items()}
         left = {}
-    wholes, said = dict[str, tuple[str, float]](), None
-    if masses_apart:
-        found, wholes, said = divide(found, told=told, names={*raw.names, *columns})
+    kept = told if masses_apart else None
+    found, wholes, divided = divide(found, kept=kept, names={*raw.names, *columns})
 
     def order(column: str) -> tuple[int, float]:
         # Models of counts take them by their means.
@@ -248,11 +246,15 @@ def _of_any_kind(
     notes = [
         _units_note(units),
         kinds_note(found),
-        said,
+        *divided,
         _left_note(left),
         _missing_note(missing, raw.num_rows),
-        empty_note([raw.rows[row] for row in np.flatnonzero(is_lost.all(1)).tolist()]),
     ]
+    if empty := [raw.rows[row] for row in np.flatnonzero(is_lost.all(1)).tolist()]:
+        notes.append(
+            f"{len(empty):,} row(s) hold no value at all ({listed(empty, _MOST_SHOWN)}), and were read as "
+            "points of which nothing is known: remove them if they are none."
+        )
     for column, one in found.items():
         notes += about_alike(one.levels, short(column, 60))
         notes += (

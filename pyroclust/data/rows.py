@@ -1,7 +1,7 @@
 """What is said of the rows of a table: what each is of, how many it stands for, and what is refused."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from pyroclust.text import listed, short, visible
 
 __all__ = [
     "ROWS_AS_THEY_ARE",
-    "empty_note",
     "frequencies_note",
     "refuse_long",
     "refuse_rows_of_units",
@@ -105,14 +104,4 @@ def frequencies_note(table: Table) -> str | None:
     return (
         f"'{short(others[0], 60)}' may say how many equal rows each row stands for, and was read as a "
         f"measurement: if so, give --weight {shlex.quote(others[0])}, without rows of 0."
-    )
-
-
-def empty_note(rows: Sequence[str]) -> str | None:
-    """Say which rows hold no value."""
-    if not rows:
-        return None
-    return (
-        f"{len(rows):,} row(s) hold no value at all ({listed(rows, _MOST_SHOWN)}), and were read as points "
-        "of which nothing is known: remove them if they are none."
     )
