@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.delimited import MISSING, Cells, Marks
+from pyroclust.delimited.numerals import MISSING, Cells, Marks
 from pyroclust.errors import unknown_name
 from pyroclust.text import short, visible
 

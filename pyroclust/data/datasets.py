@@ -27,7 +27,7 @@ from pyroclust.data.kinds import Kind
 from pyroclust.data.reading import SUFFIXES, read_raw, read_shaped
 from pyroclust.data.shaped_tables import BUILT_IN_IMAGES, images_table, shaped_table
 from pyroclust.data.tables import Table
-from pyroclust.delimited import ReadingOptions
+from pyroclust.delimited.reading import ReadingOptions
 from pyroclust.errors import first_line, unknown_name
 from pyroclust.text import listed, visible
 

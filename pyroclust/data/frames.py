@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from pyroclust.data.columns import Column, RawTable, as_text
 from pyroclust.data.roles import names_things
-from pyroclust.delimited import HOURS, Cells, Marks, find_marks, quantities
+from pyroclust.delimited.numerals import Cells, Marks, find_marks
+from pyroclust.delimited.units import HOURS, quantities
 from pyroclust.memory import check_memory
 from pyroclust.text import listed, short, visible
 

@@ -13,7 +13,8 @@ from pyroclust.data.label_notes import about_alike
 from pyroclust.data.reading import read_raw
 from pyroclust.data.shapes import Graph
 from pyroclust.data.tables import Table
-from pyroclust.delimited import ReadingOptions, check_file
+from pyroclust.delimited.foreign import check_file
+from pyroclust.delimited.reading import ReadingOptions
 from pyroclust.errors import first_line, readable
 from pyroclust.memory import check_memory
 from pyroclust.numpy_headers import archived_headers

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from pyroclust.delimited import MISSING, is_numeral
+from pyroclust.delimited.numerals import MISSING, is_numeral
 from pyroclust.text import listed
 
 __all__ = ["find_header"]

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from pyroclust.data.columns import Column
 from pyroclust.data.roles import is_survey_weight, names_things, numbers_in_names
-from pyroclust.delimited import MISSING, days_between, is_numeral, quantities
+from pyroclust.delimited.numerals import MISSING, is_numeral
+from pyroclust.delimited.units import days_between, quantities
 from pyroclust.errors import unknown_name
 from pyroclust.text import listed, short, visible
 

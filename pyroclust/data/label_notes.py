@@ -9,7 +9,7 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.delimited import MISSING
+from pyroclust.delimited.numerals import MISSING
 from pyroclust.text import listed, short, visible
 
 __all__ = ["about_alike", "about_labels", "about_na", "about_partial", "footer_note"]

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.delimited import PLAIN, ReadingOptions, check_file, foreign_suffix, read_delimited
+from pyroclust.delimited.foreign import check_file, foreign_suffix
+from pyroclust.delimited.reading import PLAIN, ReadingOptions, read_delimited
 from pyroclust.text import listed, short, visible
 
 __all__ = ["PairsLike", "read_pairs"]

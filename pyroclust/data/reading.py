@@ -13,16 +13,9 @@ from pyroclust.data.columns import RawTable
 from pyroclust.data.frames import raw_array, raw_frame, text_columns
 from pyroclust.data.headers import find_header
 from pyroclust.data.workbooks import read_workbook
-from pyroclust.delimited import (
-    PLAIN,
-    Cells,
-    ReadingOptions,
-    Rows,
-    check_file,
-    foreign_suffix,
-    is_numeral,
-    read_delimited,
-)
+from pyroclust.delimited.foreign import check_file, foreign_suffix
+from pyroclust.delimited.numerals import Cells, is_numeral
+from pyroclust.delimited.reading import PLAIN, ReadingOptions, Rows, read_delimited
 from pyroclust.errors import readable
 from pyroclust.memory import check_memory
 from pyroclust.numpy_headers import NumpyHeader, numpy_header_of

@@ -9,7 +9,7 @@ from pyroclust.data.columns import Column, RawTable
 from pyroclust.data.frames import TURNED
 from pyroclust.data.roles import names_things, numbers_in_names, words_of
 from pyroclust.data.tables import Table
-from pyroclust.delimited import is_numeral
+from pyroclust.delimited.numerals import is_numeral
 from pyroclust.text import listed, short, visible
 
 __all__ = [

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from pyroclust.data.columns import as_text
-from pyroclust.delimited import Rows
+from pyroclust.delimited.reading import Rows
 from pyroclust.errors import readable
 from pyroclust.text import listed, short, visible
 

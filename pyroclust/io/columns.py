@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from pyroclust.delimited import MISSING
+from pyroclust.delimited.numerals import MISSING
 from pyroclust.io.arrays import labels_among
 from pyroclust.io.orientation import draws_in_rows
 from pyroclust.partitions.draws import Draws, draws_of_labels

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pyroclust.delimited import Cells, Marks, ReadingOptions, find_marks, read_delimited
+from pyroclust.delimited.numerals import Cells, Marks, find_marks
+from pyroclust.delimited.reading import ReadingOptions, read_delimited
 from pyroclust.io.columns import draws_in_frame
 from pyroclust.partitions import Draws
 from pyroclust.partitions.renumbering import check_room

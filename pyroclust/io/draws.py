@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from pyroclust.counts import check_count
-from pyroclust.delimited import PLAIN, ReadingOptions, check_file, foreign_suffix
+from pyroclust.delimited.foreign import check_file, foreign_suffix
+from pyroclust.delimited.reading import PLAIN, ReadingOptions
 from pyroclust.io.arrays import read_npy_draws, read_npz_draws
 from pyroclust.io.columns import draws_in_frame
 from pyroclust.io.delimited import read_table_draws

@@ -9,7 +9,7 @@ import pytest
 from pyroclust import read_table
 from pyroclust.data.datasets import read_new_rows
 from pyroclust.data.doubts import doubts_of
-from pyroclust.delimited import quantities
+from pyroclust.delimited.units import quantities
 
 ROWS = 60
 RNG = np.random.default_rng(0)
