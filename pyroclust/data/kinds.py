@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -124,7 +125,7 @@ def values_of_kind(
     """Read new cells of a column whose kind and levels are known, and say which levels are new."""
     if not levels:
         return kind_of_column(name, column, kind).values + _shift(name, column.unit, unit), ()
-    are_answers = _answers(levels) is not None
+    are_answers = kind is Kind.YES_NO and _answers(levels) is not None
 
     def level(text: str) -> str:
         return visible(text).casefold() if are_answers else visible(text)
@@ -296,8 +297,8 @@ def _levels_of(column: Column) -> tuple[list[str | None], list[str]]:
     there = dict.fromkeys(cell for cell in cells if cell is not None)
     if column.order is not None:
         return cells, [one for one in column.order if one in there]
-    if all(map(is_numeral, there)):
-        return cells, sorted(there, key=lambda one: (_number(one), one))
+    with suppress(ValueError):
+        return cells, sorted(there, key=lambda one: (float(one), one))
     return cells, sorted(there)
 
 
@@ -329,13 +330,6 @@ def _answers(levels: Sequence[str]) -> tuple[str, str] | None:
 
 def _few_values(number: int) -> str:
     return "it has one value only" if number else "it holds no value"
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return np.inf
 
 
 def no_numbers(said: str, what: object, *, is_text: bool = False, way: str = "") -> str:

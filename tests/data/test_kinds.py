@@ -146,6 +146,9 @@ def test_new_rows_are_read_as_the_old_ones_were():
         read_new_rows(new.assign(kind="d"), old, refuses_unseen=True)
     again = read_new_rows(old, old)
     np.testing.assert_array_equal(again.data, old.data)
+    told = table({"y": "category"}, y=np.array(["Yes", "no", "yes"])[EVERY % 3])
+    new = pd.DataFrame({"x": [0.0] * 3, "y": ["Yes", "no", "yes"]})
+    assert read_new_rows(new, told).data[:, 1].tolist() == [0.0, 1.0, 2.0]
 
 
 def test_vectors_for_pictures_weigh_a_category_as_one_column():
