@@ -146,9 +146,12 @@ def _rows_of(text: str, delimiter: str, *, comment: str | None = None, most: int
 
 def _of_one_width(rows: dict[int, list[str]]) -> list[list[str]]:
     """Cut off what is empty at the ends of all rows, and refuse rows of unequal widths."""
-    ends = (next((at for at in range(len(one), 1, -1) if one[at - 1]), 1) for one in rows.values())
-    width = max(ends, default=1)
-    if any(len(cells) < width for cells in rows.values()):
+    every = [*rows.values()]
+    longest = max(map(len, every), default=1)
+    width = next(
+        (at for at in range(longest, 1, -1) if any(len(one) >= at and one[at - 1] for one in every)), 1
+    )
+    if any(len(cells) < width for cells in every):
         (first, expected), *others = ((line, len(cells)) for line, cells in rows.items())
         # One cell in the first line may be a title, and all others as they should be.
         if expected == 1 and others:
@@ -162,7 +165,7 @@ def _of_one_width(rows: dict[int, list[str]]) -> list[list[str]]:
         raise ValueError(
             f"line {line} has {number} cell{'s' * (number > 1)}, expected {expected} as in line {first}{way}"
         )
-    return [cells[:width] for cells in rows.values()]
+    return every if longest == width else [cells[:width] for cells in every]
 
 
 @dataclass(frozen=True)
