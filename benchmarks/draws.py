@@ -1,108 +1,161 @@
-"""Draws a second of the scorers on one core, and the published scorer against its quadratic formulation.
+"""What a thousand effective draws of a new data set cost: a guide, the exact filter, and chains of MCMC.
 
-    python benchmarks/draws.py [--points 100] [--draws 1000]
+    python benchmarks/draws.py [--points 100] [--draws 1000] [--datasets 10] [--only NAME] [--sets 1000]
 
-The quadratic formulation recomputes g for all clusters for each candidate, as the formula in the paper
-reads; it is batched over draws here, so that only the formulation differs. The last result is kept in
-benchmarks/results/draws.json.
+Data sets are drawn from the model of each guide: 100 points, of tables 200 rows and 8 mixed columns with
+gaps. Everything runs on one core, time is that of its processor, without compilation. Of a guide and of the
+filter the effective draws are those of their weights; of chains the fewest of any functional, by the run that
+`pyroclust cluster` makes: four chains from overdispersed starts, burn-in and its checks included. Seconds to
+1,000 effective draws are in proportion. With `--sets` so many data sets at once, 100 draws each, on all
+cores, by wall-clock time. The last result is kept in benchmarks/results/draws.json.
 """
 
-import json
-import platform
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from statistics import mean, median
+from typing import Annotated, Any
 
+import numpy as np
 import pandas as pd
 import torch
 import typer
+from kept import add_to_report
 from rich.console import Console
 from torch import Tensor
 
 from pyroclust import load_guide
-from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
-from pyroclust.infer import FitSettings, fit, simulate
-from pyroclust.models import gaussian2d
-from pyroclust.nn import RandomOrder, SummedScorer
+from pyroclust.analysis.chains import draw_mcmc
+from pyroclust.analysis.steps import Settings
+from pyroclust.diagnostics.chains.convergence import min_ess
+from pyroclust.diagnostics.chains.partition_convergence import convergence_with_log_joint
+from pyroclust.guides import PredictiveFilter
+from pyroclust.guides.retarget import retarget
+from pyroclust.infer import simulate
+from pyroclust.models import table_mixture
+from pyroclust.threads import num_threads
 
 RESULTS = Path(__file__).parent / "results" / "draws.json"
-SHELF = ["ncp-gaussian2d", "ncp-overlap2d", "ncp-nig1d", "ncp-niw2d"]
+SHELF = (
+    "ncp-gaussian2d",
+    "ncp-overlap2d",
+    "ncp-nig1d",
+    "ncp-niw2d",
+    "ncp-normal2d",
+    "ncp-tables",
+    "ncp-published-gaussian2d",
+)
+SETS = ("ncp-gaussian2d", "ncp-niw2d")
 
 
-def quadratic_draws(scorer: SummedScorer, data: Tensor, num_draws: int) -> Tensor:
-    """Sample with K + 1 candidates of up to K + 1 clusters each, every g recomputed."""
-    h, u = scorer.h(data), scorer.u(data)
-    after = u.sum(0) - u.cumsum(0)
-    sums = h[0].expand(num_draws, 1, -1)
-    clusters = torch.ones(num_draws, dtype=torch.int64)
-    for step in range(1, len(data)):
-        slots = int(clusters.max()) + 1
-        sums = torch.nn.functional.pad(sums[:, : slots - 1], (0, 0, 0, slots - sums[:, : slots - 1].shape[1]))
-        joined = sums.unsqueeze(1) + torch.eye(slots).unsqueeze(-1).to(sums.dtype) * h[step]
-        exists = torch.arange(slots) < clusters.unsqueeze(-1)
-        occupied = exists.unsqueeze(1) | torch.eye(slots, dtype=torch.bool)
-        pooled = (scorer.g(joined) * occupied.unsqueeze(-1)).sum(2)
-        logits = scorer.f(torch.cat([pooled, after[step].expand(num_draws, slots, -1)], -1)).squeeze(-1)
-        candidate = torch.arange(slots) <= clusters.unsqueeze(-1)
-        label = torch.distributions.Categorical(logits=logits.masked_fill(~candidate, -torch.inf)).sample()
-        sums = sums.clone()
-        sums[torch.arange(num_draws), label] += h[step]
-        clusters = torch.maximum(clusters, label + 1)
-    return clusters
-
-
-def seconds(run: Callable[[], Any], *, repeats: int) -> float:
-    """Return the best of several wall times, after one run to warm up."""
-    run()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
-def published(steps: int) -> NeuralClusteringProcess:
-    """Train the published scorer briefly, so that its partitions are not those of random weights."""
-    torch.manual_seed(0)
-    model = gaussian2d()
-    guide = NeuralClusteringProcess(model, scorer=SummedScorer(2), order=RandomOrder())
-    settings = FitSettings(steps=steps, learning_rate=5e-4, max_points=60, points_per_step=300)
-    fit(model, guide, settings=settings)
-    return guide
-
-
-def main(points: int = 100, draws: int = 1000, datasets: int = 5, published_steps: int = 600) -> None:
-    """Time the draws of all scorers side by side on the same data sets."""
-    torch.set_num_threads(1)
-    rows = []
-    for name in SHELF:
-        guide = load_guide(name)
-        torch.manual_seed(1)
-        worlds = simulate(guide.model, torch.empty(datasets, points, guide.model.component.dim))[0]
-        for label, candidate in ((name, guide), ("exact filter", PredictiveFilter(guide.model))):
-            used = [
-                seconds(lambda d=d, c=candidate: c.posterior(d).sample((draws,)), repeats=2) for d in worlds
-            ]
-            rows.append({"guide": f"{label} ({guide.model.name})", "draws/s": draws * len(used) / sum(used)})
-    guide = published(published_steps)
-    few = max(1, draws // 5)
-    with torch.no_grad():
-        for data in simulate(guide.model, torch.empty(3, points, 2))[0]:
-            fast = few / seconds(lambda d=data: guide.posterior(d).sample((few,)), repeats=1)
-            slow = few / seconds(lambda d=data: quadratic_draws(guide.scorer, d, few), repeats=1)
-            rows.append({"guide": "published, ours", "draws/s": fast, "times quadratic": fast / slow})
-            rows.append({"guide": "published, quadratic", "draws/s": slow})
-    Console(width=120).print(pd.DataFrame(rows).round(1).to_string(index=False))
-    machine = {
-        "processor": platform.processor() or platform.machine(),
-        "torch": torch.__version__,
-        "threads": 1,
-    }
-    RESULTS.write_text(
-        json.dumps({"points": points, "draws": draws, "machine": machine, "rows": rows}, indent=1) + "\n"
+def guide_of(name: str) -> Any:
+    """Return a guide of the shelf; that of tables for three numbers, two counts, two answers, a category."""
+    guide = load_guide(name)
+    if name != "ncp-tables":
+        return guide
+    return retarget(
+        guide, table_mixture(numbers=3, count_means=(2.0, 5.0), yes_no=2, levels=(4,), missing=True)
     )
+
+
+def data_sets(model: Any, number: int, points: int) -> Tensor:
+    """Simulate data sets, of tables with a cell in twenty missing."""
+    torch.manual_seed(1)
+    found, _ = simulate(model, torch.empty(number, points, *model.event_shape))
+    if model.component.dim == 8:
+        found = torch.where(torch.rand(found.shape) < 0.05, torch.nan, found)
+    return found.double()
+
+
+def processor_seconds(run: Callable[[], Any]) -> tuple[float, Any]:
+    """Return the better of two times, and what was computed."""
+    times = []
+    for _ in range(2):
+        began = time.process_time()
+        found = run()
+        times.append(time.process_time() - began)
+    return min(times), found
+
+
+def of_draws(guide: Any, data: Tensor, draws: int) -> dict[str, float]:
+    """Time draws of a guide, and their log-probabilities once they are known."""
+    # The encoding of a new data set is part of its price.
+    seconds, (labels, log_q) = processor_seconds(lambda: guide.posterior(data).sample_and_log_prob((draws,)))
+    again, _ = processor_seconds(lambda: guide.posterior(data).log_prob(labels))
+    log_weights = (guide.model.log_joint(data, labels).double() - log_q.double()).numpy()
+    weights = np.exp(log_weights - log_weights.max())
+    share = float(weights.sum() ** 2 / (weights**2).sum() / draws)
+    return {"seconds": seconds, "known seconds": again, "share": share}
+
+
+def of_chains(model: Any, data: Tensor, draws: int) -> dict[str, float]:
+    """Time the chains of MCMC, and count their effective draws."""
+    began = time.process_time()
+    drawn = draw_mcmc(model, data, Settings(mcmc_draws=draws), seed=1).draws
+    seconds = time.process_time() - began
+    return {
+        "seconds": seconds,
+        "effective": min_ess(convergence_with_log_joint(drawn.assignments, drawn.log_joint)),
+    }
+
+
+def measure(name: str, points: int, draws: int, datasets: int) -> dict[str, Any]:
+    """Measure a guide, the filter and MCMC on the same data sets."""
+    guide = guide_of(name)
+    worlds = data_sets(guide.model, datasets, 2 * points if name == "ncp-tables" else points)
+    row: dict[str, Any] = {"guide": name, "points": worlds.shape[1]}
+    with torch.no_grad():
+        for kind, one in (("guide", guide), ("filter", PredictiveFilter(guide.model))):
+            one.posterior(worlds[0]).sample((2,))
+            found = [of_draws(one, data, draws) for data in worlds]
+            row[f"{kind}: draws/s"] = draws * len(found) / sum(each["seconds"] for each in found)
+            row[f"{kind}: known/s"] = draws * len(found) / sum(each["known seconds"] for each in found)
+            row[f"{kind}: share"] = mean(each["share"] for each in found)
+            row[f"{kind}: s to 1,000"] = median(
+                1000 * each["seconds"] / (draws * each["share"]) for each in found
+            )
+    of_chains(guide.model, worlds[0], 20)
+    chains = [of_chains(guide.model, data, draws // 4) for data in worlds]
+    row["chains: s to 1,000"] = median(1000 * each["seconds"] / each["effective"] for each in chains)
+    return row
+
+
+def many_sets(name: str, points: int, sets: int) -> dict[str, Any]:
+    """Time a hundred draws of each of many data sets in one call."""
+    guide = guide_of(name)
+    worlds = data_sets(guide.model, sets, points)
+    with torch.no_grad():
+        guide.posterior(worlds[:2]).sample((2,))
+        began, spent = time.perf_counter(), time.process_time()
+        guide.posterior(worlds).sample_and_log_prob((100,))
+    return {
+        "guide": name,
+        "sets": sets,
+        "seconds": time.perf_counter() - began,
+        "processor seconds": time.process_time() - spent,
+        "threads": num_threads(),
+    }
+
+
+def main(
+    *,
+    points: int = 100,
+    draws: int = 1000,
+    datasets: int = 10,
+    only: Annotated[str | None, typer.Option(help="One guide.")] = None,
+    sets: Annotated[int, typer.Option(help="Data sets at once; nothing else is measured then.")] = 0,
+) -> None:
+    """Measure, and print and keep the table."""
+    console = Console(width=200)
+    names = [name for name in (SETS if sets else SHELF) if only in (None, name)]
+    if sets:
+        rows = [many_sets(name, points, sets) for name in names]
+    else:
+        torch.set_num_threads(1)
+        rows = [measure(name, points, draws, datasets) for name in names]
+    console.print(pd.DataFrame(rows).round(3).to_string(index=False))
+    if only is None:
+        add_to_report(RESULTS, {"draws": draws, "torch": torch.__version__, "sets" if sets else "rows": rows})
 
 
 if __name__ == "__main__":

@@ -295,10 +295,20 @@ def training() -> str:
 
 def speed() -> str:
     draws = result("draws")
-    rows = [[one["guide"], count(one["draws/s"])] for one in draws["rows"] if "published" not in one["guide"]]
-    published = [one for one in draws["rows"] if "times quadratic" in one]
-    fast = [one["draws/s"] for one in published]
-    ahead = [one["times quadratic"] for one in published]
+    rows = [
+        [
+            f"`{one['guide']}`, {one['points']} points",
+            *(count(one[f"guide: {what}"]) for what in ("draws/s", "known/s")),
+            f"{one['guide: share']:.2f}",
+            *(count(one[f"{kind}: s to 1,000"]) for kind in ("guide", "filter", "chains")),
+        ]
+        for one in draws["rows"]
+    ]
+    at_once = [
+        [f"`{one['guide']}`", f"{one['sets']:,}", count(one["seconds"]), count(one["processor seconds"])]
+        for one in draws["sets"]
+    ]
+    head = "draws a second", "known partitions", "effective share", "1,000 effective: guide", "filter", "MCMC"
     many: dict[str, dict[int, Row]] = {}
     for one in result("many_points")["rows"]:
         many.setdefault(one["guide"], {})[one["N"]] = one
@@ -309,13 +319,16 @@ def speed() -> str:
     ]
     return f"""## Draws a second
 
-`python benchmarks/draws.py`: draws with their log-probabilities, {draws["points"]} points, one core.
+`python benchmarks/draws.py`: one core, processor time. Draws come with their log-probabilities; known
+partitions are scored. Seconds to 1,000 effective draws of a new data set (medians): of a guide and of the
+exact filter by their weights, of chains by the functional with fewest, burn-in and checks included.
 
-{table(("guide", "draws a second"), rows)}
+{table(("guide", *head), rows)}
 
-The published scorer draws {min(fast):.0f} to {max(fast):.0f} partitions a second on {len(published)} data
-sets, {min(ahead):.0f} to {max(ahead):.0f} times as
-many as in its quadratic formulation.
+`python benchmarks/draws.py --sets {draws["sets"][0]["sets"]}`: a hundred draws of each of many data sets in
+one call, {draws["sets"][0]["threads"]} cores.
+
+{table(("guide", "data sets", "seconds", "processor seconds"), at_once)}
 
 `python benchmarks/many_points.py`: draws alone, by number of points.
 

@@ -216,7 +216,6 @@ def light_scorer_for(
     encoder: Encoder | None = None,
     use_filter: bool = True,
     foresight: int = 0,
-    within: float = 20.0,
     conditions: Sequence[str] | ConditionInputs = (),
 ) -> LightScorer:
     """Build the light scorer whose frames and bandwidths fit a model, or an encoder.
@@ -234,8 +233,6 @@ def light_scorer_for(
         use_filter: add the exact filter's log-weights to the logits, where the model is conjugate.
         foresight: points to come that each candidate is tried on, see :class:`~pyroclust.nn.LightScorer`; 0
             for none. Guides with it are better, and their draws dearer.
-        within: nats that a candidate may be behind under the filter and is tried still; draws of fewer are
-            quicker.
         conditions: names of random hyperparameters of the model, or how they enter; where one of them is the
             scale of clusters, frames and bandwidths are in units of the data set's own scale.
 
@@ -257,7 +254,6 @@ def light_scorer_for(
         future=future,
         filter=filter_scorer(cast(CollapsedModel, model), conditions=names) if has_filter else None,
         foresight=foresight,
-        within=within,
         conditions=inputs,
     )
 

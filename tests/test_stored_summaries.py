@@ -42,6 +42,8 @@ GONE = (
     "refined.pareto_k",
     "refined.efficiency",
 )
+# Of the scores of an estimate against known labels the adjusted Rand index is left, under its own name.
+GONE_OF_ESTIMATES = "scores"
 
 
 def keyed(value: Any) -> Any:
@@ -108,7 +110,8 @@ def test_every_figure_is_what_it_was(case):
     old, new = case
     differ, count = [], 0
     for path, value in leaves(old):
-        if ".".join(path).startswith(GONE):
+        of_estimate = "point_estimates" in path or "point_estimate" in path
+        if ".".join(path).startswith(GONE) or (of_estimate and GONE_OF_ESTIMATES in path):
             continue
         found = at(new, renamed(path, old.get("answer") or ""))
         count += 1

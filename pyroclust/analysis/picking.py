@@ -160,13 +160,15 @@ def pick_guide(
                 "guide stands alone"
             )
         guide = _guide_for(shape) if guide is None else guide
-    model_of = partial(model_by_name, dim, num_points, columns=columns)
+    times = data.table.weights
+    # What is expected of clusters is expected of all rows, equal ones too.
+    model_of = partial(model_by_name, dim, num_points if times is None else int(times.sum()), columns=columns)
     # The model that such columns had before scales were random, and that guides know.
     earlier_of = partial(model_of, mixture=table_mixture)
     if guide is None or guide == NO_GUIDE:
         model, before, after = model_of(shape=shape, **words), [], []
         if "family" not in words and _has_random_scale(model):
-            number = _tied_values(model, data.values, data.table.weights)
+            number = _tied_values(model, data.values, times)
             if number:
                 model, before = earlier_of(**words), [_TIED.format(number=number)]
         picked = ModelAndGuide(model=model) if guide == NO_GUIDE else _default(model, num_points)

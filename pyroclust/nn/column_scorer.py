@@ -21,8 +21,6 @@ from pyroclust.registry import register
 
 __all__ = ["ColumnEncoding", "ColumnScorer"]
 
-# Of candidates so many nats below the filter's first, points to come are not asked.
-_WITHIN = 12.0
 # What a group of columns says of a candidate, of a cluster, and of a point.
 _OF_CANDIDATE, _OF_CLUSTER, _OF_POINT = 7, 3, 3
 
@@ -171,7 +169,7 @@ class ColumnScorer(ForeseeingScorer[ColumnEncoding]):
         dtype = self.new_cluster.dtype
         seen = torch.stack([whole.asinh(), cohesion.unsqueeze(1).expand_as(whole), there], -1).to(dtype)
         context = self._context(self._pooled(self.see_point(seen), there.to(dtype)), there.to(dtype))
-        ahead = Foresight(filtered, self.foresight, within=_WITHIN) if self.foresight else None
+        ahead = Foresight(filtered, self.foresight) if self.foresight else None
         both = torch.cat([alone, moments], -1)
         return ColumnEncoding(both, there.to(dtype), whole, cohesion, context, filtered, ahead)
 

@@ -29,11 +29,10 @@ ROOM = 8
 # whether there is anything to decide about the candidate.
 _GAIN, _LOSS, _EVIDENCE, _OWN, _OPEN = range(5)
 # Weights that differ by less are equal: rounding must not decide where a completion goes.
-_EQUAL = 1e-7
+_EQUAL = np.float32(1e-5)
 # The exponential of less does not change a sum that is at least one.
-_NOTHING_BESIDE_ONE = -38.0
-# Where every density underflows, no candidate is better than another.
-_TINY = 1e-300
+_NOTHING_BESIDE_ONE = np.float32(-20.0)
+_TINY, _NOWHERE = np.float32(1e-30), np.float32(NOWHERE)
 
 
 class Decisions(NamedTuple):
@@ -72,28 +71,29 @@ _NOTHING = Decisions(0, 0.0, 0, _INDEX, _INDEX, _INDEX, _INDEX, _INDEX, np.zeros
 
 
 class Ahead(NamedTuple):
-    """Scratch space for R points to come, W clusters, and 16 completions side by side.
+    """Scratch space for R points to come, W clusters, and 32 completions side by side, float32.
 
     Attributes:
         look: address of the function that looks at points one at a time.
         complete: address of the function that labels all of them.
         width: W.
-        logs: weights of one point in each completion, ``(W, 16)``.
+        logs: weights of one point in each completion, ``(W, 32)``.
         before: weights of the points to come before the decision, ``(W, R)``.
-        shares: their exponentials, ``(W, R)``.
-        totals: sums of these over clusters, ``(R,)``.
+        shares: their exponentials, over that of the largest of a point, ``(W, R)``.
+        tops: these largest, ``(R,)``.
+        totals: sums of shares over clusters, ``(R,)``.
         now: weights of the points to come after it, ``(R,)``.
         opening: densities of the points to come on their own, ``(R,)``.
-        to_come: the points to come, in blocks of 16, ``(R / 16, D, 16)``.
-        place: the points that are labelled now, ``(D, 16)``.
-        changed: whether a completion has changed a cluster, of rows of 16.
+        to_come: the points to come, in blocks of 32, ``(R / 32, D, 32)``.
+        place: the points that are labelled now, ``(D, 32)``.
+        changed: whether a completion has changed a cluster, of rows of 32.
         begun: how many completions there are, ``(1,)``.
         of: numbers of a completion: the decision, its candidate, the clusters, how many there may be, points
-            that are looked at, the stride, the cluster of the point that is labelled now, ``(7, 16)``.
-        best: ``(16,)``.
-        weight: ``(16,)``.
-        new: weight of a new cluster, ``(16,)``.
-        evidence: ``(16,)``.
+            that are looked at, the stride, the cluster of the point that is labelled now, ``(7, 32)``.
+        best: ``(32,)``.
+        weight: ``(32,)``.
+        new: weight of a new cluster, ``(32,)``.
+        evidence: ``(32,)`` float64.
     """
 
     look: int
@@ -102,6 +102,7 @@ class Ahead(NamedTuple):
     logs: np.ndarray
     before: np.ndarray
     shares: np.ndarray
+    tops: np.ndarray
     totals: np.ndarray
     now: np.ndarray
     opening: np.ndarray
@@ -120,27 +121,28 @@ class Ahead(NamedTuple):
         """Make room."""
         padded = -(-max(references, 1) // LANES) * LANES
         wide = width, padded
-        totals, now, opening = np.zeros((3, padded))
-        best, weight, new, evidence = np.zeros((4, LANES))
+        tops, totals, now, opening = np.zeros((4, padded), np.float32)
+        best, weight, new = np.zeros((3, LANES), np.float32)
         return cls(
             0,
             0,
             width,
-            np.zeros((width, LANES)),
-            np.zeros(wide),
-            np.zeros(wide),
+            np.zeros((width, LANES), np.float32),
+            np.zeros(wide, np.float32),
+            np.zeros(wide, np.float32),
+            tops,
             totals,
             now,
             opening,
-            np.zeros((padded // LANES, dim, LANES)),
-            np.zeros((dim, LANES)),
+            np.zeros((padded // LANES, dim, LANES), np.float32),
+            np.zeros((dim, LANES), np.float32),
             np.zeros(rows_of_lanes(width) * LANES, np.bool_),
             np.zeros(1, np.int64),
             np.zeros((7, LANES), np.int64),
             best,
             weight,
             new,
-            evidence,
+            np.zeros(LANES),
         )
 
 
@@ -177,7 +179,7 @@ def _stretch(data: Any, decisions: Any, d: int) -> int:
 
 @inner
 def _load(family: Any, shape: Any, work: Any, decisions: Any, d: int, at: int) -> None:
-    """Bring the clusters of a decision into rows of 16."""
+    """Bring the clusters of a decision into rows of 32."""
     clusters = decisions.clusters[d]
     for k in range(clusters):
         place = decisions.place[decisions.starts[d] + k]
@@ -205,7 +207,7 @@ def _weigh(
         if not shape.is_other:
             weigh_lanes(shape, work, at + row, ahead.place, ahead.weight)
         for a in range(min(LANES, clusters - row)):
-            weight = ahead.weight[a]
+            weight = np.float64(ahead.weight[a])
             if shape.is_other:
                 weight = _log_weight(family, work, data, point, at + row + a)
             decisions.found[_candidate(decisions, d, row + a), _OWN] = weight
@@ -250,9 +252,9 @@ def _weigh_points(
     """Write the weights of the points to come in one cluster."""
     if shape.is_other:
         for r in range(looked):
-            found[r] = _log_weight(family, work, data, first + r * stride, cluster)
+            found[r] = np.float32(_log_weight(family, work, data, first + r * stride, cluster))
         return
-    # A row that holds this cluster 16 times.
+    # A row that holds this cluster 32 times.
     at = len(work.sizes) - LANES
     repeat_cluster(work, cluster, at)
     for r in range(0, looked, LANES):
@@ -260,12 +262,12 @@ def _weigh_points(
 
 
 @inner
-def _raise_all(work: Any, values: Any, count: int) -> None:
-    """Replace log-weights by their exponentials."""
+def _raise_all(work: Any, values: Any, tops: Any, count: int) -> None:
+    """Replace log-weights by their exponentials, over those of others."""
     for r in range(0, count, LANES):
-        part = from_place(values, r)
+        part, top = from_place(values, r), from_place(tops, r)
         for a in range(len(work.values)):
-            work.values[a] = part[a]
+            work.values[a] = part[a] - top[a]
         exponentials(work)
         for a in range(len(work.values)):
             part[a] = work.values[a]
@@ -283,44 +285,49 @@ def _look(
     first = decisions.dataset[d] * data.num_points + seen + 1
     for r in range(padded):
         point = first + min(r, looked - 1) * stride
-        ahead.opening[r] = data.log_alone[point]
-        ahead.totals[r] = 0.0
+        ahead.opening[r] = np.float32(data.log_alone[point])
+        ahead.tops[r], ahead.totals[r] = ahead.opening[r], 0.0
         if not shape.is_other:
             for e in range(shape.dim):
                 ahead.to_come[r // LANES, e, r % LANES] = shape.points[point, e]
-    _raise_all(work, ahead.opening, looked)
     for k in range(clusters):
-        logs, shares = ahead.before[k], ahead.shares[k]
+        logs = ahead.before[k]
         _weigh_points(family, shape, work, data, ahead, before + k, first, stride, looked, logs)
         for r in range(padded):
+            ahead.tops[r] = max(ahead.tops[r], logs[r])
+    _raise_all(work, ahead.opening, ahead.tops, looked)
+    for k in range(clusters):
+        logs, shares = ahead.before[k], ahead.shares[k]
+        for r in range(padded):
             shares[r] = logs[r]
-        _raise_all(work, shares, looked)
+        _raise_all(work, shares, ahead.tops, looked)
         for r in range(padded):
             ahead.totals[r] += shares[r]
-    odds, old = math.exp(data.log_open[seen, clusters]), math.exp(data.log_total[seen, clusters])
+    odds, old = np.float32(math.exp(data.log_open[seen, clusters])), math.exp(data.log_total[seen, clusters])
     best = _best(decisions, d)
     for c in range(clusters + 1):
         if _is_hopeless(decisions, d, c, best):
             continue
         more = clusters + 1 if c == clusters else clusters
-        new_odds = math.exp(data.log_open[seen + 1, more])
-        ratio = old / math.exp(data.log_total[seen + 1, more])
+        new_odds = np.float32(math.exp(data.log_open[seen + 1, more]))
+        ratio = np.float32(old / math.exp(data.log_total[seen + 1, more]))
         # Of a new cluster no share is lost.
-        shares, lost = ahead.shares[min(c, clusters - 1)], 1.0 if c < clusters else 0.0
+        shares, lost = ahead.shares[min(c, clusters - 1)], np.float32(1.0 if c < clusters else 0.0)
         _weigh_points(family, shape, work, data, ahead, after + c, first, stride, looked, ahead.now)
-        _raise_all(work, ahead.now, looked)
+        _raise_all(work, ahead.now, ahead.tops, looked)
         gains, losses = 0.0, 0.0
         for r in range(0, looked, LANES):
             for a in range(len(work.values)):
                 total, alone = ahead.totals[r + a], ahead.opening[r + a]
                 then = max(total + odds * alone, _TINY)
-                left = max(total - lost * shares[r + a], 0.0)
+                left = max(total - lost * shares[r + a], np.float32(0.0))
                 now = max(left + ahead.now[r + a] + new_odds * alone, _TINY)
                 work.values[a] = ratio * (now / then)
             logarithms(work)
             for a in range(min(LANES, looked - r)):
-                gains += max(work.others[a], 0.0)
-                losses -= min(work.others[a], 0.0)
+                gain = np.float64(work.values[a])
+                gains += max(gain, 0.0)
+                losses -= min(gain, 0.0)
         found = decisions.found[_candidate(decisions, d, c)]
         found[_GAIN], found[_LOSS] = gains * to_come / looked, losses * to_come / looked
 
@@ -379,31 +386,32 @@ def _begin(
         for k in range(now):
             row[k * LANES + lane] = row[after + c if k == c else before + k]
     for k in range(now, ahead.width):
-        work.state[CONSTANT, k * LANES + lane] = NOWHERE
+        work.state[CONSTANT, k * LANES + lane] = _NOWHERE
 
 
 @inner
 def _complete(family: Any, shape: Any, work: Any, data: Any, decisions: Any, ahead: Any) -> None:
-    """Put the points to come of up to 16 completions where their weights are largest."""
+    """Put the points to come of up to 32 completions where their weights are largest."""
     count, most, slots = ahead.begun[0], 0, 0
     ahead.begun[0] = 0
     for lane in range(len(work.values)):
         if lane >= count:
             ahead.of[_LOOKED, lane], ahead.of[_CLUSTERS, lane] = 0, 0
             for k in range(ahead.width):
-                work.state[CONSTANT, k * LANES + lane] = NOWHERE
+                work.state[CONSTANT, k * LANES + lane] = _NOWHERE
         most, slots = max(most, ahead.of[_LOOKED, lane]), max(slots, ahead.of[_CLUSTERS, lane])
     for r in range(most):
         for lane in range(count):
             d, now = ahead.of[_DECISION, lane], min(r, ahead.of[_LOOKED, lane] - 1)
             first, seen = decisions.dataset[d] * data.num_points, decisions.step[d] + 1
             point = first + seen + now * ahead.of[_STRIDE, lane]
-            ahead.new[lane] = data.log_open[seen + now, ahead.of[_CLUSTERS, lane]] + data.log_alone[point]
+            opening = data.log_open[seen + now, ahead.of[_CLUSTERS, lane]] + data.log_alone[point]
+            ahead.new[lane] = np.float32(max(opening, NOWHERE))
             if not shape.is_other:
                 for e in range(shape.dim):
                     ahead.place[e, lane] = shape.points[point, e]
         for a in range(len(work.values)):
-            ahead.best[a], ahead.of[_PICK, a] = NOWHERE, -1
+            ahead.best[a], ahead.of[_PICK, a] = _NOWHERE, -1
         for k in range(slots):
             logs = ahead.logs[k]
             if shape.is_other:
@@ -439,7 +447,7 @@ def _complete(family: Any, shape: Any, work: Any, data: Any, decisions: Any, ahe
             if r < ahead.of[_LOOKED, lane]:
                 seen = decisions.step[ahead.of[_DECISION, lane]] + 1 + r
                 total = data.log_total[seen, ahead.of[_CLUSTERS, lane]]
-                ahead.evidence[lane] += ahead.best[lane] + work.others[lane] - total
+                ahead.evidence[lane] += np.float64(ahead.best[lane] + work.values[lane]) - total
         slots = max(slots, _put_all(family, shape, work, data, decisions, ahead, r, count))
     for lane in range(count):
         at = _candidate(decisions, ahead.of[_DECISION, lane], ahead.of[_CHOSEN, lane])
@@ -454,12 +462,12 @@ def _weigh_others(
     d = ahead.of[_DECISION, 0]
     point = decisions.dataset[d] * data.num_points + decisions.step[d] + 1 + r * ahead.of[_STRIDE, 0]
     for lane in range(len(work.values)):
-        ahead.logs[k, lane] = NOWHERE
+        ahead.logs[k, lane] = _NOWHERE
         if lane < count and k < ahead.of[_CLUSTERS, lane]:
             at = k * LANES + lane
-            ahead.logs[k, lane] = (
-                _log_weight(family, work, data, point, at) if ahead.changed[at] else ahead.before[k, r]
-            )
+            changed = ahead.changed[at]
+            weight = _log_weight(family, work, data, point, at) if changed else ahead.before[k, r]
+            ahead.logs[k, lane] = np.float32(weight)
 
 
 @inner
@@ -527,7 +535,7 @@ def add_up_ahead(
 ) -> None:
     """Describe the candidates of some decisions by what they do to the points to come.
 
-    Cost O(K R) predictives and O(R) refreshed clusters a candidate. Completions of 16 candidates, whichever
+    Cost O(K R) predictives and O(R) refreshed clusters a candidate. Completions of 32 candidates, whichever
     decisions these belong to, go side by side.
     """
     before = ahead.width * LANES

@@ -1,4 +1,4 @@
-"""Densities of points in clusters, 16 side by side: what vector units make of the exact filter."""
+"""Densities of points in clusters, 32 side by side in float32: the exact filter for vector units."""
 
 import math
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from pyroclust.distributions.compiled.families.known_variance import KnownVarian
 from pyroclust.distributions.compiled.pointers import Address, ViewType, address_of, caller
 from pyroclust.distributions.compiled.protocol import refresh
 from pyroclust.distributions.sequential.filter import FilterEncoding
+from pyroclust.nn.compiled_look import raise_floats
 from pyroclust.nn.filter_tables import DataSets, compiled_family
 
 __all__ = [
@@ -30,16 +31,15 @@ __all__ = [
     "weigh_lanes",
 ]
 
-LANES = 16
+LANES = 32
 """Clusters, or points, whose densities are computed together."""
 NOWHERE = -1e30
 """Log-weight of a cluster that there is not."""
 CONSTANT, _RATIO, _POWER, _MEAN = range(4)
-_LOWEST = -690.0
-_LOG2_E = 1.4426950408889634
-# ln 2 in two parts, the first with few digits, so that n times it is exact.
-_LN2_HIGH, _LN2_LOW = 6.93145751953125e-1, 1.42860682030941723212e-6
-_ROOT_2 = 1.4142135623730951
+_RANGE, _LN2 = np.float32(80.0), np.float32(0.6931471805599453)
+_ONE, _TWO = np.float32(1.0), np.float32(2.0)
+# The bits of the root of a half.
+_ROOT_BITS = 0x3F3504F3
 
 
 class Shape(NamedTuple):
@@ -57,7 +57,7 @@ class Shape(NamedTuple):
         pull: what the prior mean is worth, in points, times itself.
         square: the same, times the square of the prior mean.
         scale: prior scale.
-        points: ``(B N, D)``.
+        points: ``(B N, D)`` float32.
         kappa: ``(N + 1,)``.
         constant: C, with the prior's weight of joining, ``(N + 1,)``.
         ratio: r, ``(N + 1,)``.
@@ -79,27 +79,32 @@ class Shape(NamedTuple):
 
 
 class Lanes(NamedTuple):
-    """Clusters in rows of 16, G in all, and scratch space for the row at hand.
+    """Clusters in rows of 32, G in all, and scratch space for the row at hand.
 
     Attributes:
         exponentials: address of a function.
         logarithms: address of another.
+        logarithms_of_more: address of another.
         sizes: points of each, ``(G,)``.
-        sums: their summed moments, ``(G, F)``.
-        state: constant, ratio and power of each, its mean, and the lower triangle of its W, ``(S, G)``.
-        where: the clusters that are made anew, ``(16,)``.
-        made: their states, ``(S, 16)``.
-        turned: their sums, ``(F, 16)``.
-        factor: of their scales, ``(D (D + 1) / 2, 16)``.
-        inverse: of the diagonals of their factors, ``(D, 16)``.
-        values: ``(16,)``.
-        bits: the same memory as integers.
-        others: ``(16,)``.
-        other_bits: the same memory as integers.
+        sums: their summed moments, ``(G, F)`` float64.
+        state: constant, ratio and power of each, its mean, and the lower triangle of its W, ``(S, G)``
+            float32.
+        where: the clusters that are made anew, ``(32,)``.
+        made: their states, ``(S, 32)`` float64.
+        turned: their sums, ``(F, 32)`` float64.
+        factor: of their scales, ``(D (D + 1) / 2, 32)`` float64.
+        inverse: of the diagonals of their factors, ``(D, 32)`` float64.
+        kappa: of theirs, ``(32,)`` float64.
+        values: ``(32,)`` float32.
+        bits: the same memory as int32.
+        others: ``(32,)`` float32.
+        other_bits: the same memory as int32.
+        spare: ``(32,)`` float32.
     """
 
     exponentials: int
     logarithms: int
+    logarithms_of_more: int
     sizes: np.ndarray
     sums: np.ndarray
     state: np.ndarray
@@ -108,19 +113,22 @@ class Lanes(NamedTuple):
     turned: np.ndarray
     factor: np.ndarray
     inverse: np.ndarray
+    kappa: np.ndarray
     values: np.ndarray
     bits: np.ndarray
     others: np.ndarray
     other_bits: np.ndarray
+    spare: np.ndarray
 
     @classmethod
     def empty(cls, rows: int, dim: int, num_moments: int) -> "Lanes":
         """Make room for so many rows of clusters."""
         many, half = rows * LANES, dim * (dim + 1) // 2
-        values, others = np.ones(LANES), np.ones(LANES)
-        state = np.zeros((_MEAN + dim + half, many))
+        values, others, spare = np.ones((3, LANES), np.float32)
+        state = np.zeros((_MEAN + dim + half, many), np.float32)
         state[CONSTANT] = NOWHERE
         found = cls(
+            0,
             0,
             0,
             np.zeros(many, np.int64),
@@ -131,77 +139,100 @@ class Lanes(NamedTuple):
             np.zeros((num_moments, LANES)),
             np.ones((half, LANES)),
             np.ones((dim, LANES)),
+            np.ones(LANES),
             values,
-            values.view(np.int64),
+            values.view(np.int32),
             others,
-            others.view(np.int64),
+            others.view(np.int32),
+            spare,
         )
         kind = Address(found).type
         return found._replace(
-            exponentials=address_of(_exponentials, kind), logarithms=address_of(_logarithms, kind)
+            exponentials=address_of(_exponentials, kind),
+            logarithms=address_of(_logarithms, kind),
+            logarithms_of_more=address_of(_logarithms_of_more, kind),
         )
 
 
 _VOID, _INDEX = types.voidptr, types.int64
 _call_refresh = caller(types.void(_VOID, _VOID, _VOID, _INDEX))
 _call_one = caller(types.void(_VOID))
-_call_weigh = caller(types.void(_VOID, _VOID, _INDEX, ViewType(types.float64, 2), ViewType(types.float64, 1)))
+_call_weigh = caller(types.void(_VOID, _VOID, _INDEX, ViewType(types.float32, 2), ViewType(types.float32, 1)))
 
 
 @inner
 def exponentials(work: Any) -> None:
-    """Replace ``values`` by their exponentials, to eleven digits; below -690 it is that of -690."""
+    """Replace ``values`` by their exponentials; beyond -80 and 80 it is that of -80 and 80."""
     _call_one(work.exponentials, (work,))
 
 
 @inner
 def logarithms(work: Any) -> None:
-    """Write the logarithms of ``values``, all positive, into ``others``, to eleven digits."""
+    """Replace ``values``, all positive, by their logarithms."""
     _call_one(work.logarithms, (work,))
 
 
 @inner
-def _exponentials(work: Any) -> None:
-    # Numba calls the C library for every single exponential, which no vector unit takes part in. Loops have a
-    # length that the compiler does not know: it would write them out rather than use vector units.
-    for a in range(len(work.values)):
-        value = max(work.values[a], _LOWEST)
-        power = np.floor(value * _LOG2_E + 0.5)
-        rest = value - power * _LN2_HIGH - power * _LN2_LOW
-        total = 1.0 / 362880.0
-        total = total * rest + 1.0 / 40320.0
-        total = total * rest + 1.0 / 5040.0
-        total = total * rest + 1.0 / 720.0
-        total = total * rest + 1.0 / 120.0
-        total = total * rest + 1.0 / 24.0
-        total = total * rest + 1.0 / 6.0
-        total = total * rest + 0.5
-        total = total * rest + 1.0
-        work.values[a] = total * rest + 1.0
-        # The bits of a float64 that is this power of two.
-        work.other_bits[a] = (np.int64(power) + 1023) << 52
-    for a in range(len(work.values)):
-        work.values[a] *= work.others[a]
+def logarithms_of_more(work: Any) -> None:
+    """Replace ``values``, none negative, by the logarithms of one more; of small ones to all digits."""
+    _call_one(work.logarithms_of_more, (work,))
 
 
 @inner
+def _exponentials(work: Any) -> None:
+    for a in range(len(work.values)):
+        work.values[a] = min(max(work.values[a], -_RANGE), _RANGE)
+    raise_floats(work.values, work.other_bits, work.others, len(work.values))
+
+
+# Numba calls the C library for every single logarithm, which no vector unit takes part in. No loop writes to
+# memory that it reads under another name, and none has a length that the compiler knows: it would not use
+# vector units either.
+@inner
 def _logarithms(work: Any) -> None:
+    _take_powers(work)
     for a in range(len(work.values)):
-        work.other_bits[a] = (work.bits[a] & 0xFFFFFFFFFFFFF) | (1023 << 52)
+        part = work.values[a]
+        work.values[a] = (part - _ONE) / (part + _ONE)
+    _finish_logarithms(work)
+
+
+@inner
+def _logarithms_of_more(work: Any) -> None:
+    small = work.spare
     for a in range(len(work.values)):
-        power, part = np.float64((work.bits[a] >> 52) - 1023), work.others[a]
-        power = power + 1.0 if part > _ROOT_2 else power
-        part = 0.5 * part if part > _ROOT_2 else part
-        ratio = (part - 1.0) / (part + 1.0)
+        small[a] = work.values[a]
+        work.values[a] += _ONE
+    _take_powers(work)
+    for a in range(len(work.values)):
+        # What is added to one loses its last digits: below a root of two the value itself is used.
+        part, is_small = work.values[a], work.other_bits[a] == 0
+        above = small[a] if is_small else part - _ONE
+        work.values[a] = above / (_TWO + small[a] if is_small else part + _ONE)
+    _finish_logarithms(work)
+
+
+@inner
+def _take_powers(work: Any) -> None:
+    """Take powers of two out of ``values``, into ``other_bits``, down to between the roots of 1/2 and 2."""
+    for a in range(len(work.values)):
+        work.other_bits[a] = (work.bits[a] - np.int32(_ROOT_BITS)) >> np.int32(23)
+    for a in range(len(work.values)):
+        work.bits[a] -= work.other_bits[a] << np.int32(23)
+
+
+@inner
+def _finish_logarithms(work: Any) -> None:
+    """Replace :math:`(u - 1) / (u + 1)` by the logarithm of u, and add those of powers of two."""
+    for a in range(len(work.values)):
+        ratio = work.values[a]
         square = ratio * ratio
-        total = 2.0 / 13.0
-        total = total * square + 2.0 / 11.0
-        total = total * square + 2.0 / 9.0
-        total = total * square + 2.0 / 7.0
-        total = total * square + 2.0 / 5.0
-        total = total * square + 2.0 / 3.0
-        total = total * square + 2.0
-        work.others[a] = power * _LN2_HIGH + (power * _LN2_LOW + total * ratio)
+        total = np.float32(2.0 / 9.0)
+        total = total * square + np.float32(2.0 / 7.0)
+        total = total * square + np.float32(2.0 / 5.0)
+        total = total * square + np.float32(2.0 / 3.0)
+        total = total * square + _TWO
+        work.values[a] = np.float32(work.other_bits[a]) * _LN2 + total * ratio
 
 
 @inner
@@ -230,7 +261,7 @@ def refresh_lanes(family: Any, shape: Any, work: Any, count: int) -> None:
 
 @inner
 def weigh_lanes(shape: Any, work: Any, at: int, points: Any, found: Any) -> None:
-    """Write the log-weights of 16 points, ``(D, 16)``, each in its own cluster of a row."""
+    """Write the log-weights of 32 points, ``(D, 32)``, each in its own cluster of a row."""
     _call_weigh(shape.weigh, (shape, work, at, points, found))
 
 
@@ -243,7 +274,7 @@ def _refresh_others(family: Any, shape: Any, work: Any, count: int) -> None:
 @inner
 def _gather(shape: Any, work: Any, needed: int) -> None:
     """Look up tables for the clusters in ``where``, turn so many of their sums, and make their means."""
-    kappa = work.values
+    kappa = work.kappa
     for a in range(len(work.values)):
         size = work.sizes[work.where[a]]
         work.made[CONSTANT, a] = shape.constant[size]
@@ -266,7 +297,7 @@ def _scatter(work: Any) -> None:
     for s in range(len(work.state)):
         row, made = work.state[s], work.made[s]
         for a in range(len(work.values)):
-            row[work.where[a]] = made[a]
+            row[work.where[a]] = np.float32(made[a])
 
 
 @inner
@@ -285,7 +316,7 @@ def _refresh_wishart(family: Any, shape: Any, work: Any, count: int) -> None:
 @inner
 def _factorise(shape: Any, work: Any) -> None:
     """Make the inverse Cholesky factors of scales, and take their determinants off the constants."""
-    dim, kappa, constant = shape.dim, work.values, work.made[CONSTANT]
+    dim, kappa, constant = shape.dim, work.kappa, work.made[CONSTANT]
     for d in range(dim):
         one = work.made[_MEAN + d]
         for e in range(d + 1):
@@ -309,11 +340,15 @@ def _factorise(shape: Any, work: Any) -> None:
         inverse = work.inverse[d]
         for a in range(len(work.values)):
             pivot = max(diagonal[a], 1e-16 * shape.scale)
-            work.values[a] = pivot
+            work.spare[a] = np.float32(pivot) * (work.spare[a] if d % 2 else _ONE)
             inverse[a] = 1.0 / np.sqrt(pivot)
-        logarithms(work)
-        for a in range(len(work.values)):
-            constant[a] -= 0.5 * work.others[a]
+        # Of more than two a float32 might be too small for the product.
+        if d % 2 or d + 1 == dim:
+            for a in range(len(work.values)):
+                work.values[a] = work.spare[a]
+            logarithms(work)
+            for a in range(len(work.values)):
+                constant[a] -= 0.5 * np.float64(work.values[a])
     for d in range(dim):
         inverse, last = work.inverse[d], _MEAN + dim + d * (d + 1) // 2
         diagonal = work.made[last + d]
@@ -339,7 +374,8 @@ def _weigh_normal(shape: Any, work: Any, at: int, points: Any, found: Any) -> No
     for d in range(shape.dim):
         mean, place = work.state[_MEAN + d], points[d]
         for a in range(len(work.values)):
-            found[a] += (place[a] - mean[at + a]) ** 2
+            offset = place[a] - mean[at + a]
+            found[a] += offset * offset
     for a in range(len(work.values)):
         found[a] = constant[at + a] - ratio[at + a] * found[a]
 
@@ -354,18 +390,17 @@ def _weigh_wishart(shape: Any, work: Any, at: int, points: Any, found: Any) -> N
         last = _MEAN + dim + d * (d + 1) // 2
         for a in range(len(work.values)):
             offset[a] = 0.0
-        for e in range(d):
+        for e in range(d + 1):
             mean, whiten, place = work.state[_MEAN + e], work.state[last + e], points[e]
             for a in range(len(work.values)):
                 offset[a] += whiten[at + a] * (place[a] - mean[at + a])
-        mean, whiten, place = work.state[_MEAN + d], work.state[last + d], points[d]
         for a in range(len(work.values)):
-            found[a] += (offset[a] + whiten[at + a] * (place[a] - mean[at + a])) ** 2
+            found[a] += offset[a] * offset[a]
     for a in range(len(work.values)):
-        work.values[a] = 1.0 + ratio[at + a] * found[a]
-    logarithms(work)
+        work.values[a] = ratio[at + a] * found[a]
+    logarithms_of_more(work)
     for a in range(len(work.values)):
-        found[a] = constant[at + a] - power[at + a] * work.others[a]
+        found[a] = constant[at + a] - power[at + a] * work.values[a]
 
 
 def shape_of(encoding: FilterEncoding, data: DataSets) -> Shape:
@@ -376,7 +411,7 @@ def shape_of(encoding: FilterEncoding, data: DataSets) -> Shape:
     nothing, join = np.zeros(len(data.log_join)), data.log_join
     # Tables of the family go up to the points of all data sets.
     upto = slice(len(join))
-    found = Shape(1, 0, 0, 1, 0.0, 0.0, 1.0, np.zeros((1, 1)), nothing, join, nothing, nothing)
+    found = Shape(1, 0, 0, 1, 0.0, 0.0, 1.0, np.zeros((1, 1), np.float32), nothing, join, nothing, nothing)
     functions = _refresh_others, _weigh_normal
     if isinstance(one, KnownVariance):
         pull, functions = float(one.kappa[0] * one.hyper[0]), (_refresh_normal, _weigh_normal)
@@ -397,13 +432,13 @@ def shape_of(encoding: FilterEncoding, data: DataSets) -> Shape:
         found = found._replace(
             is_other=0,
             dim=one.data.shape[1],
-            points=one.data,
+            points=one.data.astype(np.float32),
             constant=one.constant[upto] + join,
             ratio=one.with_point,
             power=power,
         )
     kinds = (family.type, Address(found).type, Address(Lanes.empty(1, 1, 1)).type)
-    row, block = ViewType(types.float64, 1), ViewType(types.float64, 2)
+    row, block = ViewType(types.float32, 1), ViewType(types.float32, 2)
     return found._replace(
         refresh=address_of(functions[0], *kinds, types.int64),
         weigh=address_of(functions[1], *kinds[1:], types.int64, block, row),

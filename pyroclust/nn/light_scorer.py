@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from pyroclust.adjacency import in_order
-from pyroclust.counts import check_count, check_number
+from pyroclust.counts import check_count
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.nn.attention import InducedSetAttention
 from pyroclust.nn.cluster_shape import ClusterShape
@@ -69,7 +69,6 @@ class LightScorer(ForeseeingScorer[LightEncoding]):
         filter: log-weights of the exact filter of a conjugate model, or None.
         foresight: points to come that each candidate is tried on, as
             :class:`~pyroclust.nn.foresight.Foresight` says; 0 for none.
-        within: nats that a candidate may be behind under the filter and is tried still.
         conditions: how hyperparameters that :meth:`encode` takes enter; None for none.
 
     Raises:
@@ -88,12 +87,10 @@ class LightScorer(ForeseeingScorer[LightEncoding]):
         future: Future | None = None,
         filter: FilterScorer | None = None,
         foresight: int = 0,
-        within: float = 20.0,
         conditions: ConditionInputs | None = None,
     ) -> None:
         super().__init__()
         self.foresight = check_count("foresight", foresight, at_least=0)
-        self.within = check_number("within", within, above=0)
         _check_foresight(self.foresight, filter)
         if future is not None and future.width != width:
             raise ValueError(f"future has width {future.width}, expected that of the scorer, {width}")
@@ -140,7 +137,6 @@ class LightScorer(ForeseeingScorer[LightEncoding]):
             "future": self.future,
             "filter": self.filter,
             "foresight": self.foresight,
-            "within": self.within,
             "conditions": self.conditions,
         }
 
@@ -207,9 +203,7 @@ class LightScorer(ForeseeingScorer[LightEncoding]):
         filtered = None if self.filter is None else self.filter.encode(data, hyperparameters)
         if filtered is not None:
             moments = torch.cat([moments, filtered.moments], -1)
-        ahead = None
-        if self.foresight and filtered is not None:
-            ahead = Foresight(filtered, self.foresight, within=self.within)
+        ahead = Foresight(filtered, self.foresight) if self.foresight and filtered is not None else None
         return LightEncoding(positions, moments, context, state_shift, filtered, ahead)
 
     def _context(self, positions: Tensor) -> Tensor:

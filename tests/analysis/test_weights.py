@@ -211,3 +211,11 @@ def test_new_rows_are_set_beside_old_ones_as_often_as_these_count(frame):
     wanted = (old <= density[:, None]).mean(-1)
     np.testing.assert_allclose(new.typicality, wanted)
     assert new.sizes.tolist() == found.clusters()["weight"].tolist()
+
+
+def test_clusters_are_expected_among_all_rows(frame):
+    options = {"prior": "crp", "expected_clusters": 3.0, **SHORT}
+    repeated = frame.loc[frame.index.repeat(frame["times"])][["a", "b"]]
+    found = pyroclust.cluster(frame, weight="times", **options), pyroclust.cluster(repeated, **options)
+    weighted, every = (one.model.description["arguments"]["prior"] for one in found)
+    assert weighted == every

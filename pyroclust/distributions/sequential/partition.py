@@ -128,6 +128,10 @@ class SequentialPartition(PartitionDistribution):
         dataset = self.dataset.expand(batch).reshape(-1)
         labels = value.long().expand(*batch, -1).reshape(-1, self.num_points)
         labels = canonical(labels.gather(-1, self.order[dataset]))
+        if not torch.is_grad_enabled():
+            compiled = self.scorer.label_points(self.encoding, dataset, labels)
+            if compiled is not None:
+                return compiled[1].view(batch)
         rows = max(1, _CANDIDATES_AT_ONCE // (self.num_points * (int(labels.max()) + 2)))
         chunks = zip(dataset.split(rows), labels.split(rows), strict=True)
         parts = [teacher_forced_log_prob(self.scorer, self.encoding, d, c) for d, c in chunks]
