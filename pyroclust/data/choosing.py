@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pyroclust.arrays import checked_weights
 from pyroclust.data.columns import Column, RawTable
@@ -19,7 +20,7 @@ from pyroclust.data.kinds import (
     values_of_kind,
 )
 from pyroclust.data.label_notes import about_alike, about_labels, about_na, about_partial, footer_note
-from pyroclust.data.missing_codes import suspected_codes, without_codes, without_values
+from pyroclust.data.missing_codes import marks_note, suspected_codes, without_codes, without_values
 from pyroclust.data.point_masses import apart, divide, in_two
 from pyroclust.data.rows import (
     ROWS_AS_THEY_ARE,
@@ -132,7 +133,8 @@ def rows_like(raw: RawTable, name: str, like: Table, *, refuses_unseen: bool = F
         for number, answer, value in like.parts
         if like.columns[answer] not in raw.names
     }
-    found, notes = [], list(raw.notes)
+    found: list[NDArray[np.float64]] = []
+    notes = [*raw.notes, *marks_note(raw.by_name, dict(zip(like.columns, like.levels, strict=True)))]
     every = zip(like.columns, like.kinds, like.levels, like.units, like.codes, strict=True)
     for column, kind, levels, unit, codes in every:
         number, value = wholes.get(column, (None, None))
@@ -245,6 +247,7 @@ def _of_any_kind(
     units = {column: "" if one.levels else columns[column].unit for column, one in found.items()}
     notes = [
         _units_note(units),
+        *marks_note(columns, {column: one.levels for column, one in found.items()}),
         kinds_note(found),
         *divided,
         _left_note(left),
@@ -270,7 +273,10 @@ def _of_any_kind(
         kinds=tuple(one.kind for one in found.values() if one.kind is not None),
         levels=tuple(one.levels for one in found.values()),
         units=tuple(units.values()),
-        codes=tuple(codes.get(wholes.get(column, (column, 0.0))[0], ()) for column in names),
+        codes=tuple(
+            (*codes.get(one, ()), *(mark for mark in columns[one].lost if mark not in found[one].levels))
+            for one in (wholes.get(column, (column, 0.0))[0] for column in names)
+        ),
         parts=parts,
     )
 

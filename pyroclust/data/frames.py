@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pyroclust.data.columns import Column, RawTable, as_text
+from pyroclust.data.missing_codes import marks_note, without_marks
 from pyroclust.data.roles import names_things
 from pyroclust.delimited.numerals import Cells, Marks, find_marks
 from pyroclust.delimited.units import HOURS, quantities
@@ -55,14 +56,15 @@ def text_columns(
     written: Sequence[Cells], *, delimiter: str = "", decimal: str | None = None
 ) -> tuple[list[Column], tuple[str, ...]]:
     """Return columns of text with the numbers in them as they are meant, and notes on that."""
-    found = [None if one.plain is not None else quantities(one) for one in written]
-    cells = [one if own is None else Cells(own.cells) for one, own in zip(written, found, strict=True)]
+    cells, lost = zip(*map(without_marks, written), strict=True) if written else ((), ())
+    found = [None if one.plain is not None else quantities(one) for one in cells]
+    cells = [one if own is None else Cells(own.cells) for one, own in zip(cells, found, strict=True)]
     # In sheets and data frames, where nothing divides cells, numbers without a unit have decimal points.
     theirs = [bool(delimiter) if own is None else not own.are_converted for own in found]
     of_file = find_marks(compress(cells, theirs), delimiter=delimiter or ",", decimal=decimal)
     marks = [of_file if is_theirs else Marks() for is_theirs in theirs]
     units = ["" if own is None else own.unit for own in found]
-    return list(map(Column, cells, marks, units, written)), of_file.notes
+    return list(map(Column, cells, marks, units, written, lost)), of_file.notes
 
 
 def raw_array(array: NDArray[Any]) -> RawTable:
@@ -99,7 +101,8 @@ def transposed(raw: RawTable) -> RawTable:
             ) from None
     rows = rows or tuple(f"x{place}" for place in range(1, raw.num_rows + 1))
     turned = tuple(Column(pd.Series(row)) for row in np.array(values).T)
-    return RawTable(rows, turned, len(names), names, (*raw.notes, TURNED))
+    notes = (*raw.notes, *marks_note(raw.by_name, dict.fromkeys(raw.names, ())), TURNED)
+    return RawTable(rows, turned, len(names), names, notes)
 
 
 def aggregated(raw: RawTable, place: int) -> RawTable:
@@ -134,7 +137,8 @@ def aggregated(raw: RawTable, place: int) -> RawTable:
     )
     if left:
         said += f" Left out, as they name other things: {listed(left)}."
-    return RawTable(tuple(names), tuple(columns), len(found), tuple(map(str, found)), (*raw.notes, said))
+    notes = (*raw.notes, *marks_note(raw.by_name, dict.fromkeys(raw.names, ())), said)
+    return RawTable(tuple(names), tuple(columns), len(found), tuple(map(str, found)), notes)
 
 
 def _joined(name: Any, mark: str) -> str:

@@ -1,4 +1,4 @@
-"""Numbers and texts that stand for a missing answer: those that are told, and those that look like it."""
+"""Numbers and marks that stand for a missing answer: those that are told, and those that look like it."""
 
 import re
 import shlex
@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyroclust.data.columns import Column, RawTable
+from pyroclust.delimited.numerals import Cells
 from pyroclust.text import listed, short, visible
 
-__all__ = ["suspected_codes", "without_codes", "without_values"]
+__all__ = ["marks_note", "suspected_codes", "without_codes", "without_marks", "without_values"]
 
 _RANGE = ".."
 _NUMBERED = re.compile(r"(.+?)[\W_]*\d+")
@@ -28,6 +29,13 @@ _STAND_INS = np.unique(
 )
 # Beyond the answers of a scale that begins at 1.
 _BEYOND_A_SCALE = (-1.0, 7.0, 8.0, 9.0)
+_MARKS = frozenset(
+    (
+        *("?", ".", "..", "-", "--", "–", "—", "*", "n.a.", "na", "missing", "unknown", "refused", "k.a."),
+        *("fehlt", "inconnu", "manquant", "s/d", "n.d.", "nd", "#n/a!", "n. a.", "k. a.", "not available"),
+        *("not applicable", "no answer", "keine angabe", "sin datos"),
+    )
+)
 # Of other numbers no less than this many of their ranges away: 0 and -1, and any but known codes.
 _RANGES_OF_NONE, _RANGES_OF_ANY = 0.25, 2.0
 _MOST_OF_ANY = 0.2
@@ -53,7 +61,8 @@ def without_codes(raw: RawTable, told: Sequence[str]) -> tuple[RawTable, dict[st
 def without_values(column: Column, values: Collection[str]) -> tuple[Column, int]:
     """Empty the cells that hold one of some values, and count them; with "" NA and the like are levels."""
     found = _holds(column, values)
-    return replace(column.without(found), only_empty="" in values), int(found.sum())
+    lost = tuple(mark for mark in column.lost if mark not in values)
+    return replace(column.without(found), only_empty="" in values, lost=lost), int(found.sum())
 
 
 def _read_codes(told: Sequence[str], raw: RawTable) -> dict[int, set[str]]:
@@ -92,6 +101,26 @@ def _number(text: str) -> float | None:
         return float(text.strip().replace(",", "."))
     except ValueError:
         return None
+
+
+def without_marks(column: Cells) -> tuple[Cells, list[str]]:
+    """Empty the cells of a column of numbers that hold a mark for a missing one, and return the marks."""
+    marks = [] if column.plain is not None else column.texts
+    numbers = column.there.total() - sum(column.there[mark] for mark in marks) if marks else 0
+    if not marks or 2 * numbers < len(column) or any(mark.casefold() not in _MARKS for mark in marks):
+        return column, []
+    return Cells("" if cell.strip() in marks else cell for cell in column), marks
+
+
+def marks_note(columns: Mapping[str, Column], levels: Mapping[str, Sequence[str]]) -> list[str]:
+    """Say which marks were read as missing in columns, whose levels they are not."""
+    said = [
+        f"{listed(f'“{mark}”' for mark in marks)} in '{short(name, 40)}'"
+        for name, column in columns.items()
+        if (marks := [mark for mark in column.lost if mark not in levels.get(name, column.lost)])
+    ]
+    way = "To cluster such a column as a category, marks and all, give --kinds NAME=category."
+    return [f"Read as missing among numbers: {listed(said, _MOST_SHOWN)}. {way}"] if said else []
 
 
 def suspected_codes(columns: Mapping[str, Column]) -> str | None:

@@ -64,13 +64,13 @@ def _read_text(path: Path, options: ReadingOptions, *, of_edges: bool) -> RawTab
 
 
 def _of_text(found: Rows, options: ReadingOptions, *, of_edges: bool) -> RawTable:
-    title, grid = _without_title(found.cells)
+    title, grid = ([], found.cells) if found.names_rows else _without_title(found.cells)
     first, *rows = grid
     columns = _columns(rows, len(first))
-    if options.header is None:
+    if options.header is None and not found.names_rows:
         is_header, guessed = find_header(first, columns, of_edges=of_edges)
     else:
-        is_header, guessed = options.header, ()
+        is_header, guessed = options.header is not False, ()
     if not is_header:
         columns = _columns(grid, len(first))
     names = [name.strip() if is_header else f"x{place}" for place, name in enumerate(first, start=1)]
@@ -84,9 +84,10 @@ def _of_text(found: Rows, options: ReadingOptions, *, of_edges: bool) -> RawTabl
             names = [name for name, no in zip(names, empty, strict=True) if not no]
             table = [column for column, no in zip(table, empty, strict=True) if not no]
             notes.append(f"{sum(empty)} empty column(s) without a name were left out.")
-        if len(names) > 1 and not names[0] and not empty[0] and _are_names(columns[0]):
+        if found.names_rows or (len(names) > 1 and not names[0] and not empty[0] and _are_names(columns[0])):
             row_names, names, table = tuple(map(visible, columns[0])), names[1:], table[1:]
-            notes.append("The first column has no name and was read as names of the rows.")
+            if not found.names_rows:
+                notes.append("The first column has no name and was read as names of the rows.")
         if unnamed := names.count(""):
             notes.append(f"{unnamed} column(s) without a name are called x and their number.")
     shown = tuple(visible(name or f"x{place}") for place, name in enumerate(names, start=1))

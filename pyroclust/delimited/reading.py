@@ -21,7 +21,7 @@ PLAIN = {".csv": ",", ".tsv": "\t"}
 
 _COMMENT = "#"
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
-_LOOKED_AT, _HEAD = 200, 1 << 18
+_LOOKED_AT, _QUOTED, _HEAD = 200, 10, 1 << 18
 # Of text, its cells and their numbers, for each byte of the file.
 _BYTES_A_BYTE = 32
 _CONTROL = re.compile(r"[\0-\x08\x0e-\x1f]")
@@ -60,6 +60,7 @@ class Rows:
     cells: list[list[str]] = field(repr=False)  # without the spaces before them
     notes: tuple[str, ...] = ()
     delimiter: str = ""  # empty where nothing has to divide them
+    names_rows: bool = False  # the first line is one name short, and the first column names the rows
 
 
 class _TwoWays(Exception):
@@ -138,10 +139,28 @@ def _rows_of(text: str, delimiter: str, *, comment: str | None = None, most: int
     rows = {line: cells for line, cells in kept if cells}
     blank = len(kept) - len(rows)
     notes = [f"{blank:,} blank line(s) between the rows held no row."] * bool(blank)
+    if names_rows := _is_one_name_short([*rows.values()], text, delimiter):
+        first = next(iter(rows))
+        rows[first] = ["", *rows[first]]
+        notes.append(
+            "The first line has one name less than the others have cells: the first column names the rows."
+        )
     found = _of_one_width(rows)
     if found and len(found[0]) < max(map(len, rows.values())):
         notes.append("Every line ends with a delimiter, behind which no column was read.")
-    return Rows(found, tuple(notes), delimiter)
+    return Rows(found, tuple(notes), delimiter, names_rows)
+
+
+def _is_one_name_short(rows: list[list[str]], text: str, delimiter: str) -> bool:
+    """Say whether only the first line lacks a cell, as R's write.table gives names of rows no name."""
+    names, width = [row[0] for row in rows[1:]], len(rows[0]) + 1 if rows else 0
+    is_short = width > 2 and {*map(len, rows[1:])} == {width} and any(row[-1] for row in rows[1:])
+    if not is_short or all(map(is_numeral, rows[0])) or not all(names) or len({*names}) < len(names):
+        return False
+    # R puts quotes around names of rows, numbers too; without them commas and spaces may stand in numbers.
+    is_quoted = all(f'\n"{name}"' in text for name in names[:_QUOTED])
+    counted = delimiter not in ", " and names == [str(place) for place in range(1, len(names) + 1)]
+    return is_quoted or counted or not any(map(is_numeral, names))
 
 
 def _of_one_width(rows: dict[int, list[str]]) -> list[list[str]]:
@@ -232,7 +251,7 @@ def _alone(head: str, lines: Sequence[str], marks: Sequence[str], decimal: str |
 
 def _check_marks(rows: Rows, lines: Sequence[str], plain: str) -> None:
     """Refuse commas and spaces between cells that could stand inside of numbers, unless names settle it."""
-    if not all(map(is_numeral, rows.cells[0])):
+    if not rows.names_rows and not all(map(is_numeral, rows.cells[0])):
         return
     mark, below = rows.delimiter, lines[1:] or lines
     if all(map(is_numeral, below)) and (mark != plain or all(map(grouped, lines))):

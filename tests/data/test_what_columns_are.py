@@ -221,12 +221,16 @@ def test_a_category_that_no_row_had_is_missing_or_refused():
         read_new_rows(new, old, refuses_unseen=True)
 
 
-def test_marks_among_numbers_are_refused_until_they_are_told(tmp_path):
+def test_marks_among_numbers_are_missing_and_labels_stay(tmp_path):
     text = "x,y,k\n" + "1.5,?,1\n2.5,3,?\n4,5,1\n" * 20
-    with pytest.raises(ValueError, match=r"holds '\?', .* read it as missing with --missing 'y=\?'"):
-        read(tmp_path, text, label="k")
-    table = read(tmp_path, text, label="k", missing=["y=?"])
+    table = read(tmp_path, text, label="k")
     assert np.isnan(table.data).sum() == 20
+    assert "“?” in 'y'. To cluster such a column as a category" in " ".join(table.notes)
+    (row,) = read_new_rows(pd.DataFrame({"x": [1.5], "y": ["?"]}), table, refuses_unseen=True).data
+    assert np.isnan(row).sum() == 1
+    told = read(tmp_path, text, label="k", kinds={"y": "category"})
+    assert told.levels[told.columns.index("y")] == ("3", "5", "?")
+    assert not any("as missing among numbers" in note for note in told.notes)
     assert sorted(set(table.labels)) == ["1", "?"]
 
 

@@ -145,11 +145,14 @@ ROWS = [
         lambda: table("# width height\n1.5 2\n2.5 3\n").columns,
         ("x1", "x2"),
     ),
-    no(
+    gives(
+        FAMILY,
         "names of rows, as R writes them",
-        '"a","b"\n"r1",1,2\n"r2",2,3\n',
-        "if the first column names the rows, name it too",
+        lambda: table('"a","b"\n"r1",1,2\n"r2",2,3\n').row_names,
+        ("r1", "r2"),
     ),
+    no("a first line that is one number short", "1,2\n1,2,3\n2,3,4\n", "if the first column names the rows"),
+    no("one number more than names", "a,b\n1.5,2,3\n2.5,3,4\n", "if the first column names the rows"),
     noted(
         "a first column of measurements without a name",
         ",b\n1.5,2\n1.7,3\n",
@@ -207,7 +210,7 @@ def column(cells: list[Any], *, name: str = "q") -> str:
 ANSWERS = [place % 5 + 1 for place in range(40)]
 INCOMES = [20_000 + 1_234 * place for place in range(40)]
 PATIENTS = [f"P{place // 3:02d}" for place in range(36)]
-TEXTS = ["0.5", "", "1.5", "-2", "3e0", "NA"]
+TEXTS = ["0.5", "?", "1.5", "-2", "3e0", "NA"]
 
 CODES = [
     *(

@@ -79,8 +79,8 @@ class TestTables:
 
     def test_row_names_of_rs_write_table(self, tmp_path):
         # The header has one name less than the rows have columns.
-        with pytest.raises(ValueError, match="if the first column names the rows, name it too"):
-            self.read(tmp_path, "V1\tV2\nfirst\t3\t3\nsecond\t1\t4\n", name="r.tsv")
+        draws = self.read(tmp_path, "V1\tV2\nfirst\t3\t3\nsecond\t1\t4\n", name="r.tsv")
+        assert draws.assignments.tolist() == [[[0, 0], [0, 1]]]
 
     def test_what_pandas_writes(self, tmp_path):
         labels = np.random.default_rng(0).integers(3, size=(1, 6, 5))
