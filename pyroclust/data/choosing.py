@@ -21,6 +21,7 @@ from pyroclust.data.kinds import (
 )
 from pyroclust.data.label_notes import about_alike, about_labels, about_na, about_partial, footer_note
 from pyroclust.data.missing_codes import marks_note, suspected_codes, without_codes, without_values
+from pyroclust.data.one_hot import one_hot_again, one_hot_merged
 from pyroclust.data.point_masses import apart, divide, in_two
 from pyroclust.data.rows import (
     ROWS_AS_THEY_ARE,
@@ -85,15 +86,18 @@ def chosen_table(
         )
     if kinds is None or usual is not None:
         told = dict.fromkeys(chosen, usual or Kind.NUMBER) | told
-    if kinds is not None and may_go and aggregate is None:
-        refuse_long(chosen, name)
-        refuse_rows_of_units(chosen, name)
+    merged: list[str] = []
+    if kinds is not None and may_go:
+        chosen, merged = one_hot_merged(chosen, told=told, names=raw.names)
+        if aggregate is None:
+            refuse_long(chosen, name)
+            refuse_rows_of_units(chosen, name)
     table = _of_any_kind(raw, name, chosen, told=told, may_go=may_go, masses_apart=masses_apart, codes=codes)
-    notes: list[str | None] = [*table.notes]
+    notes: list[str | None] = [*merged, *table.notes]
     every = list(zip(table.columns, table.kinds, table.data.T, strict=True))
     if kinds is not None:
         numbers = {column: values for column, kind, values in every if kind is Kind.NUMBER}
-        groups = {column: values for column, kind, values in every if column in raw.names and kind in _GROUPS}
+        groups = {column: values for column, kind, values in every if column in chosen and kind in _GROUPS}
         table = replace(table, doubts=doubts_of(numbers, raw.rows, groups=groups))
         notes.append(frequencies_note(table) if weight is None else None)
     elif table.has_missing:
@@ -138,7 +142,9 @@ def rows_like(raw: RawTable, name: str, like: Table, *, refuses_unseen: bool = F
     every = zip(like.columns, like.kinds, like.levels, like.units, like.codes, strict=True)
     for column, kind, levels, unit, codes in every:
         number, value = wholes.get(column, (None, None))
-        cells = raw.columns[raw.place_of(column if number is None else like.columns[number], name)]
+        cells = one_hot_again(raw, column, levels) if levels and column not in raw.names else None
+        if cells is None or number is not None:
+            cells = raw.columns[raw.place_of(column if number is None else like.columns[number], name)]
         if codes:
             cells = without_values(cells, codes)[0]
         try:

@@ -1,12 +1,12 @@
 """What of a table may make clusters that are no groups of rows, said with the column and the figures."""
 
-import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pyroclust.data.one_hot import exclusive
 from pyroclust.text import listed, short
 
 __all__ = ["doubts_of"]
@@ -15,7 +15,6 @@ _FEWEST_ROWS, _FEWEST_VALUES, _HEAP, _TIMES_OTHERS = 30, 20, 0.1, 5
 _MOST_VALUES, _ROWS_A_VALUE = 15, 5
 _FAR, _SHARE_OF_FAR = 100.0, 0.01
 _SAME, _ROUNDED, _MOST_IN_A_SUM, _TIMES_CHANCE = 1e-9, 1e-4, 50, 20
-_CHANCE = 1e-3
 _MOST_SHOWN = 4
 
 
@@ -33,8 +32,8 @@ def doubts_of(
         heaps += _heap(said, distinct, times)
         few += _few_values(said, distinct, len(there))
         far += _far(said, values, np.repeat(distinct, times), row_names)
-    exclusive = _exclusive(groups)
-    turns = {one for names in exclusive for one in names}
+    one_hot = exclusive(groups).values()
+    turns = {one for names in one_hot for one in names}
     numbers = {name: one for name, one in groups.items() if np.nanmax(one) == 1 and name not in turns}
     found = {
         ": clusters may be patterns of who is there.": heaps,
@@ -49,9 +48,7 @@ def doubts_of(
             *_sums(numbers),
         ],
         " hold one category in columns of 0 and 1, where it counts as often: make it one column, as "
-        "pandas' from_dummies does.": [
-            listed(f"'{short(name, 40)}'" for name in names) for names in exclusive
-        ],
+        "pandas' from_dummies does.": [listed(f"'{short(name, 40)}'" for name in names) for names in one_hot],
         ": copies make clusters of their own; leave them out, or say how often a row counts with --weight.": (
             _again(np.stack([*columns.values(), *groups.values()], -1)) if columns else []
         ),
@@ -106,23 +103,6 @@ def _copies(groups: Mapping[str, NDArray[np.float64]]) -> list[str]:
         if len(different) > 1 and len(values) >= _FEWEST_ROWS:
             other = seen.setdefault(codes.tobytes(), name)
             found += [f"'{short(other, 40)}' and '{short(name, 40)}'"] if other != name else []
-    return found
-
-
-def _exclusive(groups: Mapping[str, NDArray[np.float64]]) -> list[list[str]]:
-    """Return columns of 0 and 1 with one prefix of which no row has two, where that is no chance."""
-    by_prefix: dict[str, list[str]] = {}
-    for name in (name for name, one in groups.items() if one.max() == 1):
-        for mark in re.finditer(r"(?<=.)[_.=:/ -]+(?=.)", name):
-            by_prefix.setdefault(name[: mark.start()], []).append(name)
-    found: list[list[str]] = []
-    for names in sorted(by_prefix.values(), key=len, reverse=True):
-        rows = np.stack([groups[name] for name in names], -1)
-        shares = rows.mean(0)
-        by_chance = np.prod(1 - shares) * (1 + (shares / (1 - shares)).sum())
-        is_new = len(names) > 1 and not any({*names} & {*others} for others in found)
-        if is_new and rows.sum(-1).max() <= 1 and len(rows) * np.log(by_chance) < np.log(_CHANCE):
-            found.append(names)
     return found
 
 

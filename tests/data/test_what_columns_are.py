@@ -5,10 +5,13 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from pyroclust import read_table
 from pyroclust.data.datasets import read_new_rows
 from pyroclust.data.doubts import doubts_of
+from pyroclust.data.kinds import Kind
 from pyroclust.delimited.units import quantities
 
 ROWS = 60
@@ -143,22 +146,46 @@ def test_rows_of_one_unit_are_refused_or_made_one(tmp_path):
     assert np.allclose(table.data[:, 0], X.reshape(20, 3).mean(1))
 
 
-def test_one_hot_columns_are_said():
+def test_one_hot_columns_are_one_category():
     color = np.array(["red", "green", "blue"])[RNG.integers(0, 3, 4 * ROWS)]
-    parts = pd.get_dummies(pd.DataFrame({"x": np.tile(X, 4), "color": color}), columns=["color"], dtype=int)
-    for frame, names in (
-        (parts, "'color_blue', 'color_green', 'color_red'"),
-        (parts.drop(columns="color_blue"), "'color_green', 'color_red'"),
-    ):
+    whole = pd.DataFrame({"x": np.tile(X, 4), "color": color})
+    parts = pd.get_dummies(whole, columns=["color"], dtype=int)
+    for frame in (parts, parts.drop(columns="color_blue")):
         table = read_table(frame, kinds={})
-        assert set(table.columns) == set(frame.columns)
-        (doubt,) = [one for one in table.doubts if "from_dummies" in one]
-        assert doubt.startswith(f"{names} hold one category")
-        assert not any("as a total" in one for one in table.doubts)
+        assert table.columns == ("x", "color")
+        assert table.kinds[1] is Kind.CATEGORY
+        assert "are one category, 'color'. To keep one apart, name it in --kinds." in table.notes[0]
+        assert not table.doubts
+    told = read_table(parts, kinds=dict.fromkeys(parts.columns[1:], "yes/no"))
+    assert set(told.columns) == set(parts.columns)
+    (doubt,) = [one for one in told.doubts if "from_dummies" in one]
+    assert doubt.startswith("'color_blue', 'color_green', 'color_red' hold one category")
+    assert not any("as a total" in one for one in told.doubts)
+
+
+@given(
+    st.lists(st.sampled_from(["red", "new_york", "a b", "Ä", "x=1"]), min_size=2, max_size=40),
+    st.sampled_from(["color", "my_color", "c"]),
+    st.sampled_from(["_", ".", "="]),
+    st.booleans(),
+)
+def test_one_category_is_read_alike_in_both_encodings(levels, name, mark, is_reversed):
+    assume(len(set(levels)) > 1)
+    whole = pd.DataFrame({"x": RNG.normal(size=len(levels)), name: levels})
+    dummies = pd.get_dummies(whole[name], prefix=name, prefix_sep=mark, dtype=int)
+    parts = whole[["x"]].join(dummies[dummies.columns[:: -1 if is_reversed else 1]])
+    one, other = read_table(whole, kinds={}), read_table(parts, kinds={})
+    np.testing.assert_array_equal(one.data, other.data)
+    assert one.kinds == other.kinds
+    assert one.doubts == other.doubts
+    for old in (one, other):
+        for new in (whole, parts):
+            np.testing.assert_array_equal(read_new_rows(new.iloc[1:], old).data, one.data[1:])
 
 
 def test_answers_that_may_meet_stay_apart():
     frame = pd.DataFrame(RNG.integers(0, 2, (ROWS, 3)), columns=["has_a", "has_b", "has_c"]).assign(x=X)
+    assert len(read_table(frame, kinds={}).columns) == 4
     assert not read_table(frame, kinds={}).doubts
 
 
@@ -248,12 +275,22 @@ def test_features_in_rows_are_said():
     assert not read_table(wide.reset_index(drop=True), kinds={}).notes
 
 
-def test_new_rows_have_the_codes_of_the_old():
+def test_new_rows_have_the_codes_and_the_one_hot_columns_of_the_old():
+    color = np.array(["red", "green", "blue"])[RNG.integers(0, 3, ROWS)]
     age = np.where(np.arange(ROWS) % 9 == 0, 99.0, RNG.normal(40, 5, ROWS).round(1))
-    frame = pd.DataFrame({"age": age, "x": X})
+    frame = pd.get_dummies(pd.DataFrame({"age": age, "color": color}), columns=["color"], dtype=int)
     old = read_table(frame, kinds={}, missing=["age=99"])
     again = read_new_rows(frame, old)
     np.testing.assert_array_equal(again.data, old.data)
+    with pytest.raises(ValueError, match="unknown column 'color'"):
+        read_new_rows(frame.drop(columns="color_red"), old)
+    for value, what in ((0, "none"), (1, "several")):
+        new = frame.assign(color_red=value, color_green=value, color_blue=value)
+        rows = read_new_rows(new, old)
+        assert np.isnan(rows.data[:, old.columns.index("color")]).all()
+        assert f"'{what} of these', which no row had" in rows.notes[0]
+        with pytest.raises(ValueError, match=f"holds '{what} of these'"):
+            read_new_rows(new, old, refuses_unseen=True)
 
 
 def test_built_in_tables_take_the_options_of_others():

@@ -220,14 +220,14 @@ CASES = [
     one(
         "one-hot cities",
         lambda: csv(pd.concat([frame(), HOT.add_prefix("city_")], axis=1)),
-        columns=("age", "share", "income", *(f"city_{one}" for one in HOT)),
-        says="'city_Kyiv', 'city_Oslo', 'city_Rome' hold one category in columns of 0 and 1",
+        columns=("age", "share", "income", "city"),
+        says="are one category, 'city'",
     ),
     one(
         "one-hot cities with dots",
         lambda: csv(pd.concat([frame(), HOT.add_prefix("city.")], axis=1)),
-        columns=("age", "share", "income", *(f"city.{one}" for one in HOT)),
-        says="'city.Kyiv', 'city.Oslo', 'city.Rome' hold one category in columns of 0 and 1",
+        columns=("age", "share", "income", "city"),
+        says="are one category, 'city'",
     ),
     one(
         "99 among answers",
