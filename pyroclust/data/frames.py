@@ -56,15 +56,15 @@ def text_columns(
     written: Sequence[Cells], *, delimiter: str = "", decimal: str | None = None
 ) -> tuple[list[Column], tuple[str, ...]]:
     """Return columns of text with the numbers in them as they are meant, and notes on that."""
-    cells, lost = zip(*map(without_marks, written), strict=True) if written else ((), ())
-    found = [None if one.plain is not None else quantities(one) for one in cells]
-    cells = [one if own is None else Cells(own.cells) for one, own in zip(cells, found, strict=True)]
+    bare = [without_marks(one) for one in written]
+    found = [None if one.plain is not None else quantities(one) for one, _ in bare]
+    cells = [one if own is None else Cells(own.cells) for (one, _), own in zip(bare, found, strict=True)]
     # In sheets and data frames, where nothing divides cells, numbers without a unit have decimal points.
     theirs = [bool(delimiter) if own is None else not own.are_converted for own in found]
     of_file = find_marks(compress(cells, theirs), delimiter=delimiter or ",", decimal=decimal)
     marks = [of_file if is_theirs else Marks() for is_theirs in theirs]
     units = ["" if own is None else own.unit for own in found]
-    return list(map(Column, cells, marks, units, written, lost)), of_file.notes
+    return list(map(Column, cells, marks, units, written, (lost for _, lost in bare))), of_file.notes
 
 
 def raw_array(array: NDArray[Any]) -> RawTable:

@@ -70,9 +70,9 @@ def one_hot_again(raw: RawTable, name: str, levels: Sequence[str]) -> Column | N
 def _category(columns: Sequence[NDArray[np.float64]], levels: Sequence[str]) -> Column:
     rows = np.stack(columns, -1)
     number = np.where(np.isin(rows, (0, 1)).all(-1), rows.sum(-1), np.nan)
-    which = np.array(levels, dtype=object)[rows.argmax(-1)]
-    cells = np.select([number == 0, number == 1, number > 1], [_NONE, which, _SEVERAL], None)
-    return Column(pd.Series(cells).astype("category"))
+    every = np.array([*levels, _NONE, _SEVERAL], dtype=object)
+    which = np.where(number == 1, rows.argmax(-1), len(levels) + (number > 1))
+    return Column(pd.Series(every[which]).mask(np.isnan(number)).astype("category"))
 
 
 def _ways_to_divide(name: str) -> list[tuple[str, str]]:
