@@ -154,13 +154,18 @@ def _rows_of(text: str, delimiter: str, *, comment: str | None = None, most: int
 def _is_one_name_short(rows: list[list[str]], text: str, delimiter: str) -> bool:
     """Say whether only the first line lacks a cell, as R's write.table gives names of rows no name."""
     names, width = [row[0] for row in rows[1:]], len(rows[0]) + 1 if rows else 0
-    is_short = width > 2 and {*map(len, rows[1:])} == {width} and any(row[-1] for row in rows[1:])
+    is_short = {*map(len, rows[1:])} == {width} and any(row[-1] for row in rows[1:])
     if not is_short or all(map(is_numeral, rows[0])) or not all(names) or len({*names}) < len(names):
         return False
-    # R puts quotes around names of rows, numbers too; without them commas and spaces may stand in numbers.
-    is_quoted = all(f'\n"{name}"' in text for name in names[:_QUOTED])
-    counted = delimiter not in ", " and names == [str(place) for place in range(1, len(names) + 1)]
-    return is_quoted or counted or not any(map(is_numeral, names))
+    # A title is one cell too, above names of columns.
+    if width == 2 and not all(is_numeral(row[1]) for row in rows[1:]):
+        return False
+    # R puts quotes around names of rows, numbers too; without them commas and spaces may stand in cells.
+    if all(f'\n"{name}"' in text for name in names[:_QUOTED]):
+        return True
+    if any(map(is_numeral, names)):
+        return delimiter not in ", " and names == [str(place) for place in range(1, len(names) + 1)]
+    return delimiter not in ", " or width > 2
 
 
 def _of_one_width(rows: dict[int, list[str]]) -> list[list[str]]:

@@ -151,6 +151,13 @@ ROWS = [
         lambda: table('"a","b"\n"r1",1,2\n"r2",2,3\n').row_names,
         ("r1", "r2"),
     ),
+    gives(
+        FAMILY,
+        "names of rows before one column, as R writes them",
+        lambda: table('"a"\n"3" 1.5\n"7" 2.5\n').row_names,
+        ("3", "7"),
+    ),
+    no("a title above names and numbers in quotes", 'Us\n"a","b"\n"1","2"\n', "if it is a title or a note"),
     no("a first line that is one number short", "1,2\n1,2,3\n2,3,4\n", "if the first column names the rows"),
     no("one number more than names", "a,b\n1.5,2,3\n2.5,3,4\n", "if the first column names the rows"),
     noted(
