@@ -13,6 +13,7 @@ from pyroclust.distributions.components.column_groups import ColumnGroups
 from pyroclust.distributions.components.component import ConjugateComponent
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
+from pyroclust.nn.column_sampler import label_points
 from pyroclust.nn.filter_tables import can_foresee
 from pyroclust.nn.foreseeing_scorer import ForeseeingScorer
 from pyroclust.nn.foresight import Foresight
@@ -198,6 +199,12 @@ class ColumnScorer(ForeseeingScorer[ColumnEncoding]):
         parts = [cells.log1p() / 3, cohesion, self.state_to_head(state), self.contribute(state)]
         return torch.cat([*parts, self.filter.absorb(encoding.filter, dataset, steps, counts, own)], -1)
 
+    def label_points(
+        self, encoding: ColumnEncoding, dataset: Tensor, known: Tensor | None = None
+    ) -> tuple[Tensor, Tensor] | None:
+        """Draw partitions, or score known ones, in compiled code."""
+        return label_points(self, encoding, dataset, known)
+
     def contribution(self, states: Tensor) -> Tensor:
         """Return the part of a state that clusters sum up."""
         start = 2 * self.groups.num_groups + self.width
@@ -228,10 +235,14 @@ class ColumnScorer(ForeseeingScorer[ColumnEncoding]):
 
     def open(self, query: Tensor, *, ahead: Tensor | None = None) -> Tensor:
         """Score a new cluster, told what it does to the points to come or not, ``(Q, 8)``."""
-        shared, alone, whole, there, cohesion, point = self._split(query)
-        none = torch.zeros_like(alone)
-        seen = self._columns(none, whole, there, cohesion, cells=none, own=none)
-        return self._logit(shared, self.new_cluster + seen, self.to_open, ahead) + point[..., -1].to(shared)
+        shared, _, whole, there, cohesion, point = self._split(query)
+        own = self.own_of_new(whole, there, cohesion)
+        return self._logit(shared, own, self.to_open, ahead) + point[..., -1].to(shared)
+
+    def own_of_new(self, whole: Tensor, there: Tensor, cohesion: Tensor) -> Tensor:
+        """Return what a new cluster has for itself, from ``(..., G)`` each, giving ``(..., W)``."""
+        none = torch.zeros_like(whole)
+        return self.new_cluster + self._columns(none, whole, there, cohesion, cells=none, own=none)
 
     def _split(self, query: Tensor) -> tuple[Tensor, ...]:
         groups, width = self.groups.num_groups, self.width

@@ -48,7 +48,13 @@ def can_foresee(scorer: FilterScorer | None) -> bool:
         >>> can_foresee(None)
         False
     """
-    return scorer is not None and not scorer.conditions and type(scorer.component) in compile_family.registry
+    return scorer is not None and not scorer.conditions and _is_compiled(scorer.component)
+
+
+def _is_compiled(component: Any) -> bool:
+    """Return whether a family is compiled, and all that it is made of."""
+    parts = [*getattr(component, "parts", ()), *(vars(component).get("part"),)]
+    return type(component) in compile_family.registry and all(_is_compiled(one) for one in parts if one)
 
 
 def tables_of(encoding: FilterEncoding, width: int) -> DataSets:

@@ -18,7 +18,8 @@ from pyroclust.nn.compiled_foresight import (
     rows_of_lanes,
 )
 from pyroclust.nn.filter_tables import array_of, compiled_family, in_threads, tables_of, threads_for
-from pyroclust.nn.lanes import LANES, Lanes, Shape, shape_of
+from pyroclust.nn.lanes import LANES, Lanes, Shape
+from pyroclust.nn.shapes import shape_of
 
 __all__ = ["Foresight"]
 
@@ -55,7 +56,7 @@ class Foresight:
         references: R, points to come that are looked at; of more than these every k-th.
         within: candidates whose filter weight is so many nats below the largest are out of question: their
             features are 0, which saves most of the cost where clusters are apart. Of guides of the shelf the
-            law is the same but for some hundredths of a nat; within 8 the tails of weights suffer.
+            law is the same but for .002 nats of 300 points; within 10 the tails of some weights suffer.
 
     Attributes:
         num_features: how many features a candidate has.
@@ -67,7 +68,7 @@ class Foresight:
 
     num_features = 7
 
-    def __init__(self, encoding: FilterEncoding, references: int, *, within: float = 10.0) -> None:
+    def __init__(self, encoding: FilterEncoding, references: int, *, within: float = 12.0) -> None:
         self._encoding, self._references, self.within = encoding, references, within
         self._width = 0
         self._parts: list[tuple[Address, ...]] = []
@@ -138,9 +139,9 @@ class Foresight:
             self._data, self._shape = Address(data), Address(shape_of(self._encoding, data))
         while len(self._parts) < threads:
             rows = rows_of_lanes(self._width)
-            points, num_moments = self._encoding.points, self._encoding.moments.shape[-1]
-            work = Address(Lanes.empty(rows, points.shape[-1], num_moments))
-            ahead = Ahead.empty(self._width, points.shape[-1], min(self._references, self._num_points))
+            shape, num_moments = cast(Shape, self._shape.content), self._encoding.moments.shape[-1]
+            work = Address(Lanes.empty(rows, shape, num_moments))
+            ahead = Ahead.empty(self._width, shape.dim, min(self._references, self._num_points))
             family = compiled_family(self._encoding, rows * LANES)
             ahead = compiled_ahead(ahead, family, self._shape, work, self._data)
             self._parts.append((family, self._shape, work, Address(ahead)))

@@ -1,33 +1,29 @@
 """Densities of points in clusters, 32 side by side in float32: the exact filter for vector units."""
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
 
 from pyroclust.compiling import inner
-from pyroclust.distributions.compiled.families.inverse_gamma import InverseGamma
-from pyroclust.distributions.compiled.families.inverse_wishart import InverseWishart
-from pyroclust.distributions.compiled.families.known_variance import KnownVariance
 from pyroclust.distributions.compiled.pointers import Address, ViewType, address_of, caller
 from pyroclust.distributions.compiled.protocol import refresh
-from pyroclust.distributions.sequential.filter import FilterEncoding
 from pyroclust.nn.compiled_look import raise_floats
-from pyroclust.nn.filter_tables import DataSets, compiled_family
 
 __all__ = [
     "CONSTANT",
     "LANES",
     "NOWHERE",
+    "Families",
     "Lanes",
     "Shape",
     "exponentials",
     "logarithms",
     "refresh_lanes",
+    "refresh_others",
     "refresh_row",
     "repeat_cluster",
-    "shape_of",
+    "scatter",
     "weigh_lanes",
 ]
 
@@ -35,11 +31,26 @@ LANES = 32
 """Clusters, or points, whose densities are computed together."""
 NOWHERE = -1e30
 """Log-weight of a cluster that there is not."""
-CONSTANT, _RATIO, _POWER, _MEAN = range(4)
+CONSTANT = 0
+"""Where the state of a cluster holds its log-weight that does not depend on the point."""
 _RANGE, _LN2 = np.float32(80.0), np.float32(0.6931471805599453)
 _ONE, _TWO = np.float32(1.0), np.float32(2.0)
 # The bits of the root of a half.
 _ROOT_BITS = 0x3F3504F3
+
+
+class Families(NamedTuple):
+    """Independent families over different columns, whose densities multiply.
+
+    Attributes:
+        tables: where their tables lie, ``(P,)``.
+        functions: where those that make clusters anew, and weigh points, begin, ``(P, 2)``.
+        first: of each, the first of its moments, its rows of points, and its rows of states, ``(P, 3)``.
+    """
+
+    tables: np.ndarray
+    functions: np.ndarray
+    first: np.ndarray
 
 
 class Shape(NamedTuple):
@@ -47,13 +58,16 @@ class Shape(NamedTuple):
 
     With the posterior mean m, a whitening matrix W and :math:`q = |W (x - m)|^2`, a point has the log-weight
     :math:`C_n - r_n q` of a normal of known variance, or
-    :math:`C_n - \frac12 \log|\Lambda| - p_n \log(1 + r_n q)` of a normal-inverse-Wishart.
+    :math:`C_n - \frac12 \log|\Lambda| - p_n \log(1 + r_n q)` of a normal-inverse-Wishart. Of columns of any
+    kinds, of which cells may be missing, it is the sum of those of the columns.
 
     Attributes:
-        is_other: whether it is neither, and its own functions are called.
+        is_other: whether it is none of these, and its own functions are called.
         refresh: address of the function that makes clusters anew.
         weigh: address of the function that weighs points.
-        dim: D.
+        dim: D, rows that a point takes.
+        num_rows: rows that a state takes.
+        families: of columns of any kinds.
         pull: what the prior mean is worth, in points, times itself.
         square: the same, times the square of the prior mean.
         scale: prior scale.
@@ -68,6 +82,8 @@ class Shape(NamedTuple):
     refresh: int
     weigh: int
     dim: int
+    num_rows: int
+    families: Families
     pull: float
     square: float
     scale: float
@@ -87,8 +103,8 @@ class Lanes(NamedTuple):
         logarithms_of_more: address of another.
         sizes: points of each, ``(G,)``.
         sums: their summed moments, ``(G, F)`` float64.
-        state: constant, ratio and power of each, its mean, and the lower triangle of its W, ``(S, G)``
-            float32.
+        state: constant, ratio and power of each, its mean, and the lower triangle of its W, or what its
+            columns keep, ``(S, G)`` float32.
         where: the clusters that are made anew, ``(32,)``.
         made: their states, ``(S, 32)`` float64.
         turned: their sums, ``(F, 32)`` float64.
@@ -121,11 +137,11 @@ class Lanes(NamedTuple):
     spare: np.ndarray
 
     @classmethod
-    def empty(cls, rows: int, dim: int, num_moments: int) -> "Lanes":
+    def empty(cls, rows: int, shape: Shape, num_moments: int) -> "Lanes":
         """Make room for so many rows of clusters."""
-        many, half = rows * LANES, dim * (dim + 1) // 2
+        many, dim = rows * LANES, 0 if len(shape.families.tables) else shape.dim
         values, others, spare = np.ones((3, LANES), np.float32)
-        state = np.zeros((_MEAN + dim + half, many), np.float32)
+        state = np.zeros((shape.num_rows, many), np.float32)
         state[CONSTANT] = NOWHERE
         found = cls(
             0,
@@ -137,7 +153,7 @@ class Lanes(NamedTuple):
             np.zeros(LANES, np.int64),
             np.zeros((len(state), LANES)),
             np.zeros((num_moments, LANES)),
-            np.ones((half, LANES)),
+            np.ones((dim * (dim + 1) // 2, LANES)),
             np.ones((dim, LANES)),
             np.ones(LANES),
             values,
@@ -266,180 +282,16 @@ def weigh_lanes(shape: Any, work: Any, at: int, points: Any, found: Any) -> None
 
 
 @inner
-def _refresh_others(family: Any, shape: Any, work: Any, count: int) -> None:
+def refresh_others(family: Any, shape: Any, work: Any, count: int) -> None:
+    """Make clusters anew by the family's own function."""
     for a in range(count):
         refresh(family, work.sums, work.where[a], work.sizes[work.where[a]])
 
 
 @inner
-def _gather(shape: Any, work: Any, needed: int) -> None:
-    """Look up tables for the clusters in ``where``, turn so many of their sums, and make their means."""
-    kappa = work.kappa
-    for a in range(len(work.values)):
-        size = work.sizes[work.where[a]]
-        work.made[CONSTANT, a] = shape.constant[size]
-        work.made[_RATIO, a] = shape.ratio[size]
-        work.made[_POWER, a] = shape.power[size]
-        kappa[a] = shape.kappa[size]
-    for f in range(needed):
-        turned = work.turned[f]
-        for a in range(len(work.values)):
-            turned[a] = work.sums[work.where[a], f]
-    for d in range(shape.dim):
-        mean, sums = work.made[_MEAN + d], work.turned[d]
-        for a in range(len(work.values)):
-            mean[a] = (sums[a] + shape.pull) / kappa[a]
-
-
-@inner
-def _scatter(work: Any) -> None:
-    """Bring what was made to the clusters in ``where``."""
+def scatter(work: Any, count: int) -> None:
+    """Bring what was made to the first ``count`` clusters in ``where``."""
     for s in range(len(work.state)):
         row, made = work.state[s], work.made[s]
-        for a in range(len(work.values)):
+        for a in range(count):
             row[work.where[a]] = np.float32(made[a])
-
-
-@inner
-def _refresh_normal(family: Any, shape: Any, work: Any, count: int) -> None:
-    _gather(shape, work, shape.dim)
-    _scatter(work)
-
-
-@inner
-def _refresh_wishart(family: Any, shape: Any, work: Any, count: int) -> None:
-    _gather(shape, work, len(work.turned))
-    _factorise(shape, work)
-    _scatter(work)
-
-
-@inner
-def _factorise(shape: Any, work: Any) -> None:
-    """Make the inverse Cholesky factors of scales, and take their determinants off the constants."""
-    dim, kappa, constant = shape.dim, work.kappa, work.made[CONSTANT]
-    for d in range(dim):
-        one = work.made[_MEAN + d]
-        for e in range(d + 1):
-            sums, other = work.turned[dim + d * dim + e], work.made[_MEAN + e]
-            entry = work.factor[d * (d + 1) // 2 + e]
-            for a in range(len(work.values)):
-                entry[a] = sums[a] + shape.square - kappa[a] * one[a] * other[a]
-    for d in range(dim):
-        diagonal = work.factor[d * (d + 1) // 2 + d]
-        for a in range(len(work.values)):
-            diagonal[a] = max(diagonal[a], 0.0) + shape.scale
-        for e in range(d):
-            entry, inverse = work.factor[d * (d + 1) // 2 + e], work.inverse[e]
-            for c in range(e):
-                left, right = work.factor[d * (d + 1) // 2 + c], work.factor[e * (e + 1) // 2 + c]
-                for a in range(len(work.values)):
-                    entry[a] -= left[a] * right[a]
-            for a in range(len(work.values)):
-                entry[a] *= inverse[a]
-                diagonal[a] -= entry[a] * entry[a]
-        inverse = work.inverse[d]
-        for a in range(len(work.values)):
-            pivot = max(diagonal[a], 1e-16 * shape.scale)
-            work.spare[a] = np.float32(pivot) * (work.spare[a] if d % 2 else _ONE)
-            inverse[a] = 1.0 / np.sqrt(pivot)
-        # Of more than two a float32 might be too small for the product.
-        if d % 2 or d + 1 == dim:
-            for a in range(len(work.values)):
-                work.values[a] = work.spare[a]
-            logarithms(work)
-            for a in range(len(work.values)):
-                constant[a] -= 0.5 * np.float64(work.values[a])
-    for d in range(dim):
-        inverse, last = work.inverse[d], _MEAN + dim + d * (d + 1) // 2
-        diagonal = work.made[last + d]
-        for a in range(len(work.values)):
-            diagonal[a] = inverse[a]
-        for e in range(d):
-            entry = work.made[last + e]
-            for a in range(len(work.values)):
-                entry[a] = 0.0
-            for c in range(e, d):
-                left, right = work.factor[d * (d + 1) // 2 + c], work.made[_MEAN + dim + c * (c + 1) // 2 + e]
-                for a in range(len(work.values)):
-                    entry[a] -= left[a] * right[a]
-            for a in range(len(work.values)):
-                entry[a] *= inverse[a]
-
-
-@inner
-def _weigh_normal(shape: Any, work: Any, at: int, points: Any, found: Any) -> None:
-    constant, ratio = work.state[CONSTANT], work.state[_RATIO]
-    for a in range(len(work.values)):
-        found[a] = 0.0
-    for d in range(shape.dim):
-        mean, place = work.state[_MEAN + d], points[d]
-        for a in range(len(work.values)):
-            offset = place[a] - mean[at + a]
-            found[a] += offset * offset
-    for a in range(len(work.values)):
-        found[a] = constant[at + a] - ratio[at + a] * found[a]
-
-
-@inner
-def _weigh_wishart(shape: Any, work: Any, at: int, points: Any, found: Any) -> None:
-    dim, offset = shape.dim, work.others
-    constant, ratio, power = work.state[CONSTANT], work.state[_RATIO], work.state[_POWER]
-    for a in range(len(work.values)):
-        found[a] = 0.0
-    for d in range(dim):
-        last = _MEAN + dim + d * (d + 1) // 2
-        for a in range(len(work.values)):
-            offset[a] = 0.0
-        for e in range(d + 1):
-            mean, whiten, place = work.state[_MEAN + e], work.state[last + e], points[e]
-            for a in range(len(work.values)):
-                offset[a] += whiten[at + a] * (place[a] - mean[at + a])
-        for a in range(len(work.values)):
-            found[a] += offset[a] * offset[a]
-    for a in range(len(work.values)):
-        work.values[a] = ratio[at + a] * found[a]
-    logarithms_of_more(work)
-    for a in range(len(work.values)):
-        found[a] = constant[at + a] - power[at + a] * work.values[a]
-
-
-def shape_of(encoding: FilterEncoding, data: DataSets) -> Shape:
-    """Return what vector units need of the family of a filter."""
-    family = compiled_family(encoding, 1)
-    contents: Any = getattr(family.content, "contents", ())
-    one: Any = contents[0] if len(contents) == 1 else None
-    nothing, join = np.zeros(len(data.log_join)), data.log_join
-    # Tables of the family go up to the points of all data sets.
-    upto = slice(len(join))
-    found = Shape(1, 0, 0, 1, 0.0, 0.0, 1.0, np.zeros((1, 1), np.float32), nothing, join, nothing, nothing)
-    functions = _refresh_others, _weigh_normal
-    if isinstance(one, KnownVariance):
-        pull, functions = float(one.kappa[0] * one.hyper[0]), (_refresh_normal, _weigh_normal)
-        found = found._replace(pull=pull, kappa=one.kappa)
-    elif isinstance(one, InverseWishart):
-        prior, kappa, _, scale = one.hyper.tolist()
-        functions = _refresh_wishart, _weigh_wishart
-        found = found._replace(pull=kappa * prior, square=kappa * prior**2, scale=scale, kappa=one.kappa)
-    elif isinstance(one, InverseGamma) and one.data.shape[1] == 1 and not len(one.there):
-        # In one dimension this is that, of twice the rate.
-        prior, kappa, _, rate = one.hyper.tolist()
-        functions, join = (_refresh_wishart, _weigh_wishart), join + 0.5 * math.log(2.0)
-        found = found._replace(
-            pull=kappa * prior, square=kappa * prior**2, scale=2.0 * rate, kappa=kappa + np.arange(len(join))
-        )
-    if functions[0] is not _refresh_others:
-        power = one.power[1:].copy() if functions[0] is _refresh_wishart else nothing
-        found = found._replace(
-            is_other=0,
-            dim=one.data.shape[1],
-            points=one.data.astype(np.float32),
-            constant=one.constant[upto] + join,
-            ratio=one.with_point,
-            power=power,
-        )
-    kinds = (family.type, Address(found).type, Address(Lanes.empty(1, 1, 1)).type)
-    row, block = ViewType(types.float32, 1), ViewType(types.float32, 2)
-    return found._replace(
-        refresh=address_of(functions[0], *kinds, types.int64),
-        weigh=address_of(functions[1], *kinds[1:], types.int64, block, row),
-    )

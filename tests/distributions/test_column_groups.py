@@ -1,8 +1,12 @@
 """Densities group by group: they sum to those of the family, and a group is its columns alone."""
 
+from typing import Any, NamedTuple
+
+import numpy as np
 import pytest
 import torch
 
+from pyroclust.compiling import lean
 from pyroclust.distributions import (
     BernoulliBeta,
     Categories,
@@ -14,6 +18,10 @@ from pyroclust.distributions import (
     PoissonGamma,
     Product,
 )
+from pyroclust.distributions.compiled import families  # noqa: F401  (registers them)
+from pyroclust.distributions.compiled.columns import column_functions, log_predictives_by_column
+from pyroclust.distributions.compiled.pointers import Address
+from pyroclust.distributions.compiled.protocol import family_of, refresh, tabulate
 from pyroclust.distributions.components.column_groups import ColumnGroups, by_columns
 
 FAMILIES = {
@@ -51,6 +59,46 @@ def test_groups_add_up_to_the_family(name):
     assert density.shape == (3, number)
     expected = family.log_predictive(data[6:], family.predictive_parameters(count, block[None]))
     torch.testing.assert_close(density.sum(-1), expected)
+
+
+class Work(NamedTuple):
+    functions: np.ndarray
+    sums: np.ndarray
+    found: np.ndarray
+
+
+@lean
+def write_cells(family: Any, work: Any, size: int, point: int) -> None:
+    refresh(family, work.sums, 1, size)
+    log_predictives_by_column(family, work.functions, point, 1, work.found)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_compiled_cells_are_those_of_torch(name):
+    family, number = FAMILIES[name]
+    torch.manual_seed(2)
+    data = family.sample(torch.tensor([0, 0, 1, 1, 0, 2, 2, 0, 1])).double()
+    groups = ColumnGroups(family)
+    own, width = groups.component, data.shape[1] // number
+    lost = torch.rand(len(data), number) < 0.3
+    data[lost.repeat_interleave(width, -1)] = torch.nan
+    moments, size = own.moments(data), 6
+    expected = groups.log_predictive(
+        data, own.predictive_parameters(torch.tensor(6.0), moments[:size].sum(0))
+    )
+    compiled = Address(family_of(own, data.numpy(), 2, len(data)))
+    tabulate(compiled)
+    sums = np.stack([np.zeros(moments.shape[1]), moments[:size].sum(0)])
+    work = Work(column_functions(compiled.content), sums, np.zeros(number))
+    for point in range(size, len(data)):
+        work.found[:] = 7.0
+        write_cells(compiled, Address(work), size, point)
+        np.testing.assert_allclose(work.found, expected[point], rtol=1e-9, atol=1e-9)
+
+
+def test_columns_that_keep_no_cells_have_no_functions():
+    plain = family_of(BernoulliBeta(2), np.zeros((3, 2)), 2, 3)
+    assert column_functions(plain) is None
 
 
 def test_a_group_is_its_column_alone_and_missing_cells_are_no_part_of_it():

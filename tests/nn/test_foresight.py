@@ -7,13 +7,42 @@ import torch
 from compiled_models import MODELS, points_of
 from torch import Tensor
 
-from pyroclust.distributions import ChineseRestaurantPrior, student_t
+from pyroclust.distributions import (
+    BernoulliBeta,
+    Categories,
+    ChineseRestaurantPrior,
+    NormalInverseGamma,
+    PartlyObserved,
+    PoissonGamma,
+    Product,
+    student_t,
+)
 from pyroclust.distributions.sequential.scorer import Candidates
 from pyroclust.guides import NeuralClusteringProcess, light_scorer_for
 from pyroclust.infer import exact_posterior
 from pyroclust.models import Mixture, gaussian2d, sensitivity2d
 from pyroclust.nn import RandomOrder
 from pyroclust.nn.foresight import Foresight
+
+TABLE = Mixture(
+    ChineseRestaurantPrior(0.7),
+    Product(
+        [
+            PartlyObserved(NormalInverseGamma(1, 0.3, shape=2.0, rate=1.0), 2),
+            PartlyObserved(PoissonGamma(1, 1.0, rate=0.3), 1),
+            # Of sums that no table holds.
+            PartlyObserved(PoissonGamma(1, 5.0, rate=0.002), 1),
+            PartlyObserved(BernoulliBeta(1, 0.5), 2),
+            Categories([3, 2], 0.7),
+        ]
+    ),
+    name="table",
+)
+
+
+def points_with_gaps(number: int) -> Tensor:
+    data = TABLE.component.sample(torch.arange(number) % 2).double()
+    return torch.where(torch.rand(number, TABLE.component.dim) < 0.2, torch.nan, data)
 
 
 def log_next(model: Mixture, data: Tensor, labels: Tensor, point: Tensor) -> Tensor:
@@ -48,11 +77,12 @@ def completion(model: Mixture, data: Tensor, labels: Tensor) -> Tensor:
     return total
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+@pytest.mark.parametrize("model", [*MODELS, TABLE], ids=lambda model: model.name)
 def test_features_are_their_formulas(model: Mixture) -> None:
-    data, labels = points_of(model, 9), torch.tensor([0, 1, 0, 1])
+    data = points_with_gaps(9) if model is TABLE else points_of(model, 9)
+    labels = torch.tensor([0, 1, 0, 1])
     encoding, candidates = encoded(model, data, labels)
-    joining, opening = Foresight(encoding, 100)(candidates)
+    joining, opening = Foresight(encoding, 100, within=1e9)(candidates)
     every = [torch.cat([labels, torch.tensor([k])]) for k in range(3)]
     weights = torch.stack([model.log_joint(data[:5], one) for one in every]).log_softmax(0)
     evidence = torch.stack([completion(model, data, one) for one in every])

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyroclust.distributions import BernoulliBeta
+from pyroclust.distributions.compiled.columns import implement_columns
 from pyroclust.distributions.compiled.families.partly_observed import compile_columns
 from pyroclust.distributions.compiled.log_rising import log_rising
 from pyroclust.distributions.compiled.protocol import compile_family, hyper_array, implement
@@ -105,6 +106,14 @@ def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float)
     return total
 
 
+def _log_predictives_by_column(family: Any, point: int, slot: int, found: Any) -> int:
+    dim: int = family.data.shape[1]
+    for d in range(dim):
+        found[d] = family.there[point, d] * family.log_zero[slot, d]
+        found[d] += family.data[point, d] * family.log_odds[slot, d]
+    return dim
+
+
 def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> float:
     total, with_gaps = 0.0, len(family.there) > 0
     for d in range(family.data.shape[1]):
@@ -134,3 +143,4 @@ def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
 
 
 implement(Bernoulli, _tabulate, _refresh, _log_predictive, _log_predictive_without, _log_marginal)
+implement_columns(Bernoulli, _log_predictives_by_column)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyroclust.distributions import Categories
+from pyroclust.distributions.compiled.columns import implement_columns
 from pyroclust.distributions.compiled.log_rising import log_rising
 from pyroclust.distributions.compiled.protocol import compile_family, hyper_array, implement
 
@@ -81,6 +82,14 @@ def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float)
     return total
 
 
+def _log_predictives_by_column(family: Any, point: int, slot: int, found: Any) -> int:
+    dim: int = family.code.shape[1]
+    for d in range(dim):
+        place = family.code[point, d]
+        found[d] = 0.0 if place == _MISSING else family.log_probs[slot, place]
+    return dim
+
+
 def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> float:
     total, concentration = 0.0, family.hyper[_CONCENTRATION]
     for d in range(family.code.shape[1]):
@@ -104,3 +113,4 @@ def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
 
 
 implement(CategoryCounts, _tabulate, _refresh, _log_predictive, _log_predictive_without, _log_marginal)
+implement_columns(CategoryCounts, _log_predictives_by_column)

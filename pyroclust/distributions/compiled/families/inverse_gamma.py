@@ -7,10 +7,11 @@ import numpy as np
 
 from pyroclust.compiling import inner
 from pyroclust.distributions import NormalInverseGamma
+from pyroclust.distributions.compiled.columns import implement_columns
 from pyroclust.distributions.compiled.families.partly_observed import compile_columns
 from pyroclust.distributions.compiled.protocol import compile_family, hyper_array, implement
 
-__all__ = ["LARGE", "InverseGamma"]
+__all__ = ["LARGE", "InverseGamma", "mean_and_rate"]
 
 _MEAN, _KAPPA, _SHAPE, _RATE = range(4)
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -100,7 +101,7 @@ def _tabulate(family: Any) -> None:
 
 
 @inner
-def _rate(family: Any, size: int, total: float, squares: float) -> tuple[float, float]:
+def mean_and_rate(family: Any, size: int, total: float, squares: float) -> tuple[float, float]:
     """Return the posterior mean and rate of a column from its sums."""
     prior_mean, prior_rate = family.hyper[_MEAN], family.hyper[_RATE]
     pull, kappa = family.hyper[_KAPPA] * prior_mean, family.hyper[_KAPPA] + size
@@ -117,14 +118,16 @@ def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
             count = int(sums[d] + 0.5)
             # What is left of a sum that was taken apart again is rounding.
             there = 1.0 if count else 0.0
-            mean, rate = _rate(family, count, there * sums[dim + 2 * d], there * sums[dim + 2 * d + 1])
+            mean, rate = mean_and_rate(
+                family, count, there * sums[dim + 2 * d], there * sums[dim + 2 * d + 1]
+            )
             family.mean[slot, d], family.stretch[slot, d] = mean, 0.5 / rate * family.with_point[count]
             family.height[slot, d] = family.constant[count] - 0.5 * math.log(rate)
             family.counts[slot, d] = count
             family.fewest[slot] = min(family.fewest[slot], count)
         return
     for d in range(dim):
-        mean, rate = _rate(family, size, sums[d], sums[dim + d])
+        mean, rate = mean_and_rate(family, size, sums[d], sums[dim + d])
         family.mean[slot, d], family.half_precision[slot, d] = mean, 0.5 / rate
         product *= rate
         if product > LARGE or product < 1.0 / LARGE:
@@ -170,6 +173,18 @@ def _log_predictive_of_cells(family: Any, point: int, slot: int, floor: float) -
             factor = 1.0 + family.stretch[slot, d] * difference * difference
             total -= 0.5 * (count - fewest) * math.log(factor)
     return total
+
+
+def _log_predictives_by_column(family: Any, point: int, slot: int, found: Any) -> int:
+    dim: int = family.data.shape[1]
+    for d in range(dim):
+        difference, power = (
+            family.data[point, d] - family.mean[slot, d],
+            family.power[family.counts[slot, d] + 1],
+        )
+        factor = 1.0 + family.stretch[slot, d] * difference * difference
+        found[d] = family.there[point, d] * (family.height[slot, d] - power * math.log(factor))
+    return dim
 
 
 def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> float:
@@ -221,7 +236,7 @@ def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
             constant += 0.5 * (math.log(prior_kappa / (prior_kappa + count)) - count * _LOG_2PI)
         if count:
             first = dim + 2 * d if with_gaps else d
-            _, rate = _rate(family, count, sums[first], sums[first + 1 if with_gaps else dim + d])
+            _, rate = mean_and_rate(family, count, sums[first], sums[first + 1 if with_gaps else dim + d])
             total += constant - (shape + 0.5 * count) * math.log(rate)
     return total
 
@@ -252,3 +267,4 @@ implement(
     _log_marginal,
     _add_log_predictives,
 )
+implement_columns(InverseGamma, _log_predictives_by_column)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyroclust.distributions import Component, PartlyObserved
+from pyroclust.distributions.compiled.columns import implement_columns
 from pyroclust.distributions.compiled.protocol import (
     Family,
     compile_family,
@@ -98,6 +99,16 @@ def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float)
     return total
 
 
+def _log_predictives_by_column(family: Any, point: int, slot: int, found: Any) -> int:
+    groups: int = family.there.shape[1]
+    for g in range(groups):
+        found[g] = 0.0
+        if family.there[point, g]:
+            count = family.counts[slot, g]
+            found[g] = log_predictive(family.part, point * groups + g, slot * groups + g, count)
+    return groups
+
+
 def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> float:
     groups, total = family.there.shape[1], 0.0
     for g in range(groups):
@@ -124,3 +135,4 @@ def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
 
 
 implement(Cells, _tabulate, _refresh, _log_predictive, _log_predictive_without, _log_marginal)
+implement_columns(Cells, _log_predictives_by_column)

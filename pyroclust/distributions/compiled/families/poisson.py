@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from pyroclust.distributions import PoissonGamma
+from pyroclust.distributions.compiled.columns import implement_columns
 from pyroclust.distributions.compiled.families.partly_observed import compile_columns
 from pyroclust.distributions.compiled.log_rising import log_rising, look_up, table_of, tabulate_rising
 from pyroclust.distributions.compiled.non_zero import NonZero, non_zero
@@ -116,6 +117,18 @@ def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float)
     return found
 
 
+def _log_predictives_by_column(family: Any, point: int, slot: int, found: Any) -> int:
+    counts, dim = family.counts, family.totals.shape[1]
+    for d in range(dim):
+        found[d] = family.there[point, d] * family.zeros[slot, d]
+    for i in range(counts.begin[point], counts.begin[point + 1]):
+        d, value = counts.column[i], counts.value[i]
+        with_point = family.totals[slot, d] + value
+        found[d] += look_up(family.rising, family.hyper[_SHAPE], with_point) - family.heights[slot, d]
+        found[d] -= value * family.log_rate[family.sizes[slot, d] + 1] + math.lgamma(value + 1.0)
+    return dim
+
+
 def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> float:
     counts, dim, with_gaps = family.counts, family.totals.shape[1], len(family.there) > 0
     found, own = family.log_base[point], counts.total[point]
@@ -154,3 +167,4 @@ def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
 
 
 implement(Poisson, _tabulate, _refresh, _log_predictive, _log_predictive_without, _log_marginal)
+implement_columns(Poisson, _log_predictives_by_column)

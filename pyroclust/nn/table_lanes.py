@@ -1,0 +1,244 @@
+"""Columns of several kinds, of which cells may be missing, in vector units."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from scipy.special import gammaln
+
+from pyroclust.compiling import inner
+from pyroclust.distributions.compiled.families.bernoulli import Bernoulli
+from pyroclust.distributions.compiled.families.categories import CategoryCounts
+from pyroclust.distributions.compiled.families.inverse_gamma import InverseGamma, mean_and_rate
+from pyroclust.distributions.compiled.families.poisson import Poisson
+from pyroclust.distributions.compiled.log_rising import look_up
+from pyroclust.distributions.compiled.pointers import Address, ViewType, address_of, caller
+from pyroclust.distributions.compiled.protocol import Family
+from pyroclust.nn.lanes import CONSTANT, Families, Lanes, Shape, logarithms, logarithms_of_more, scatter
+
+__all__ = ["refresh_columns", "table_shape", "weigh_columns"]
+
+_TUPLE, _INDEX = types.voidptr, types.int64
+_ROW, _BLOCK = ViewType(types.float32, 1), ViewType(types.float32, 2)
+_call_refresh = caller(types.void(_TUPLE, _TUPLE, _INDEX, _INDEX, _INDEX))
+_call_weigh = caller(types.void(_TUPLE, _TUPLE, _INDEX, _INDEX, _BLOCK, _INDEX, _ROW))
+_MOMENT, _POINT, _STATE = range(3)
+
+
+class _Kind(NamedTuple):
+    """What vector units need of a kind of family.
+
+    Attributes:
+        refresh: makes clusters anew, of the tables, the clusters, their first moment and first row, and how
+            many these are.
+        weigh: adds what 32 points weigh, of the tables, the clusters, where their row begins, their first row
+            of states, the points, the first row of these, and the weights.
+        lay_out: returns rows of points, ``(E, N)``, and how many rows a state takes.
+    """
+
+    refresh: Any
+    weigh: Any
+    lay_out: Callable[[Any], tuple[list[np.ndarray], int]]
+
+
+@inner
+def _refresh_gamma(family: Any, work: Any, moment: int, row: int, count: int) -> None:
+    dim = family.data.shape[1]
+    for d in range(dim):
+        cells, sums, squares = (
+            work.turned[moment + d],
+            work.turned[moment + dim + 2 * d],
+            work.turned[moment + dim + 2 * d + 1],
+        )
+        at = row + 4 * d
+        mean, stretch, height, power = work.made[at], work.made[at + 1], work.made[at + 2], work.made[at + 3]
+        for a in range(count):
+            number = int(cells[a] + 0.5)
+            # What is left of a sum that was taken apart again is rounding.
+            there = 1.0 if number else 0.0
+            middle, rate = mean_and_rate(family, number, there * sums[a], there * squares[a])
+            mean[a], stretch[a] = middle, 0.5 / rate * family.with_point[number]
+            height[a], power[a] = family.constant[number], family.power[number + 1]
+            work.values[a] = np.float32(rate)
+        logarithms(work)
+        for a in range(count):
+            height[a] -= 0.5 * np.float64(work.values[a])
+
+
+@inner
+def _weigh_gamma(family: Any, work: Any, at: int, row: int, points: Any, first: int, found: Any) -> None:
+    for d in range(family.data.shape[1]):
+        value, there, place = points[first + 2 * d], points[first + 2 * d + 1], row + 4 * d
+        mean, stretch = work.state[place], work.state[place + 1]
+        height, power = work.state[place + 2], work.state[place + 3]
+        for a in range(len(work.values)):
+            shift = value[a] - mean[at + a]
+            work.values[a] = stretch[at + a] * (shift * shift)
+        logarithms_of_more(work)
+        for a in range(len(work.values)):
+            found[a] += there[a] * (height[at + a] - power[at + a] * work.values[a])
+
+
+def _lay_out_cells(family: Any) -> tuple[list[np.ndarray], int]:
+    columns = zip(family.data.T, family.there.T, strict=True)
+    return [row for pair in columns for row in pair], 4 * family.data.shape[1]
+
+
+@inner
+def _refresh_poisson(family: Any, work: Any, moment: int, row: int, count: int) -> None:
+    dim = family.totals.shape[1]
+    for d in range(dim):
+        cells, sums = work.turned[moment + d], work.turned[moment + dim + 2 * d]
+        counts, totals = work.made[row + 2 * d], work.made[row + 2 * d + 1]
+        for a in range(count):
+            counts[a], totals[a] = cells[a], sums[a]
+
+
+@inner
+def _weigh_poisson(family: Any, work: Any, at: int, row: int, points: Any, first: int, found: Any) -> None:
+    shape, rising = family.hyper[0], family.rising
+    for d in range(family.totals.shape[1]):
+        value, there = points[first + 4 * d], points[first + 4 * d + 1]
+        high, low = points[first + 4 * d + 2], points[first + 4 * d + 3]
+        counts, totals = work.state[row + 2 * d], work.state[row + 2 * d + 1]
+        # Of large counts these are differences of numbers that have more digits than a float32.
+        for a in range(len(work.values)):
+            count, total, events = int(counts[at + a]), int(totals[at + a]), int(value[a])
+            weight = look_up(rising, shape, total + events) - look_up(rising, shape, total)
+            weight -= there[a] * (shape + total) * family.shrink[count]
+            weight -= events * family.log_rate[count + 1]
+            found[a] += np.float32(weight + (np.float64(high[a]) + np.float64(low[a])))
+
+
+def _lay_out_counts(family: Any) -> tuple[list[np.ndarray], int]:
+    points, dim = family.there.shape
+    values = np.zeros((points, dim))
+    values[np.repeat(np.arange(points), np.diff(family.counts.begin)), family.counts.column] = (
+        family.counts.value
+    )
+    base = -gammaln(values + 1.0)
+    high = base.astype(np.float32)
+    columns = zip(values.T, family.there.T, high.T, (base - high).T, strict=True)
+    return [row for column in columns for row in column], 2 * dim
+
+
+@inner
+def _refresh_bernoulli(family: Any, work: Any, moment: int, row: int, count: int) -> None:
+    dim = family.data.shape[1]
+    for d in range(dim):
+        cells, sums = work.turned[moment + d], work.turned[moment + dim + d]
+        zero, odds = work.made[row + 2 * d], work.made[row + 2 * d + 1]
+        for a in range(count):
+            number, ones = int(cells[a] + 0.5), int(sums[a] + 0.5)
+            log_zero = family.log_zeros[number - ones]
+            zero[a], odds[a] = log_zero - family.log_total[number], family.log_ones[ones] - log_zero
+
+
+@inner
+def _weigh_bernoulli(family: Any, work: Any, at: int, row: int, points: Any, first: int, found: Any) -> None:
+    for d in range(family.data.shape[1]):
+        value, there = points[first + 2 * d], points[first + 2 * d + 1]
+        zero, odds = work.state[row + 2 * d], work.state[row + 2 * d + 1]
+        for a in range(len(work.values)):
+            found[a] += there[a] * zero[at + a] + value[a] * odds[at + a]
+
+
+def _lay_out_ones(family: Any) -> tuple[list[np.ndarray], int]:
+    rows, _ = _lay_out_cells(family)
+    return rows, len(rows)
+
+
+@inner
+def _refresh_categories(family: Any, work: Any, moment: int, row: int, count: int) -> None:
+    for d in range(family.code.shape[1]):
+        begin, end = family.first[d], family.first[d + 1]
+        total = work.kappa
+        for a in range(count):
+            total[a] = (end - begin) * family.hyper[0]
+        for place in range(begin, end):
+            seen = work.turned[moment + place]
+            for a in range(count):
+                total[a] += seen[a]
+        for a in range(count):
+            work.values[a] = np.float32(total[a])
+        logarithms(work)
+        for place in range(begin, end):
+            seen, found = work.turned[moment + place], work.made[row + place]
+            for a in range(count):
+                found[a] = family.log_seen[int(seen[a] + 0.5)] - np.float64(work.values[a])
+
+
+@inner
+def _weigh_categories(family: Any, work: Any, at: int, row: int, points: Any, first: int, found: Any) -> None:
+    for d in range(family.code.shape[1]):
+        code = points[first + d]
+        for a in range(len(work.values)):
+            if code[a] >= 0.0:
+                found[a] += work.state[row + int(code[a]), at + a]
+
+
+def _lay_out_codes(family: Any) -> tuple[list[np.ndarray], int]:
+    return list(family.code.T.astype(float)), int(family.first[-1])
+
+
+_KINDS: dict[type, _Kind] = {
+    InverseGamma: _Kind(_refresh_gamma, _weigh_gamma, _lay_out_cells),
+    Poisson: _Kind(_refresh_poisson, _weigh_poisson, _lay_out_counts),
+    Bernoulli: _Kind(_refresh_bernoulli, _weigh_bernoulli, _lay_out_ones),
+    CategoryCounts: _Kind(_refresh_categories, _weigh_categories, _lay_out_codes),
+}
+
+
+@inner
+def refresh_columns(family: Any, shape: Any, work: Any, count: int) -> None:
+    """Make the clusters in ``where`` anew, column by column."""
+    for a in range(count):
+        cluster = work.where[a]
+        work.made[CONSTANT, a] = shape.constant[work.sizes[cluster]]
+        sums = work.sums[cluster]
+        for f in range(len(work.turned)):
+            work.turned[f, a] = sums[f]
+    families = shape.families
+    for p in range(len(families.tables)):
+        _call_refresh(
+            families.functions[p, 0],
+            (families.tables[p], work, families.first[p, _MOMENT], families.first[p, _STATE], count),
+        )
+    scatter(work, count)
+
+
+@inner
+def weigh_columns(shape: Any, work: Any, at: int, points: Any, found: Any) -> None:
+    """Add up what the columns weigh."""
+    families, constant = shape.families, work.state[CONSTANT]
+    for a in range(len(work.values)):
+        found[a] = constant[at + a]
+    for p in range(len(families.tables)):
+        row, first = families.first[p, _STATE], families.first[p, _POINT]
+        _call_weigh(families.functions[p, 1], (families.tables[p], work, at, row, points, first, found))
+
+
+def table_shape(shape: Shape, family: Any) -> Shape | None:
+    """Complete a shape for columns of several kinds; None where these are others."""
+    contents = family.contents if isinstance(family, Family) else ()
+    if not contents or not all(type(one) in _KINDS and len(getattr(one, "there", "?")) for one in contents):
+        return None
+    kinds = [_KINDS[type(one)] for one in contents]
+    rows, states = zip(*(kind.lay_out(one) for kind, one in zip(kinds, contents, strict=True)), strict=True)
+    first = np.cumsum(
+        [[0, 0, 1], *([0, len(own), state] for own, state in zip(rows, states, strict=True))], 0
+    )
+    first[:, _MOMENT] = family.begin
+    points = np.stack([row for own in rows for row in own], -1).astype(np.float32)
+    shape = shape._replace(is_other=0, dim=points.shape[1], num_rows=int(first[-1, _STATE]), points=points)
+    held: Any = family.tables.base
+    work = Address(Lanes.empty(1, shape, 1)).type
+    functions = [
+        (
+            address_of(kind.refresh, one.type, work, _INDEX, _INDEX, _INDEX),
+            address_of(kind.weigh, one.type, work, _INDEX, _INDEX, _BLOCK, _INDEX, _ROW),
+        )
+        for kind, one in zip(kinds, held.each, strict=True)
+    ]
+    return shape._replace(families=Families(family.tables, np.array(functions, np.intp), first[:-1].copy()))
