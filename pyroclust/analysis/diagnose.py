@@ -10,7 +10,7 @@ from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.steps import Work, complete
 from pyroclust.counts import check_seed
 from pyroclust.data import Source, Table, read_table, standardise
-from pyroclust.delimited import PLAIN
+from pyroclust.delimited.reading import PLAIN
 from pyroclust.diagnostics.draws.pairs import about_pairs
 from pyroclust.diagnostics.verdicts.sources import no_verdict
 from pyroclust.partitions import Draws

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pyroclust.arrays import checked_weights
 from pyroclust.data.columns import Column, RawTable
@@ -15,17 +16,15 @@ from pyroclust.data.kinds import (
     kind_of_column,
     kinds_note,
     looks_note,
-    no_numbers,
     told_kinds,
     values_of_kind,
 )
 from pyroclust.data.label_notes import about_alike, about_labels, about_na, about_partial, footer_note
-from pyroclust.data.missing_codes import suspected_codes, without_codes, without_values
+from pyroclust.data.missing_codes import marks_note, suspected_codes, without_codes, without_values
 from pyroclust.data.one_hot import one_hot_again, one_hot_merged
-from pyroclust.data.point_masses import apart, divide, in_two, masses_note
+from pyroclust.data.point_masses import apart, divide, in_two
 from pyroclust.data.rows import (
     ROWS_AS_THEY_ARE,
-    empty_note,
     frequencies_note,
     refuse_long,
     refuse_rows_of_units,
@@ -80,32 +79,35 @@ def chosen_table(
     if raw.num_rows < 2:
         raise ValueError(f"{name} has {raw.num_rows} row(s), expected at least 2 points to cluster")
     may_go, num_columns = columns is None and not preferred, len(chosen)
-    notes: list[str | None] = []
-    if kinds is None:
-        table = _of_numbers(raw, name, chosen)
-        notes.append(looks_note(chosen) if may_go else None)
-    else:
-        told = {raw.names[raw.place_of(one, name)]: kind for one, kind in told_kinds(kinds).items()}
-        for column in (one for one in told if one not in chosen):
-            raise ValueError(
-                f"{name}: kinds has column '{short(column, 60)}', which is not clustered; leave it out"
-            )
-        told = ({} if usual is None else dict.fromkeys(chosen, usual)) | told
-        if may_go:
-            chosen, merged = one_hot_merged(chosen, told=told, names=raw.names)
-            notes += merged
-            if aggregate is None:
-                refuse_long(chosen, name)
-                refuse_rows_of_units(chosen, name)
-        table = _of_any_kind(
-            raw, name, chosen, told=told, may_go=may_go, masses_apart=masses_apart, codes=codes
+    told = {raw.names[raw.place_of(one, name)]: kind for one, kind in told_kinds(kinds or {}).items()}
+    for column in (one for one in told if one not in chosen):
+        raise ValueError(
+            f"{name}: kinds has column '{short(column, 60)}', which is not clustered; leave it out"
         )
-        notes += table.notes
-        every = list(zip(table.columns, table.kinds, table.data.T, strict=True))
+    if kinds is None or usual is not None:
+        told = dict.fromkeys(chosen, usual or Kind.NUMBER) | told
+    merged: list[str] = []
+    if kinds is not None and may_go:
+        chosen, merged = one_hot_merged(chosen, told=told, names=raw.names)
+        if aggregate is None:
+            refuse_long(chosen, name)
+            refuse_rows_of_units(chosen, name)
+    table = _of_any_kind(raw, name, chosen, told=told, may_go=may_go, masses_apart=masses_apart, codes=codes)
+    notes: list[str | None] = [*merged, *table.notes]
+    every = list(zip(table.columns, table.kinds, table.data.T, strict=True))
+    if kinds is not None:
         numbers = {column: values for column, kind, values in every if kind is Kind.NUMBER}
-        groups = {column: values for column, kind, values in every if column in raw.names and kind in _GROUPS}
+        groups = {column: values for column, kind, values in every if column in chosen and kind in _GROUPS}
         table = replace(table, doubts=doubts_of(numbers, raw.rows, groups=groups))
-        notes += [masses_note(numbers), frequencies_note(table) if weight is None else None]
+        notes.append(frequencies_note(table) if weight is None else None)
+    elif table.has_missing:
+        lost = [f"{int(np.isnan(one).sum())} in '{short(column, 60)}'" for column, _, one in every]
+        lost = [one for one in lost if not one.startswith("0 ")]
+        raise ValueError(
+            f"{name} holds missing values ({listed(lost, _MOST_SHOWN)}); drop or fill those rows first"
+        )
+    else:
+        notes.append(looks_note(chosen) if may_go else None)
     last = [*(raw.row_names or ())[-1:], *(one.last for one in raw.columns)]
     suspects = suspected_codes({column: chosen[column] for column in table.columns if column in chosen})
     notes = [*raw.notes, *turned_note(raw, num_columns), *notes, suspects, footer_note(last)]
@@ -135,7 +137,8 @@ def rows_like(raw: RawTable, name: str, like: Table, *, refuses_unseen: bool = F
         for number, answer, value in like.parts
         if like.columns[answer] not in raw.names
     }
-    found, notes = [], list(raw.notes)
+    found: list[NDArray[np.float64]] = []
+    notes = [*raw.notes, *marks_note(raw.by_name, dict(zip(like.columns, like.levels, strict=True)))]
     every = zip(like.columns, like.kinds, like.levels, like.units, like.codes, strict=True)
     for column, kind, levels, unit, codes in every:
         number, value = wholes.get(column, (None, None))
@@ -227,12 +230,10 @@ def _of_any_kind(
     left = {column: one.why for column, one in every.items() if one.kind is None}
     if not found:
         # Of a table that is nothing but such columns they are all there is.
-        numbers = _of_numbers(raw, name, columns).data
-        found = {column: KindOfColumn(Kind.NUMBER, one) for column, one in zip(left, numbers.T, strict=True)}
+        found = {column: kind_of_column(column, cells, Kind.NUMBER) for column, cells in columns.items()}
         left = {}
-    wholes, said = dict[str, tuple[str, float]](), None
-    if masses_apart:
-        found, wholes, said = divide(found, told=told, names={*raw.names, *columns})
+    kept = told if masses_apart else None
+    found, wholes, divided = divide(found, kept=kept, names={*raw.names, *columns})
 
     def order(column: str) -> tuple[int, float]:
         # Models of counts take them by their means.
@@ -252,15 +253,22 @@ def _of_any_kind(
     units = {column: "" if one.levels else columns[column].unit for column, one in found.items()}
     notes = [
         _units_note(units),
+        *marks_note(columns, {column: one.levels for column, one in found.items()}),
         kinds_note(found),
-        said,
+        *divided,
         _left_note(left),
         _missing_note(missing, raw.num_rows),
-        empty_note([raw.rows[row] for row in np.flatnonzero(is_lost.all(1)).tolist()]),
     ]
+    if empty := [raw.rows[row] for row in np.flatnonzero(is_lost.all(1)).tolist()]:
+        notes.append(
+            f"{len(empty):,} row(s) hold no value at all ({listed(empty, _MOST_SHOWN)}), and were read as "
+            "points of which nothing is known: remove them if they are none."
+        )
     for column, one in found.items():
         notes += about_alike(one.levels, short(column, 60))
-        notes += about_na(columns[column].labels(), one.levels, column) if column in columns else []
+        notes += (
+            about_na(columns[column].labels(), one.levels, column) if one.levels and column in columns else []
+        )
     return Table(
         name,
         data,
@@ -271,7 +279,10 @@ def _of_any_kind(
         kinds=tuple(one.kind for one in found.values() if one.kind is not None),
         levels=tuple(one.levels for one in found.values()),
         units=tuple(units.values()),
-        codes=tuple(codes.get(wholes.get(column, (column, 0.0))[0], ()) for column in names),
+        codes=tuple(
+            (*codes.get(one, ()), *(mark for mark in columns[one].lost if mark not in found[one].levels))
+            for one in (wholes.get(column, (column, 0.0))[0] for column in names)
+        ),
         parts=parts,
     )
 
@@ -302,21 +313,3 @@ def _missing_note(lost: Mapping[str, int], num_rows: int) -> str | None:
         f"({listed(counts, _MOST_SHOWN)}). They are integrated out: a missing cell says nothing of its row, "
         "and none is filled in."
     )
-
-
-def _of_numbers(raw: RawTable, name: str, columns: Mapping[str, Column]) -> Table:
-    """Return columns as numbers, all of which have to be there."""
-    data = np.empty((raw.num_rows, len(columns)))
-    for place, (column, cells) in enumerate(columns.items()):
-        try:
-            data[:, place] = cells.numbers()
-        except ValueError as error:
-            raise ValueError(f"{name}: {no_numbers(short(column, 60), error)}") from None
-    bad = (~np.isfinite(data)).sum(0)
-    if bad.any():
-        lost = [f"{count} in '{short(one, 60)}'" for one, count in zip(columns, bad, strict=True) if count]
-        raise ValueError(
-            f"{name} holds missing or infinite values ({listed(lost, _MOST_SHOWN)}); drop or fill those rows "
-            "first"
-        )
-    return Table(name, data, tuple(columns), None, raw.rows)

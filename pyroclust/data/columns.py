@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.delimited import MISSING, Cells, Marks
+from pyroclust.delimited.numerals import MISSING, Cells, Marks
 from pyroclust.errors import unknown_name
 from pyroclust.text import short, visible
 
@@ -32,6 +32,7 @@ class Column:
     marks: Marks = field(default_factory=Marks)
     unit: str = ""  # that every number is written with, as in 12 kg; empty where there is none
     written: Sequence[str] | None = None  # text with its unit, where it has one
+    lost: Sequence[str] = ()  # what stands for missing cells among its numbers, as ? does
     only_empty: bool = False  # NA and the like are levels
 
     @cached_property

@@ -27,7 +27,7 @@ from pyroclust.data.kinds import Kind
 from pyroclust.data.reading import SUFFIXES, read_raw, read_shaped
 from pyroclust.data.shaped_tables import BUILT_IN_IMAGES, images_table, shaped_table
 from pyroclust.data.tables import Table
-from pyroclust.delimited import ReadingOptions
+from pyroclust.delimited.reading import ReadingOptions
 from pyroclust.errors import first_line, unknown_name
 from pyroclust.text import listed, visible
 
@@ -205,7 +205,7 @@ def read_new_rows(
             raise ValueError(f"new has {len(raw.names)} column(s), expected {len(names)}: {listed(names)}")
         raw = replace(raw, names=names)
     if aggregate is not None:
-        raw = aggregated(raw, raw.place_of(aggregate, name), counts_rows="rows" in like.columns)
+        raw = aggregated(raw, raw.place_of(aggregate, name))
     return rows_like(raw, name, like, refuses_unseen=refuses_unseen)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pyroclust.data.one_hot import exclusive
 from pyroclust.text import listed, short
 
 __all__ = ["doubts_of"]
@@ -31,6 +32,9 @@ def doubts_of(
         heaps += _heap(said, distinct, times)
         few += _few_values(said, distinct, len(there))
         far += _far(said, values, np.repeat(distinct, times), row_names)
+    one_hot = exclusive(groups).values()
+    turns = {one for names in one_hot for one in names}
+    numbers = {name: one for name, one in groups.items() if np.nanmax(one) == 1 and name not in turns}
     found = {
         ": clusters may be patterns of who is there.": heaps,
         ": clusters may be single values; give answers and counts as they were before they were rescaled, or "
@@ -41,8 +45,10 @@ def doubts_of(
         "--except.": _twins(columns),
         " follow from one another, as a total from its parts; leave one out with --except.": [
             *_sums(columns),
-            *_sums({name: one for name, one in groups.items() if np.nanmax(one) == 1}),
+            *_sums(numbers),
         ],
+        " hold one category in columns of 0 and 1, where it counts as often: make it one column, as "
+        "pandas' from_dummies does.": [listed(f"'{short(name, 40)}'" for name in names) for names in one_hot],
         ": copies make clusters of their own; leave them out, or say how often a row counts with --weight.": (
             _again(np.stack([*columns.values(), *groups.values()], -1)) if columns else []
         ),

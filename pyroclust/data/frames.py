@@ -9,9 +9,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pyroclust.data.columns import Column, RawTable, as_text
-from pyroclust.data.missing_codes import without_marks
+from pyroclust.data.missing_codes import marks_note, without_marks
 from pyroclust.data.roles import names_things
-from pyroclust.delimited import HOURS, Cells, Marks, find_marks, quantities
+from pyroclust.delimited.numerals import Cells, Marks, find_marks
+from pyroclust.delimited.units import HOURS, quantities
 from pyroclust.memory import check_memory
 from pyroclust.text import listed, short, visible
 
@@ -19,8 +20,6 @@ __all__ = ["TURNED", "aggregated", "raw_array", "raw_frame", "text_columns", "tr
 
 _BYTES_A_NUMBER = 16
 TURNED = "Rows and columns were exchanged."
-# What the column of how many rows a unit had is called.
-_ROWS = "rows"
 
 
 def raw_frame(frame: pd.DataFrame) -> RawTable:
@@ -35,7 +34,7 @@ def raw_frame(frame: pd.DataFrame) -> RawTable:
     # All else is read as the text that it would be in a file.
     places = [at for at, one in columns.items() if one is None]
     cells = [Cells(as_text(one) or "" for one in frame.iloc[:, at]) for at in places]
-    texts, said = text_columns([names[at] for at in places], cells)
+    texts, said = text_columns(cells)
     columns |= zip(places, texts, strict=True)
     every = tuple(one for one in columns.values() if one is not None)
     counts = isinstance(frame.index, pd.RangeIndex) and frame.index.start == 0 and frame.index.step == 1
@@ -54,18 +53,18 @@ def _typed(series: "pd.Series[Any]") -> Column | None:
 
 
 def text_columns(
-    names: Sequence[str], written: Sequence[Cells], *, delimiter: str = "", decimal: str | None = None
+    written: Sequence[Cells], *, delimiter: str = "", decimal: str | None = None
 ) -> tuple[list[Column], tuple[str, ...]]:
     """Return columns of text with the numbers in them as they are meant, and notes on that."""
-    cells, lost = without_marks(names, written)
-    found = [None if one.plain is not None else quantities(one) for one in cells]
-    cells = [one if own is None else Cells(own.cells) for one, own in zip(cells, found, strict=True)]
+    bare = [without_marks(one) for one in written]
+    found = [None if one.plain is not None else quantities(one) for one, _ in bare]
+    cells = [one if own is None else Cells(own.cells) for (one, _), own in zip(bare, found, strict=True)]
     # In sheets and data frames, where nothing divides cells, numbers without a unit have decimal points.
     theirs = [bool(delimiter) if own is None else not own.are_converted for own in found]
     of_file = find_marks(compress(cells, theirs), delimiter=delimiter or ",", decimal=decimal)
     marks = [of_file if is_theirs else Marks() for is_theirs in theirs]
     units = ["" if own is None else own.unit for own in found]
-    return list(map(Column, cells, marks, units, written)), (*of_file.notes, *lost)
+    return list(map(Column, cells, marks, units, written, (lost for _, lost in bare))), of_file.notes
 
 
 def raw_array(array: NDArray[Any]) -> RawTable:
@@ -74,20 +73,12 @@ def raw_array(array: NDArray[Any]) -> RawTable:
     check_memory(
         _BYTES_A_NUMBER * array.size, f"the array has {array.size:,} values, which", remedy="take fewer rows"
     )
-    if array.dtype.names is not None:
-        if array.ndim != 1:
-            raise ValueError(f"the array has records of shape {array.shape}, expected (N,)")
-        parts = {name: pd.Series(list(array[name])) for name in array.dtype.names}
-        return raw_frame(pd.DataFrame(parts))
-    if array.ndim not in (1, 2):
-        raise ValueError(f"the array has shape {array.shape}, expected (N,) or (N, D)")
-    if isinstance(array, np.ma.MaskedArray):
-        hidden, array = np.ma.getmaskarray(array), array.data
-        if hidden.any():
-            array = array.astype(object)
-            array[hidden] = None
+    if array.ndim not in ((1, 2) if array.dtype.names is None else (1,)):
+        raise ValueError(f"the array has shape {array.shape}, expected (N,) or (N, D), or records (N,)")
     frame = pd.DataFrame(array.astype(array.dtype.newbyteorder("="), copy=False))
-    return raw_frame(frame.set_axis([f"x{i}" for i in range(1, frame.shape[1] + 1)], axis=1))
+    if array.dtype.names is None:
+        frame = frame.set_axis([f"x{i}" for i in range(1, frame.shape[1] + 1)], axis=1)
+    return raw_frame(frame)
 
 
 def transposed(raw: RawTable) -> RawTable:
@@ -110,10 +101,11 @@ def transposed(raw: RawTable) -> RawTable:
             ) from None
     rows = rows or tuple(f"x{place}" for place in range(1, raw.num_rows + 1))
     turned = tuple(Column(pd.Series(row)) for row in np.array(values).T)
-    return RawTable(rows, turned, len(names), names, (*raw.notes, TURNED))
+    notes = (*raw.notes, *marks_note(raw.by_name, dict.fromkeys(raw.names, ())), TURNED)
+    return RawTable(rows, turned, len(names), names, notes)
 
 
-def aggregated(raw: RawTable, place: int, *, counts_rows: bool | None = None) -> RawTable:
+def aggregated(raw: RawTable, place: int) -> RawTable:
     """Return a table with a row for each value of a column, which become the names of the rows."""
     units = raw.columns[place].labels()
     if lost := sum(unit is None for unit in units):
@@ -139,18 +131,14 @@ def aggregated(raw: RawTable, place: int, *, counts_rows: bool | None = None) ->
             merged = Column(Cells(cells.fillna("")), only_empty=column.only_empty)
         names.append(name)
         columns.append(merged)
-    times, added = np.bincount(codes), ""
-    if counts_rows or (counts_rows is None and times.min() < times.max()):
-        names.append(_ROWS if _ROWS not in names else f"{_ROWS} of {raw.names[place]}")
-        columns.append(Column(pd.Series(times)))
-        added = f" How many rows each had is a column too, '{short(names[-1], 60)}': see --except."
     said = (
         f"The {raw.num_rows:,} rows are those of {len(found):,} '{short(raw.names[place], 60)}', each of "
-        "which is one row: means of numbers, most frequent values of text." + added
+        "which is one row: means of numbers, most frequent values of text."
     )
     if left:
         said += f" Left out, as they name other things: {listed(left)}."
-    return RawTable(tuple(names), tuple(columns), len(found), tuple(map(str, found)), (*raw.notes, said))
+    notes = (*raw.notes, *marks_note(raw.by_name, dict.fromkeys(raw.names, ())), said)
+    return RawTable(tuple(names), tuple(columns), len(found), tuple(map(str, found)), notes)
 
 
 def _joined(name: Any, mark: str) -> str:

@@ -13,7 +13,8 @@ from pyroclust.data.label_notes import about_alike
 from pyroclust.data.reading import read_raw
 from pyroclust.data.shapes import Graph
 from pyroclust.data.tables import Table
-from pyroclust.delimited import ReadingOptions, check_file
+from pyroclust.delimited.foreign import check_file
+from pyroclust.delimited.reading import ReadingOptions
 from pyroclust.errors import first_line, readable
 from pyroclust.memory import check_memory
 from pyroclust.numpy_headers import archived_headers
@@ -97,16 +98,12 @@ def like_a_graph(table: Table) -> tuple[str, ...]:
     rows, columns = data.shape
     if rows != columns or rows < 3 or not np.array_equal(data, data.T) or len(np.unique(data)) < 2:
         return ()
-    if np.unique(data.diagonal()).tolist() == [0] and ((data == 0) | (data == 1)).all():
-        return (
-            "The columns are the matrix of a graph, whose rows were taken for points: to cluster its nodes "
-            "by their edges save it as a .npz file, or give scipy.sparse.csr_array(matrix).",
-        )
     if np.ptp(data.diagonal()):
         return ()
     return (
-        "The columns are a matrix of pairs of rows, as of distances or correlations, and were read as "
-        "measurements: give the table that it was computed from.",
+        "The columns are a matrix of pairs of rows, as of edges, distances or correlations, and were read as "
+        "measurements: give a graph as a .npz file or scipy.sparse.csr_array(matrix), or else the table "
+        "that it was computed from.",
     )
 
 
@@ -200,17 +197,14 @@ def _of_matrix(matrix: Any, name: str) -> Table:
     values = np.asarray(found.data)
     if values.dtype.kind not in "biuf" or not np.isfinite(values.astype(float)).all():
         raise ValueError(f"{name} holds entries that are no finite numbers, expected zeros and ones")
-    if (values < 0).any():
-        raise ValueError(
-            f"{name} holds numbers below 0, expected zeros and ones: take a threshold, as matrix > 0.5"
-        )
     kept = values != 0
     ends = np.unique(np.stack([found.row[kept], found.col[kept]], 1).astype(np.int64), axis=0)
     is_weighted = bool((values[kept] != 1).any())
-    if is_weighted and (ends[:, 0] != ends[:, 1]).sum() == size * (size - 1) > 2:
+    is_full = is_weighted and (ends[:, 0] != ends[:, 1]).sum() == size * (size - 1) > 2
+    if is_full or (values < 0).any():
         raise ValueError(
-            f"{name} has a number for every two nodes, expected zeros where there is no edge: take a "
-            "threshold, as matrix > 0.5"
+            f"{name} holds numbers below 0, or one for every two nodes, expected zeros where no edge is: "
+            "take a threshold, as matrix > 0.5"
         )
     is_directed = not np.array_equal(ends, np.unique(ends[:, ::-1], axis=0))
     notes = [_WEIGHTS] * is_weighted + [_DIRECTIONS] * is_directed

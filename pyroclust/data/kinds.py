@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 
 from pyroclust.data.columns import Column
 from pyroclust.data.roles import is_survey_weight, names_things, numbers_in_names
-from pyroclust.delimited import MISSING, days_between, is_numeral, quantities
+from pyroclust.delimited.numerals import MISSING, is_numeral
+from pyroclust.delimited.units import days_between, quantities
 from pyroclust.errors import unknown_name
 from pyroclust.text import listed, short, visible
 
@@ -35,16 +37,14 @@ _ANSWERS = (
     *(("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t")),
     *(("absent", "present"), ("negative", "positive"), ("off", "on")),
 )
-# Numbers without zeros before them.
-_UNCODED = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?", re.ASCII)
 _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]\d.*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{2}|\d{4})([ T]\d.*)?"
     r"|\d{1,2}[ .-]+[A-Za-z]{3,9}[ .,-]+\d{2,4}|[A-Za-z]{3,9} \d{1,2}, \d{4}"
 )
-# Numbers in thousands, millions and billions, those with NUL characters in them, hexadecimal ones, fractions,
-# groups of other lengths than three, angles, and spans of time.
+# Numbers in thousands, millions and billions, hexadecimals, fractions, groups of lengths other than three,
+# angles, and spans of time.
 _NEARLY = re.compile(
-    r"[^\w\s]{0,3}[\d.,]+\s?(?:k|K|M|B|bn|mn)|(?=.*\0)[\d.,+\0-]+|0x[\da-fA-F]+|[+-]?\d+\s?/\s?\d+"
+    r"[^\w\s]{0,3}[\d.,]+\s?(?:k|K|M|B|bn|mn)|0x[\da-fA-F]+|[+-]?\d+\s?/\s?\d+"
     r"|[+-]?\d{1,3}(?:,\d{2,3})+(?:\.\d+)?|[+-]?\d+\s?°[\d.,\s'\"’′″°]+[NSEWO]?"
     r"|-?P(?=.{2})(?:[\d.]+[YMWD])*(?:T(?:[\d.]+[HMS])+)?|(?:\d+\s?(?:d|h|hrs?|m|min|s|sec)\.?\s?){2,}"
 )
@@ -125,12 +125,18 @@ def values_of_kind(
     """Read new cells of a column whose kind and levels are known, and say which levels are new."""
     if not levels:
         return kind_of_column(name, column, kind).values + _shift(name, column.unit, unit), ()
-    places: dict[object, float] = {one: float(place) for place, one in enumerate(levels)}
-    meant = {_meaning(one): float(place) for place, one in enumerate(levels)}
-    if len(meant) == len(levels):
-        places = meant | places
+    are_answers = kind is Kind.YES_NO and _answers(levels) is not None
+
+    def level(text: str) -> str:
+        return visible(text).casefold() if are_answers else visible(text)
+
+    places = {level(one): float(place) for place, one in enumerate(levels)}
     cells, _ = _levels_of(column)
-    found = [np.nan if one is None else places.get(visible(one), places.get(_meaning(one))) for one in cells]
+    # Whole numbers beside missing ones are often written 1.0.
+    found = [
+        np.nan if one is None else places.get(level(one), places.get(level(one).removesuffix(".0")))
+        for one in cells
+    ]
     strange = dict.fromkeys(cell for cell, place in zip(cells, found, strict=True) if place is None and cell)
     return np.array([np.nan if one is None else one for one in found]), tuple(strange)
 
@@ -180,12 +186,11 @@ def looks_note(columns: Mapping[str, Column]) -> str | None:
             looks[name] = found.why
     if not looks:
         return None
-    said = "; ".join(f"'{name}': {look}" for name, look in list(looks.items())[:_MOST_SHOWN])
+    said = "; ".join(f"'{short(name, 60)}': {look}" for name, look in list(looks.items())[:_MOST_SHOWN])
     more = f"; and {len(looks) - _MOST_SHOWN:,} more" if len(looks) > _MOST_SHOWN else ""
-    rest = [f'"{name}"' if "," in name else name for name in columns if name not in looks]
-    kept = ",".join(rest[:_MOST_SHOWN]) + (",..." if len(rest) > _MOST_SHOWN else "")
-    how = f"To leave such columns out, give --columns {kept}." if rest else "Clusters of it may say little."
-    return f"Clustered as numbers, whatever they look like: {said}{more}. {how}"
+    return (
+        f"Clustered as numbers, whatever they look like: {said}{more}. To leave one out, name it in --except."
+    )
 
 
 def _of_numbers(
@@ -292,8 +297,8 @@ def _levels_of(column: Column) -> tuple[list[str | None], list[str]]:
     there = dict.fromkeys(cell for cell in cells if cell is not None)
     if column.order is not None:
         return cells, [one for one in column.order if one in there]
-    if all(map(is_numeral, there)):
-        return cells, sorted(there, key=lambda one: (_number(one), one))
+    with suppress(ValueError):
+        return cells, sorted(there, key=lambda one: (float(one), one))
     return cells, sorted(there)
 
 
@@ -325,23 +330,6 @@ def _answers(levels: Sequence[str]) -> tuple[str, str] | None:
 
 def _few_values(number: int) -> str:
     return "it has one value only" if number else "it holds no value"
-
-
-def _meaning(text: str) -> object:
-    """Return what a level means: 1, 1.0 and true are one number, Yes and yes one answer."""
-    folded = visible(text).casefold()
-    if folded in ("true", "false"):
-        return float(folded == "true")
-    if any(folded in words for words in _ANSWERS):
-        return folded
-    return _number(folded) if _UNCODED.fullmatch(folded) else visible(text)
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return np.inf
 
 
 def no_numbers(said: str, what: object, *, is_text: bool = False, way: str = "") -> str:

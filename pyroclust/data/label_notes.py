@@ -9,7 +9,7 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.delimited import MISSING
+from pyroclust.delimited.numerals import MISSING
 from pyroclust.text import listed, short, visible
 
 __all__ = ["about_alike", "about_labels", "about_na", "about_partial", "footer_note"]
@@ -32,23 +32,18 @@ def about_labels(labels: NDArray[np.object_], column: str, name: str) -> list[st
     classes, lost = _classes(labels)
     if not classes:
         raise ValueError(f"{name}: column '{column}' holds no label; leave --label out")
-    notes = []
-    if lost:
-        notes.append(
-            f"{lost:,} of {len(labels):,} rows have no label in '{column}': they are clustered, and left out "
-            "where a clustering is compared with the labels."
-        )
-    if named := _that_stand_for_none(classes):
-        notes.append(
-            f"In '{column}' {named} is the name of a class like any other; a row without a label has an "
-            "empty cell."
-        )
-    notes += about_alike(classes, column)
-    if len(classes) == 1:
-        notes.append(f"In '{column}' all labels are the same one, “{short(visible(classes[0]), 30)}”.")
-    if len(classes) == len(labels) > 2:
-        notes.append(f"In '{column}' every row has a label of its own: it looks like an identifier.")
-    return notes
+    named = _that_stand_for_none(classes)
+    said = {
+        f"{lost:,} of {len(labels):,} rows have no label in '{column}': they are clustered, and left out "
+        "where a clustering is compared with the labels.": lost > 0,
+        f"In '{column}' {named} is the name of a class like any other; a row without a label has an empty "
+        "cell.": named != "",
+        f"In '{column}' all labels are the same one, “{short(visible(classes[0]), 30)}”.": len(classes) == 1,
+        f"In '{column}' every row has a label of its own: it looks like an identifier.": (
+            len(classes) == len(labels) > 2
+        ),
+    }
+    return [*(note for note, is_so in said.items() if is_so), *about_alike(classes, column)]
 
 
 def about_partial(labels: NDArray[np.object_], column: str, name: str) -> list[str]:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyroclust.data.columns import Column, RawTable
-from pyroclust.delimited import Cells
+from pyroclust.delimited.numerals import Cells
 from pyroclust.text import listed, short, visible
 
-__all__ = ["suspected_codes", "without_codes", "without_marks", "without_values"]
+__all__ = ["marks_note", "suspected_codes", "without_codes", "without_marks", "without_values"]
 
 _RANGE = ".."
 _NUMBERED = re.compile(r"(.+?)[\W_]*\d+")
@@ -36,8 +36,8 @@ _MARKS = frozenset(
         *("not applicable", "no answer", "keine angabe", "sin datos"),
     )
 )
-# Of other numbers no less than this many of their ranges away: known codes, 0 and -1, and any others.
-_RANGES, _RANGES_OF_NONE, _RANGES_OF_ANY = 1.0, 0.25, 2.0
+# Of other numbers no less than this many of their ranges away: 0 and -1, and any but known codes.
+_RANGES_OF_NONE, _RANGES_OF_ANY = 0.25, 2.0
 _MOST_OF_ANY = 0.2
 
 
@@ -61,7 +61,8 @@ def without_codes(raw: RawTable, told: Sequence[str]) -> tuple[RawTable, dict[st
 def without_values(column: Column, values: Collection[str]) -> tuple[Column, int]:
     """Empty the cells that hold one of some values, and count them; with "" NA and the like are levels."""
     found = _holds(column, values)
-    return replace(column.without(found), only_empty="" in values), int(found.sum())
+    lost = tuple(mark for mark in column.lost if mark not in values)
+    return replace(column.without(found), only_empty="" in values, lost=lost), int(found.sum())
 
 
 def _read_codes(told: Sequence[str], raw: RawTable) -> dict[int, set[str]]:
@@ -102,33 +103,36 @@ def _number(text: str) -> float | None:
         return None
 
 
-def without_marks(names: Sequence[str], columns: Sequence[Cells]) -> tuple[list[Cells], list[str]]:
-    """Empty the cells of columns of numbers that hold a mark for a missing one, and say so."""
-    found, said = list(columns), []
-    for place, (name, column) in enumerate(zip(names, columns, strict=True)):
-        if column.plain is not None or not column.texts:
-            continue
-        marks, number = column.texts, sum(column.there.values())
-        number -= sum(column.there[mark] for mark in marks)
-        if 2 * number < len(column) or any(mark.casefold() not in _MARKS for mark in marks):
-            continue
-        found[place] = Cells(["" if cell.strip() in marks else cell for cell in column])
-        said.append(f"{listed(f'“{mark}”' for mark in marks)} in '{short(visible(name), 40)}'")
-    return found, [f"Read as missing among numbers: {listed(said, _MOST_SHOWN)}."] if said else []
+def without_marks(column: Cells) -> tuple[Cells, list[str]]:
+    """Empty the cells of a column of numbers that hold a mark for a missing one, and return the marks."""
+    marks = [] if column.plain is not None else column.texts
+    numbers = column.there.total() - sum(column.there[mark] for mark in marks) if marks else 0
+    if not marks or 2 * numbers < len(column) or any(mark.casefold() not in _MARKS for mark in marks):
+        return column, []
+    return Cells("" if cell.strip() in marks else cell for cell in column), marks
+
+
+def marks_note(columns: Mapping[str, Column], levels: Mapping[str, Sequence[str]]) -> list[str]:
+    """Say which marks were read as missing in columns, whose levels they are not."""
+    said = [
+        f"{listed(f'“{mark}”' for mark in marks)} in '{short(name, 40)}'"
+        for name, column in columns.items()
+        if (marks := [mark for mark in column.lost if mark not in levels.get(name, column.lost)])
+    ]
+    way = "To cluster such a column as a category, marks and all, give --kinds NAME=category."
+    return [f"Read as missing among numbers: {listed(said, _MOST_SHOWN)}. {way}"] if said else []
 
 
 def suspected_codes(columns: Mapping[str, Column]) -> str | None:
     """Say which numbers may stand for missing ones: far from all others, or 0 where a scale begins at 1."""
     numbers = ((name, column.numbers_or_none()) for name, column in columns.items())
     there = {name: one[np.isfinite(one)] for name, one in numbers if one is not None}
-    found: list[tuple[str, str, int]] = []
-    for name, values in there.items():
-        is_code = _are_stand_ins(values)
-        if is_code.sum() <= len(values) - 2:
-            codes = [one for one in np.unique(values[is_code]) if _is_apart(one, values[~is_code])]
-            codes = codes or _beyond_a_scale(values) or _far_ends(values)
-            found += [(name, _written(columns[name], one), int((values == one).sum())) for one in codes]
-    found += _zeros_of_scales(there)
+    codes = {name: _codes(values) for name, values in there.items()}
+    found = [
+        (name, _written(columns[name], one), int((there[name] == one).sum()))
+        for name, some in (*codes.items(), *_zeros_of_scales(there))
+        for one in some
+    ]
     if not found:
         return None
     said = [f"{code} ({times:,} in '{short(name, 40)}')" for name, code, times in found]
@@ -158,28 +162,32 @@ def _written(column: Column, number: float) -> str:
     return text if float(text) == number else repr(float(number)).removesuffix(".0")
 
 
+def _codes(values: NDArray[np.float64]) -> list[float]:
+    """Return known codes that are far from all others, those beyond a scale, or ends far from the others."""
+    is_known = _are_stand_ins(values)
+    others = values[~is_known]
+    if len(others) < 2:
+        return []
+    many = len(np.unique(others)) > _LARGEST_SCALE
+    known = np.unique(values[is_known]).tolist()
+    found = [one for one in known if _is_away(one, others, 1.0) or (one < 0 <= others.min() and many)]
+    return found or _beyond_a_scale(values) or _far_ends(values)
+
+
 def _far_ends(values: NDArray[np.float64]) -> list[float]:
     """Return a smallest or largest number that comes several times, far from many different others."""
     found = []
     for one in (float(values.min()), float(values.max())):
         others = values[values != one]
-        times = len(values) - len(others)
-        if (
-            not _FEWEST_ALIKE <= times <= _MOST_OF_ANY * len(values)
-            or len(np.unique(others)) <= _LARGEST_SCALE
-        ):
-            continue
-        low, high = float(others.min()), float(others.max())
-        least = _RANGES_OF_NONE if one in (0.0, -1.0) else _RANGES_OF_ANY
-        found += [one] if max(low - one, one - high) > least * (high - low) else []
+        times, ranges = len(values) - len(others), _RANGES_OF_NONE if one in (0.0, -1.0) else _RANGES_OF_ANY
+        if _FEWEST_ALIKE <= times <= _MOST_OF_ANY * len(values) and _is_away(one, others, ranges):
+            found += [one] if len(np.unique(others)) > _LARGEST_SCALE else []
     return found
 
 
-def _is_apart(one: float, others: NDArray[np.float64]) -> bool:
-    """Say whether a number is far from others, or below zero where no other is."""
+def _is_away(one: float, others: NDArray[np.float64], ranges: float) -> bool:
     low, high = float(others.min()), float(others.max())
-    is_far = max(low - one, one - high) > _RANGES * (high - low)
-    return is_far or (one < 0 <= low and len(np.unique(others)) > _LARGEST_SCALE)
+    return max(low - one, one - high) > ranges * (high - low)
 
 
 def _beyond_a_scale(values: NDArray[np.float64]) -> list[float]:
@@ -195,7 +203,7 @@ def _beyond_a_scale(values: NDArray[np.float64]) -> list[float]:
     return codes.tolist() if is_beyond else []
 
 
-def _zeros_of_scales(columns: Mapping[str, NDArray[np.float64]]) -> list[tuple[str, str, int]]:
+def _zeros_of_scales(columns: Mapping[str, NDArray[np.float64]]) -> list[tuple[str, list[float]]]:
     """Return columns with zeros among those of one name and a number whose answers begin at 1."""
     groups: dict[str, dict[str, NDArray[np.float64]]] = {}
     for name, values in columns.items():
@@ -207,7 +215,7 @@ def _zeros_of_scales(columns: Mapping[str, NDArray[np.float64]]) -> list[tuple[s
             groups.setdefault(match[1], {})[name] = answers
     found = []
     for group in groups.values():
-        zero = [(name, "0", int((one == 0).sum())) for name, one in group.items() if one.min() == 0]
+        zero = [(name, [0.0]) for name, one in group.items() if one.min() == 0]
         if len(group) >= _FEWEST_ALIKE and len(zero) <= sum(one.min() == 1 for one in group.values()):
             found += zero
     return found

@@ -9,7 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.delimited import PLAIN, ReadingOptions, check_file, foreign_suffix, read_delimited
+from pyroclust.arrays import on_host
+from pyroclust.delimited.foreign import check_file, foreign_suffix
+from pyroclust.delimited.reading import PLAIN, ReadingOptions, read_delimited
 from pyroclust.text import listed, short, visible
 
 __all__ = ["PairsLike", "read_pairs"]
@@ -46,7 +48,7 @@ def read_pairs(pairs: PairsLike, *, name: str, row_names: Sequence[str]) -> NDAr
 
 def _of_points(pairs: Any, name: str, num_points: int) -> NDArray[np.int64]:
     try:
-        found = np.asarray(pairs.detach().cpu() if hasattr(pairs, "detach") else pairs)
+        found = np.asarray(on_host(pairs))
     except ValueError:
         found = np.empty(1, dtype=object)
     if not found.size:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pyroclust.data.kinds import Kind, KindOfColumn
 from pyroclust.text import listed, short
 
-__all__ = ["Parts", "apart", "divide", "in_two", "masses_note", "parts_by_name", "put_back"]
+__all__ = ["Parts", "apart", "divide", "in_two", "parts_by_name", "put_back"]
 
 Parts: TypeAlias = tuple[tuple[int, int, float], ...]
 """Of each column that was divided the places of its numbers and of its answers, and the value kept apart."""
@@ -20,25 +20,34 @@ _IS = " is "
 
 
 def divide(
-    found: Mapping[str, KindOfColumn], *, told: Container[str], names: Container[str]
-) -> tuple[dict[str, KindOfColumn], dict[str, tuple[str, float]], str | None]:
-    """Divide columns that are mostly one value in two; say, by names of answers, which and the value."""
-    divided, wholes, said = dict(found), dict[str, tuple[str, float]](), []
+    found: Mapping[str, KindOfColumn], *, kept: Container[str] | None, names: Container[str]
+) -> tuple[dict[str, KindOfColumn], dict[str, tuple[str, float]], list[str]]:
+    """Divide columns that are mostly one value in two; say, by names of answers, which and the value.
+
+    All stay whole where ``kept`` is ``None``, and else those in it, and that is said, too.
+    """
+    divided, wholes, said, whole_ones = dict(found), dict[str, tuple[str, float]](), list[str](), list[str]()
     for whole, one in found.items():
-        value = _mass_of(one.values) if one.kind is Kind.NUMBER and whole not in told else None
-        # The name has to say the value exactly.
-        if value is None or float(f"{value:g}") != value or (answer := f"{whole}{_IS}{value:g}") in names:
+        if one.kind is not Kind.NUMBER or (value := _mass_of(one.values)) is None:
             continue
-        said.append(_said(whole, one.values, value))
+        there, answer = (~np.isnan(one.values)).sum(), f"{whole}{_IS}{value:g}"
+        words = f"'{short(whole, 40)}' ({value:g}: {(one.values == value).sum():,} of {there:,})"
+        # The name has to say the value exactly.
+        if kept is None or whole in kept or float(f"{value:g}") != value or answer in names:
+            whole_ones.append(words)
+            continue
+        said.append(words)
         divided[whole], divided[answer] = in_two(one.values, value)
         wholes[answer] = whole, value
-    if not said:
-        return divided, wholes, None
-    note = (
-        f"{_mostly(said)} Such a column is divided in two: whether a cell holds it, and the number where it "
-        "does not. To keep one whole, give --kinds NAME=number."
-    )
-    return divided, wholes, note
+    ways = {
+        "Such a column is divided in two: whether a cell holds it, and the number where it does not. To keep "
+        "one whole, give --kinds NAME=number.": said,
+        "Normal clusters shrink onto such rows, and chains may not find such clusters, or not leave them. "
+        "Divide such a column in two: whether a cell holds that value, and the number where it does not "
+        "(docs/tables.md).": whole_ones,
+    }
+    begin = "More than half of the cells hold one value in"
+    return divided, wholes, [f"{begin} {listed(some)}. {way}" for way, some in ways.items() if some]
 
 
 def in_two(values: NDArray[np.float64], value: float) -> tuple[KindOfColumn, KindOfColumn]:
@@ -85,19 +94,6 @@ def parts_by_name(columns: Sequence[str], kinds: Sequence[Kind]) -> Parts:
     return tuple(found)
 
 
-def masses_note(columns: Mapping[str, NDArray[np.float64]]) -> str | None:
-    """Say which columns of numbers are mostly one value, and have not been divided."""
-    masses = ((name, one, _mass_of(one)) for name, one in columns.items())
-    said = [_said(name, one, value) for name, one, value in masses if value is not None]
-    if not said:
-        return None
-    return (
-        f"{_mostly(said)} Normal clusters shrink onto such rows, and chains may not find such clusters, or "
-        "not leave them. Divide such a column in two: whether a cell holds that value, and the number where "
-        "it does not (docs/tables.md)."
-    )
-
-
 def _mass_of(values: NDArray[np.float64]) -> float | None:
     """Return the value of more than half of the cells, and at least ten; ``None`` where there is none."""
     there = values[~np.isnan(values)]
@@ -108,12 +104,3 @@ def _mass_of(values: NDArray[np.float64]) -> float | None:
     number = (there == value).sum()
     is_mass = number >= _FEWEST and 2 * number > len(there) and len(np.unique(there)) > 2
     return value if is_mass else None
-
-
-def _mostly(said: Sequence[str]) -> str:
-    return f"More than half of the cells hold one value in {listed(said)}."
-
-
-def _said(name: str, values: NDArray[np.float64], value: float) -> str:
-    there = (~np.isnan(values)).sum()
-    return f"'{short(name, 40)}' ({value:g}: {(values == value).sum():,} of {there:,})"

@@ -1,5 +1,6 @@
 """Files as tables: delimited text, Parquet, NumPy and Excel."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,18 +11,11 @@ from numpy.typing import NDArray
 
 from pyroclust.data.columns import RawTable
 from pyroclust.data.frames import raw_array, raw_frame, text_columns
-from pyroclust.data.headers import FindHeader, find_header, find_header_of_edges
+from pyroclust.data.headers import find_header
 from pyroclust.data.workbooks import read_workbook
-from pyroclust.delimited import (
-    PLAIN,
-    Cells,
-    ReadingOptions,
-    Rows,
-    check_file,
-    foreign_suffix,
-    is_numeral,
-    read_delimited,
-)
+from pyroclust.delimited.foreign import check_file, foreign_suffix
+from pyroclust.delimited.numerals import Cells, is_numeral
+from pyroclust.delimited.reading import PLAIN, ReadingOptions, Rows, read_delimited
 from pyroclust.errors import readable
 from pyroclust.memory import check_memory
 from pyroclust.numpy_headers import NumpyHeader, numpy_header_of
@@ -48,48 +42,40 @@ def read_raw(path: Path, options: ReadingOptions | None = None, *, of_edges: boo
             raise ValueError(f"{told} is told, but only {' and '.join(PLAIN)} files need it: leave it out")
     try:
         if kind in (*PLAIN, ".xlsx"):
-            return _read_text(path, options, find_header_of_edges if of_edges else find_header)
+            return _read_text(path, options, of_edges=of_edges)
         if kind == ".parquet":
             return _read_parquet(path)
-        _check_array(path)
-        return readable(path, lambda: raw_array(np.load(path, allow_pickle=False)))
+        return raw_array(_read_array(path))
     except PermissionError:
         raise ValueError(f"'{path}' cannot be read: permission denied") from None
     except MemoryError:
         raise ValueError(f"'{path}' does not fit into memory; take a sample of its rows") from None
 
 
-def _read_text(path: Path, options: ReadingOptions, find: FindHeader) -> RawTable:
+def _read_text(path: Path, options: ReadingOptions, *, of_edges: bool) -> RawTable:
     is_plain = path.suffix.lower() in PLAIN
     found = read_delimited(path, options=options) if is_plain else read_workbook(path)
     if not found.cells:
         raise ValueError(f"'{path}' is empty; expected at least two rows of numbers")
     try:
-        return _of_text(found, options, find)
+        return _of_text(found, options, of_edges=of_edges)
     except ValueError as error:
         raise ValueError(f"'{path}' can be read in two ways: {error}") from None
 
 
-def _of_text(found: Rows, options: ReadingOptions, find: FindHeader) -> RawTable:
-    title, grid = _without_title(found.cells)
+def _of_text(found: Rows, options: ReadingOptions, *, of_edges: bool) -> RawTable:
+    title, grid = ([], found.cells) if found.names_rows else _without_title(found.cells)
     first, *rows = grid
     columns = _columns(rows, len(first))
-    guessed: tuple[str, ...] = ()
-    if options.header is not None or found.names_rows:
-        is_header = found.names_rows if options.header is None else options.header
-    elif found.names is not None:
-        is_header, guessed = False, ("The names of the columns stand in the comment above the first row.",)
+    if options.header is None and not found.names_rows:
+        is_header, guessed = find_header(first, columns, of_edges=of_edges)
     else:
-        is_header, guessed = find(first, columns)
-    names = first
+        is_header, guessed = options.header is not False, ()
     if not is_header:
         columns = _columns(grid, len(first))
-        names = list(found.names or (f"x{place}" for place in range(1, len(first) + 1)))
-    names = [name.strip() for name in names]
-    table, read = text_columns(names, columns, delimiter=found.delimiter, decimal=options.decimal)
-    is_commented = found.is_commented and found.names is None
-    notes = [*found.notes, *title, *read]
-    notes += [*(["Lines that begin with # were left out."] * is_commented), *guessed]
+    names = [name.strip() if is_header else f"x{place}" for place, name in enumerate(first, start=1)]
+    table, read = text_columns(columns, delimiter=found.delimiter, decimal=options.decimal)
+    notes = [*found.notes, *title, *read, *guessed]
     row_names = None
     if is_header:
         _refuse_names_again(names, columns)
@@ -98,13 +84,12 @@ def _of_text(found: Rows, options: ReadingOptions, find: FindHeader) -> RawTable
             names = [name for name, no in zip(names, empty, strict=True) if not no]
             table = [column for column, no in zip(table, empty, strict=True) if not no]
             notes.append(f"{sum(empty)} empty column(s) without a name were left out.")
-        if len(names) > 1 and not names[0] and not empty[0]:
-            _refuse_measurements(columns[0])
+        if found.names_rows or (len(names) > 1 and not names[0] and not empty[0] and _are_names(columns[0])):
             row_names, names, table = tuple(map(visible, columns[0])), names[1:], table[1:]
             if not found.names_rows:
                 notes.append("The first column has no name and was read as names of the rows.")
-    if unnamed := names.count(""):
-        notes.append(f"{unnamed} column(s) without a name are called x and their number.")
+        if unnamed := names.count(""):
+            notes.append(f"{unnamed} column(s) without a name are called x and their number.")
     shown = tuple(visible(name or f"x{place}") for place, name in enumerate(names, start=1))
     return RawTable(shown, tuple(table), len(columns[0]), row_names, tuple(notes))
 
@@ -123,14 +108,9 @@ def _refuse_names_again(names: list[str], columns: Sequence[Cells]) -> None:
             )
 
 
-def _refuse_measurements(cells: Cells) -> None:
-    """Refuse a first column without a name that holds no names of rows."""
-    for cell in cells:
-        if is_numeral(cell) and not cell.strip().lstrip("+-").isdigit():
-            raise ValueError(
-                f"its first column has no name and holds '{visible(cell.strip())}', a name of the row or a "
-                "number: give the column a name"
-            )
+def _are_names(cells: Cells) -> bool:
+    """Say whether a first column without a name may be names of rows: no number in it has decimals."""
+    return not any(is_numeral(one) and not one.strip().lstrip("+-").isdigit() for one in cells)
 
 
 def _without_title(cells: list[list[str]]) -> tuple[list[str], list[list[str]]]:
@@ -157,17 +137,15 @@ def _read_parquet(path: Path) -> RawTable:
 
 
 def read_shaped(path: Path) -> NDArray[Any] | None:
-    """Read a .npy file of three and more dimensions; ``None`` if the file is another one."""
-    if path.suffix.lower() != ".npy" or not path.is_file():
+    """Read a .npy file of three and more dimensions; ``None`` of others and of what cannot be read."""
+    if path.suffix.lower() != ".npy" or not path.is_file() or not os.access(path, os.R_OK):
         return None
-    try:
-        if len(_check_array(path).shape) < 3:
-            return None
-        array: NDArray[Any] = readable(path, lambda: np.load(path, allow_pickle=False))
-    except (PermissionError, MemoryError):
-        # The reader of tables says it in a sentence.
-        return None
-    return array
+    return _read_array(path) if len(_check_array(path).shape) > 2 else None
+
+
+def _read_array(path: Path) -> NDArray[Any]:
+    _check_array(path)
+    return readable(path, lambda: np.load(path, allow_pickle=False))
 
 
 def _check_array(path: Path) -> NumpyHeader:

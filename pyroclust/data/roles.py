@@ -2,14 +2,14 @@
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.delimited import MISSING
+from pyroclust.delimited.numerals import MISSING
 
-__all__ = ["counts_rows", "is_survey_weight", "names_things", "numbers_in_names", "units_of_rows"]
+__all__ = ["is_survey_weight", "names_things", "numbers_in_names", "words_of"]
 
 # What a number that names something is called, in the languages of people's tables.
 _NAMING = frozenset(
@@ -49,17 +49,13 @@ _WEIGHTS = frozenset(
         *("gewicht", "gewichtung", "gew", "poids", "peso", "ponderacion", "ponderation", "vikt", "waga"),
     )
 )
-_FREQUENCIES = frozenset(
-    ("freq", "frequency", "frequencies", "haeufigkeit", "effectif", "frecuencia", "frequenza")
-)
-_NUMBERS_OF = frozenset(("n", "count", "counts", "anzahl"))
 _DIGITS = re.compile(r"\d+")
 _MOST_CODES, _SEVERAL_DIGITS, _MANY_DIGITS = 10, 100, 100_000
 _ROUND = 0.3
 _MEAN_WEIGHTS = (0.5, 2.0)
 
 
-def _words_of(name: str) -> list[str]:
+def words_of(name: str) -> list[str]:
     """Return the words of a column's name, without capitals and accents."""
     parted = re.sub(r"(?<=[a-zäöüß])(?=[A-Z])", " ", name)
     german = parted.casefold().replace("ä", "ae").replace("ö", "oe").replace("ü", "ue")
@@ -73,7 +69,7 @@ def names_things(name: str, values: NDArray[np.float64]) -> bool:
     distinct = np.unique(values)
     if len(distinct) < 3 or not (values == np.round(values)).all():
         return False
-    words = _words_of(name)
+    words = words_of(name)
     # "number_of_rooms" counts, "room_number" names.
     is_named = bool(words) and (words[-1] in _NAMING or words[-1].endswith(_NAMING_ENDS))
     is_thing = any(word in _THINGS or word.removesuffix("s") in _THINGS for word in words)
@@ -99,32 +95,13 @@ def numbers_in_names(cells: Sequence[str | None]) -> NDArray[np.float64] | None:
     return np.unique(there, return_inverse=True)[1].astype(np.float64) + _SEVERAL_DIGITS
 
 
-def units_of_rows(columns: Mapping[str, NDArray[np.float64]]) -> dict[str, str]:
-    """Say what several rows are of, by the columns that name things, those with most of them first."""
-    found: list[tuple[int, str, int]] = []
-    for name, every in columns.items():
-        values = every[np.isfinite(every)]
-        number = len(np.unique(values))
-        if 2 * number <= len(values) and names_things(name, values):
-            found.append((-number, name, len(values)))
-    ordered = sorted(found, key=lambda one: one[0])
-    return {name: f"{rows:,} rows of {-number:,} '{name}'" for number, name, rows in ordered}
-
-
 def is_survey_weight(name: str, values: NDArray[np.float64]) -> bool:
     """Say whether a column says how much a row counts: weights of a survey are about 1 on average."""
-    if not any(word in _WEIGHTS for word in _words_of(name)) or not len(values):
+    if not any(word in _WEIGHTS for word in words_of(name)) or not len(values):
         return False
     is_whole = bool((values == np.round(values)).all())
     low, high = _MEAN_WEIGHTS
     return bool((values >= 0).all() and low <= values.mean() <= high) and not is_whole
-
-
-def counts_rows(name: str, values: NDArray[np.float64], *, are_cells: bool) -> bool:
-    """Say whether a column may say how many rows each row stands for, as of the cells of a table."""
-    is_whole = bool((values == np.round(values)).all() and (values >= 0).all())
-    names = _FREQUENCIES | (_NUMBERS_OF if are_cells else set())
-    return is_whole and len(words := _words_of(name)) == 1 and words[0] in names
 
 
 def _are_equal_blocks(values: NDArray[np.float64]) -> bool:

@@ -1,20 +1,19 @@
 """What is said of the rows of a table: what each is of, how many it stands for, and what is refused."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from pyroclust.data.columns import Column, RawTable
 from pyroclust.data.frames import TURNED
-from pyroclust.data.roles import counts_rows, names_things, numbers_in_names, units_of_rows
+from pyroclust.data.roles import names_things, numbers_in_names, words_of
 from pyroclust.data.tables import Table
-from pyroclust.delimited import is_numeral
+from pyroclust.delimited.numerals import is_numeral
 from pyroclust.text import listed, short, visible
 
 __all__ = [
     "ROWS_AS_THEY_ARE",
-    "empty_note",
     "frequencies_note",
     "refuse_long",
     "refuse_rows_of_units",
@@ -28,6 +27,9 @@ ROWS_AS_THEY_ARE = "none"
 _MOST_SHOWN = 4
 # So many columns for each row are probably rows.
 _TIMES_ROWS = 5
+# What columns are called that say how many rows each row stands for; the latter of cells of a table alone.
+_FREQUENCIES = {"freq", "frequency", "frequencies", "haeufigkeit", "effectif", "frecuencia", "frequenza"}
+_NUMBERS_OF = {"n", "count", "counts", "anzahl"}
 # Names of columns of tables that have a row for each value.
 _QUANTITIES, _VALUES = ("variable", "name", "key", "measure", "parameter", "indicator"), ("value", "values")
 
@@ -76,11 +78,15 @@ def refuse_rows_of_units(columns: Mapping[str, Column], name: str) -> None:
 
 def units_in(columns: Mapping[str, Column]) -> dict[str, str]:
     """Return columns that say what rows are of, where several rows are of one, with how many there are."""
-    values = {
-        column: numbers_in_names(one.labels().tolist()) if (own := one.numbers_or_none()) is None else own
-        for column, one in columns.items()
-    }
-    return units_of_rows({name: one for name, one in values.items() if one is not None})
+    found: list[tuple[int, str, str]] = []
+    for name, column in columns.items():
+        own = column.numbers_or_none()
+        every = numbers_in_names(column.labels().tolist()) if own is None else own
+        values = np.empty(0) if every is None else every[np.isfinite(every)]
+        number = len(np.unique(values))
+        if 2 * number <= len(values) and names_things(name, values):
+            found.append((-number, name, f"{len(values):,} rows of {number:,} '{name}'"))
+    return {name: said for _, name, said in sorted(found, key=lambda one: one[0])}
 
 
 def frequencies_note(table: Table) -> str | None:
@@ -89,20 +95,13 @@ def frequencies_note(table: Table) -> str | None:
     others = [column for column, levels in zip(table.columns, table.levels, strict=True) if not levels]
     if len(others) != 1 or not rows.shape[1]:
         return None
+    values, words = table.data[:, table.columns.index(others[0])], words_of(others[0])
     are_cells = len(np.unique(rows, axis=0)) == len(rows)
-    if not counts_rows(others[0], table.data[:, table.columns.index(others[0])], are_cells=are_cells):
+    are_counts = bool((values == np.round(values)).all() and (values >= 0).all())
+    names = _FREQUENCIES | (_NUMBERS_OF if are_cells else set())
+    if not are_counts or len(words) != 1 or words[0] not in names:
         return None
     return (
         f"'{short(others[0], 60)}' may say how many equal rows each row stands for, and was read as a "
         f"measurement: if so, give --weight {shlex.quote(others[0])}, without rows of 0."
-    )
-
-
-def empty_note(rows: Sequence[str]) -> str | None:
-    """Say which rows hold no value."""
-    if not rows:
-        return None
-    return (
-        f"{len(rows):,} row(s) hold no value at all ({listed(rows, _MOST_SHOWN)}), and were read as points "
-        "of which nothing is known: remove them if they are none."
     )

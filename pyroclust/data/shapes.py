@@ -1,6 +1,5 @@
 """Points that are no rows of columns: images, waveforms and the nodes of a graph."""
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
@@ -13,19 +12,24 @@ from pyroclust.graph_layout import node_positions
 __all__ = ["Graph", "Images", "PointShape", "Waveforms"]
 
 
-class PointShape(ABC):
+@dataclass(frozen=True)
+class PointShape:
     """What a point is where it is no vector; as text, what all are, as ``images of 28 x 28 pixels``."""
 
     noun: ClassVar[str]  # what one point is called
+    all_of_them: ClassVar[str]
 
     @property
-    @abstractmethod
     def event_shape(self) -> tuple[int, ...]:
         """Shape of one point."""
+        return tuple(vars(self).values())
 
     def fits(self, event_shape: tuple[int, ...]) -> bool:
         """Say whether a model whose points have a shape is for these points."""
         return event_shape == self.event_shape
+
+    def __str__(self) -> str:
+        return self.all_of_them.format(*self.event_shape)
 
 
 @dataclass(frozen=True)
@@ -36,14 +40,7 @@ class Images(PointShape):
     width: int
 
     noun = "image"
-
-    @property
-    def event_shape(self) -> tuple[int, ...]:
-        """Shape of one image."""
-        return (self.height, self.width)
-
-    def __str__(self) -> str:
-        return f"images of {self.height} x {self.width} pixels"
+    all_of_them = "images of {} x {} pixels"
 
 
 @dataclass(frozen=True)
@@ -54,14 +51,7 @@ class Waveforms(PointShape):
     num_samples: int
 
     noun = "waveform"
-
-    @property
-    def event_shape(self) -> tuple[int, ...]:
-        """Shape of one waveform."""
-        return (self.num_channels, self.num_samples)
-
-    def __str__(self) -> str:
-        return f"waveforms of {self.num_channels} channels and {self.num_samples} samples"
+    all_of_them = "waveforms of {} channels and {} samples"
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +61,7 @@ class Graph(PointShape):
     adjacency: NDArray[np.float64] = field(repr=False)
 
     noun = "node"
+    all_of_them = "nodes of a graph"
 
     @property
     def event_shape(self) -> tuple[int, ...]:
@@ -85,6 +76,3 @@ class Graph(PointShape):
     def fits(self, event_shape: tuple[int, ...]) -> bool:
         """Say whether a model is one of graphs, of whatever size."""
         return event_shape == (-1,)
-
-    def __str__(self) -> str:
-        return "nodes of a graph"

@@ -3,14 +3,12 @@
 import re
 import warnings
 import zipfile
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from pyroclust.data.columns import as_text
-from pyroclust.delimited import Rows
+from pyroclust.delimited.reading import Rows
 from pyroclust.errors import readable
 from pyroclust.text import listed, short, visible
 
@@ -20,6 +18,12 @@ __all__ = ["read_workbook"]
 _LARGEST = 32 << 20
 # Cells of a sheet for each that holds something; and of a sheet that is small whatever it holds.
 _EMPTY, _FEW = 100, 10_000
+# In the XML of a sheet; a formula whose value is an empty text has a type of its own.
+_UNCOMPUTED = re.compile(
+    rb"<(?:\w+:)?c\s([^>]*)><(?:\w+:)?f(?:\s[^>]*)?(?:/>|>[^<]*</(?:\w+:)?f>)(?:<(?:\w+:)?v\s*/>|<v></v>)?</(?:\w+:)?c>"
+)
+_HIDDEN = re.compile(rb"<(?:\w+:)?(?:row|col)\s[^>]*\bhidden=\"(?:1|true)\"")
+_MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s")
 
 
 def read_workbook(path: Path) -> Rows:
@@ -60,51 +64,36 @@ def read_workbook(path: Path) -> Rows:
     return Rows(cells, tuple(notes))
 
 
-@contextmanager
-def _first_sheet(path: Path, *, data_only: bool) -> Iterator[Any]:
-    import openpyxl
-
-    with warnings.catch_warnings(action="ignore"):
-        book = openpyxl.load_workbook(path, read_only=True, data_only=data_only, keep_links=False)
-        with closing(book):
-            shown = [one for one in book.worksheets if one.sheet_state == "visible"]
-            sheet = (shown or book.worksheets)[0]
-            # What a file says of its size may be wrong.
-            sheet.reset_dimensions()
-            yield sheet
-
-
 def _filled_rows(path: Path) -> tuple[list[str], dict[int, list[str]], list[str], list[str]]:
     """Return names of sheets, and of the first its rows by numbers, formulas without a value, and notes."""
+    import openpyxl
     from openpyxl.cell.cell import ERROR_CODES
 
-    found, empty = dict[int, list[str]](), set[str]()
-    with _first_sheet(path, data_only=True) as sheet:
-        names = [sheet.title, *(one.title for one in sheet.parent.worksheets if one is not sheet)]
-        with zipfile.ZipFile(path) as archive:
-            notes = _view_notes(archive.read(sheet._worksheet_path))
-        for place, row in enumerate(sheet.iter_rows(), start=1):
-            values = [one.value for one in row]
-            cells = ["" if one is None or one in ERROR_CODES else as_text(one) or "" for one in values]
-            while cells and not cells[-1].strip():
-                cells.pop()
-            if cells:
-                found[place] = cells
-            # A formula whose value is an empty text has a type of its own.
-            nothing = (one for one in row if one.value is None and one.data_type == "n")
-            empty.update(one.coordinate for one in nothing if hasattr(one, "coordinate"))
-    if not empty:
-        return names, found, [], notes
-    with _first_sheet(path, data_only=False) as sheet:
-        formulas = (one.coordinate for row in sheet.iter_rows() for one in row if one.data_type == "f")
-        return names, found, [one for one in formulas if one in empty], notes
+    found = dict[int, list[str]]()
+    with warnings.catch_warnings(action="ignore"):
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
+        with closing(book), zipfile.ZipFile(path) as archive:
+            shown = [one for one in book.worksheets if one.sheet_state == "visible"]
+            sheet = (shown or book.worksheets)[0]
+            names = [sheet.title, *(one.title for one in book.worksheets if one is not sheet)]
+            content = archive.read(sheet._worksheet_path)
+            # What a file says of its size may be wrong.
+            sheet.reset_dimensions()
+            for place, row in enumerate(sheet.iter_rows(values_only=True), start=1):
+                cells = ["" if one is None or one in ERROR_CODES else as_text(one) or "" for one in row]
+                while cells and not cells[-1].strip():
+                    cells.pop()
+                if cells:
+                    found[place] = cells
+    formulas = [one.decode() for one in _UNCOMPUTED.findall(content) if b't="str"' not in one]
+    return names, found, [one.partition('r="')[2].partition('"')[0] for one in formulas], _view_notes(content)
 
 
 def _view_notes(sheet: bytes) -> list[str]:
     """Say what of a sheet somebody sees otherwise than it is read; openpyxl reads no more than cells here."""
-    hidden = len(re.findall(rb"<(?:\w+:)?(?:row|col)\s[^>]*\bhidden=\"(?:1|true)\"", sheet))
+    hidden, merged = (len(one.findall(sheet)) for one in (_HIDDEN, _MERGED))
     notes = [f"{hidden:,} hidden row(s) or groups of columns were read too."] * bool(hidden)
-    if merged := len(re.findall(rb"<(?:\w+:)?mergeCell\s", sheet)):
+    if merged:
         notes.append(
             f"Cells are merged in {merged:,} places: the first of them holds the value, and the others were "
             "read as missing. Undo that, and fill them, if they mean the same."

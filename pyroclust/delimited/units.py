@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 
 from pyroclust.delimited.numerals import Cells, is_numeral
 
@@ -30,18 +30,11 @@ _TIMES = (
     re.compile(rf"(0?[1-9]|1[0-2])(?:{_MINUTES})?\s?([ap])\.?m\.?", re.IGNORECASE),
     re.compile(r"(\d{1,5}):([0-5]\d):([0-5]\d)(?:\.\d+)?()"),
 )
-_ZONE = r"Z|UTC|[+-]\d{2}:?\d{2}"
-_MOMENT = re.compile(rf"(.+?)(?:(?:T|,? )(\d{{1,2}}(?::\d.*?| ?[ap]m))\s?({_ZONE})?)?", re.IGNORECASE)
-# In the second the day stands before the month, in the third after it: where both can be, neither is known.
-_DATES = (
-    (
-        *("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d.%m.%y", "%d %B %Y", "%d %b %Y", "%d-%b-%Y"),
-        *("%d-%b-%y", "%B %d, %Y", "%b %d, %Y", "%d. %B %Y"),
-    ),
-    ("%d/%m/%Y", "%d/%m/%y", "%d-%m-%Y", "%d-%m-%y"),
-    ("%m/%d/%Y", "%m/%d/%y", "%m-%d-%Y", "%m-%d-%y"),
+# Forms of dates beside those of ISO: where a column fits two that mean other days, none is taken.
+_FORMS = (
+    *("%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d %B %Y", "%d %b %Y", "%d-%b-%Y", "%d. %B %Y", "%B %d, %Y"),
+    *("%b %d, %Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y"),
 )
-_THIS_CENTURY = 2050
 
 
 @dataclass(frozen=True)
@@ -116,33 +109,19 @@ def _hours(time: re.Match[str]) -> float:
 
 
 def _dates(cells: Sequence[str]) -> tuple[str, dict[str, str]] | None:
-    """Read dates, with times or without, in one way, unless day and month could be either."""
-    parts = [match.groups("") for cell in cells if (match := _MOMENT.fullmatch(cell))]
-    days, times, zones = zip(*parts, strict=True) if len(parts) == len(cells) > 0 else ((), (), ())
-    clocks = _times([one for one in times if one]) if any(times) else (HOURS, {})
-    if clocks is None or len({bool(one) for one in zones}) != 1:
+    """Read dates, those of ISO with times and zones too, in one way, unless day and month could be either."""
+    found = [one for form in ("", *_FORMS) if (one := _moments(cells, form)) is not None]
+    if not found or any(one != found[0] for one in found) or len({one.tzinfo for one in found[0]}) != 1:
         return None
-    ways = [next(filter(None, (_in_form(days, form) for form in forms)), None) for forms in _DATES]
-    found = [way for way in ways if way is not None]
-    if not found or any(way != found[0] for way in found):
-        return None
-    hours = [float(clocks[1].get(time, 0)) - _offset(zone) for time, zone in zip(times, zones, strict=True)]
-    moments = [day.toordinal() + hour / 24 for day, hour in zip(found[0], hours, strict=True)]
-    first = date.fromordinal(int(min(moments)))
-    numbers = (f"{one - first.toordinal():.10g}" for one in moments)
-    return f"{DAYS}{first.isoformat()}" + " UTC" * any(zones), dict(zip(cells, numbers, strict=True))
+    zone = found[0][0].tzinfo
+    first = min(found[0]).date()
+    start = datetime.combine(first, time(), zone)
+    numbers = (f"{(one - start) / timedelta(days=1):.10g}" for one in found[0])
+    return f"{DAYS}{first.isoformat()}" + " UTC" * (zone is not None), dict(zip(cells, numbers, strict=True))
 
 
-def _offset(zone: str) -> float:
-    """Return the hours that a time zone is before UTC."""
-    digits = re.sub(r"\D", "", zone)
-    return (int(digits[:2]) + int(digits[2:]) / 60) * (-1 if zone[0] == "-" else 1) if digits else 0.0
-
-
-def _in_form(cells: Sequence[str], form: str) -> list[date] | None:
-    with suppress(ValueError):
-        found = [datetime.strptime(cell, form).date() for cell in cells]
-        # Years of two digits are of the last hundred, or of the next few.
-        late = "%y" in form
-        return [one.replace(year=one.year - 100 * (late and one.year >= _THIS_CENTURY)) for one in found]
+def _moments(cells: Sequence[str], form: str) -> list[datetime] | None:
+    with suppress(ValueError, OverflowError):
+        found = [datetime.strptime(one, form) if form else datetime.fromisoformat(one) for one in cells]
+        return [one if one.tzinfo is None else one.astimezone(UTC) for one in found]
     return None

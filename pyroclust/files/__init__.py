@@ -15,9 +15,8 @@ from pyroclust.files.ours import (
     written_file,
     written_results,
 )
-from pyroclust.files.parts import clear_leftovers, new_part
 from pyroclust.files.reading import check_regular, parse_json, read_regular, read_text
-from pyroclust.files.writing import replace_file, sync_folder
+from pyroclust.files.writing import clear_leftovers, new_part, replace_file, sync_folder
 
 __all__ = [
     "RESULTS",

@@ -2,18 +2,43 @@
 
 import errno
 import os
+import re
+import shutil
 import stat
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 
-from pyroclust.files.parts import new_part
+__all__ = ["clear_leftovers", "move_to_new", "new_part", "replace_file", "sync_folder", "write_new_file"]
 
-__all__ = ["move_to_new", "replace_file", "sync_folder", "write_new_file"]
+# Names of what is being written; before 0.2 of eight characters.
+_PART = re.compile(r"\.part-([0-9a-f]{16}|[a-z0-9_]{8})")
+_DAY = 86_400.0
 
 # What a disk without hard links answers.
 _NO_LINKS = (errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+
+
+def new_part(folder: Path) -> Path:
+    """Return a path in a folder for what is being written: nobody else has it, and nobody can guess it."""
+    return folder / f".part-{token_hex(8)}"
+
+
+def clear_leftovers(folder: Path) -> None:
+    """Remove what killed processes were writing into a folder, a day later."""
+    for path in folder.glob(".part-*"):
+        with suppress(OSError):
+            found = path.lstat()
+            is_own = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+            if not _PART.fullmatch(path.name) or not is_own or time.time() - found.st_mtime < _DAY:
+                continue
+            if stat.S_ISDIR(found.st_mode):
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
 
 
 def replace_file(path: Path, content: bytes) -> None:

@@ -1,21 +1,21 @@
 """Draws of partitions in NumPy files: what an array takes is read from its header before anything is."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 
-from pyroclust.errors import readable
+from pyroclust.errors import readable, unknown_name
 from pyroclust.io.orientation import draws_in_rows
-from pyroclust.io.variables import labels_among
 from pyroclust.memory import check_memory
 from pyroclust.numpy_headers import archived_headers, numpy_header_of
 from pyroclust.partitions.draws import Draws, draws_of_labels
 from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights
 from pyroclust.partitions.renumbering import check_room
-from pyroclust.text import visible
+from pyroclust.text import listed, visible
 
-__all__ = ["read_npy_draws", "read_npz_draws"]
+__all__ = ["labels_among", "read_npy_draws", "read_npz_draws"]
 
 _BESIDE = ("log_joint", "log_prob", "point_names")
 
@@ -66,3 +66,18 @@ def read_npz_draws(path: Path, *, variable: str | None = None) -> Draws:
 def _array(archive: ZipFile, member: ZipInfo) -> np.ndarray:
     with archive.open(member) as file:
         return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+
+
+def labels_among(names: Mapping[str, bool], variable: str | None, where: str) -> str:
+    """Return the name that is told, ``assignments``, or the only one that can be draws."""
+    if variable is not None and variable not in names:
+        raise ValueError(f"{where}: {unknown_name('variable', variable, names)}")
+    if variable is not None or "assignments" in names:
+        return variable or "assignments"
+    found = [name for name, can_be in names.items() if can_be]
+    if len(found) != 1:
+        raise ValueError(
+            f"{where} holds {listed(names) or 'no variables'}, and {len(found)} of them can be draws: name "
+            "the labels with variable"
+        )
+    return found[0]

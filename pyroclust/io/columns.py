@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from pyroclust.delimited import MISSING
+from pyroclust.delimited.numerals import MISSING
+from pyroclust.io.arrays import labels_among
 from pyroclust.io.orientation import draws_in_rows
-from pyroclust.io.variables import labels_among
 from pyroclust.partitions.draws import Draws, draws_of_labels
 from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights
 from pyroclust.text import listed, visible
@@ -74,7 +74,7 @@ def draws_in_frame(
         frame, notes = frame[names], (*notes, *left, *chosen)
     elif variable is not None:
         raise ValueError(f"variable is '{variable}', but {where} has no names of columns; leave it out")
-    frame, counted = _without_counters(frame, where, is_header=is_header)
+    _refuse_counters(frame, where, is_header=is_header)
     if frame.shape[1] == 0:
         raise ValueError(f"{where} has no column that could be a point; expected one a point")
     labels = frame.to_numpy() if _are_numbers(frame) else _as_text(frame, where)
@@ -101,22 +101,24 @@ def draws_in_frame(
         log_joint=first(_LOG_JOINT),
         log_prob=first(_LOG_PROB),
         point_names=tuple(str(name) for name in frame.columns) if names_points else None,
-        notes=(*notes, *counted),
+        notes=notes,
     )
 
 
 def _without_known(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, np.ndarray], tuple[str, ...]]:
     """Divide a table with a header into candidates for points, what is known of each draw, and a note."""
     kept, found, left = [], dict[str, np.ndarray](), []
+    are_letters = all(len(name) == 1 for name in frame.columns)
     for place, name in enumerate(frame.columns):
         if _is_beside(name):
             found[_plain(name)] = frame.iloc[:, place].to_numpy()
-        elif _plain(name) in _OF_A_DRAW:
+        elif _plain(name) in _OF_A_DRAW or (_plain(name) == "k" and not are_letters):
             left.append(name)
         # A first column without a name is an index of R or pandas.
         elif place > 0 or name != "Unnamed: 0":
             kept.append(place)
-    return frame.iloc[:, kept], found, _left_out(left, "by its name no point")
+    notes = (f"Left out: {listed(left)}; by its name no point.",) if left else ()
+    return frame.iloc[:, kept], found, notes
 
 
 def _names(frame: pd.DataFrame, where: str) -> list[str]:
@@ -140,10 +142,6 @@ def _plain(name: str) -> str:
 def _is_beside(name: str) -> bool:
     """Say whether a column of this name says something of a draw that is read too."""
     return _plain(name) in _BESIDE or name.endswith("__")
-
-
-def _left_out(names: list[str], why: str) -> tuple[str, ...]:
-    return (f"Left out: {listed(names)}; {why}.",) if names else ()
 
 
 def _points(
@@ -176,18 +174,13 @@ def _points(
 def _refuse_names(frame: pd.DataFrame, where: str) -> None:
     """Refuse tables of statistics, those with a draw in each column, and with a row for each point of one."""
     names = list(frame.columns)
-    statistics = [name for name in names if _STATISTIC.fullmatch(name.lower())]
-    if len(statistics) > 1:
-        raise ValueError(
-            f"{where} has the columns {listed(statistics)}, a table of statistics, expected the draws "
-            "themselves: one row a draw and one column a point"
-        )
-    draws = [name for name in names if _DRAW.fullmatch(name)]
-    if len(draws) > 1:
-        raise ValueError(
-            f"{where} has the columns {listed(draws, 3)}, one a draw, expected one row a draw and one column "
-            "a point: transpose the table"
-        )
+    for pattern, what in (
+        (_STATISTIC, "a table of statistics, expected the draws themselves: one row a draw"),
+        (_DRAW, "one a draw, expected one row a draw: transpose the table, as columns are points"),
+    ):
+        some = [name for name in names if pattern.fullmatch(name.lower())]
+        if len(some) > 1:
+            raise ValueError(f"{where} has the columns {listed(some, 3)}, {what}")
     plain = {*map(_plain, names)}
     if len(names) == 2 and plain & _POINT_OF_A_ROW and plain & _LABEL_OF_A_ROW:
         raise ValueError(
@@ -196,59 +189,26 @@ def _refuse_names(frame: pd.DataFrame, where: str) -> None:
         )
 
 
-def _without_counters(
-    frame: pd.DataFrame, where: str, *, is_header: bool
-) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Leave out columns whose values show that they are no points, and refuse those that leave a doubt."""
-    if frame.shape[1] < 3 or len(frame) < 2:
-        return frame, ()
-    count = _number_of_clusters(frame, where) if is_header else None
-    notes: tuple[str, ...] = ()
-    if count is not None:
-        frame, notes = frame.drop(columns=[count]), _left_out([count], "the number of clusters of each draw")
-    called = [str(name) if is_header else f"column {place + 1}" for place, name in enumerate(frame.columns)]
-    values = [column.to_numpy() for _, column in frame.items()]
-    apart = [
-        place
-        for place, one in enumerate(values)
-        if one.dtype.kind in "iu" and len(np.unique(one)) == len(one)
-    ]
-    rows = [at for at in apart if values[at][0] in (0, 1) and (np.diff(values[at]) == 1).all()]
-    others = [one for place, one in enumerate(values) if place not in apart]
+def _refuse_counters(frame: pd.DataFrame, where: str, *, is_header: bool) -> None:
+    """Refuse whole numbers that are all different, as those of draws and seeds, where labels repeat."""
+    if frame.shape[1] < 3 or len(frame) < _SOME_ROWS:
+        return
+    values = [column for _, column in frame.items()]
+    apart = [at for at, one in enumerate(values) if one.dtype.kind in "iu" and one.is_unique]
+    counts = [at for at in apart if values[at].iloc[0] in (0, 1) and (values[at].diff()[1:] == 1).all()]
+    others = [one for at, one in enumerate(values) if at not in apart]
     if len(frame) < _MANY_ROWS:
         # A point of few draws may have such labels too, and in a header it has a name.
-        doubt = rows if not is_header and len(frame) >= _SOME_ROWS and apart == [0] == rows else []
-        rows = []
-    else:
-        repeat = bool(others) and all(len(pd.unique(one)) <= len(frame) / 2 for one in others)
-        doubt = [place for place in apart if place not in rows and repeat]
-    if doubt:
+        apart = counts if not is_header and apart == [0] else []
+    elif not all(one.nunique() <= len(frame) / 2 for one in others):
+        apart = counts
+    if apart and others:
+        called = [str(frame.columns[at]) if is_header else f"column {at + 1}" for at in apart]
         raise ValueError(
-            f"{where} has another value in each of {len(frame)} draws in "
-            f"{listed([called[place] for place in doubt])}, as the number or the seed of a draw has, where "
-            "labels of a point repeat: remove it, or name all columns in a header, this one 'id' if it is no "
-            "point"
+            f"{where} has another value in each of {len(frame)} draws in {listed(called)}, as the number or "
+            "the seed of a draw has, where labels of a point repeat: remove it, or name all columns in a "
+            "header, this one 'id' if it is no point"
         )
-    if not others:
-        return frame, notes
-    kept = [place for place in range(frame.shape[1]) if place not in rows]
-    return frame.iloc[:, kept], (*notes, *_left_out([called[place] for place in rows], "it counts the draws"))
-
-
-def _number_of_clusters(frame: pd.DataFrame, where: str) -> str | None:
-    """Return the column K that says how many labels the others have, unless it is one of lettered points."""
-    name = next((name for name in ("K", "k") if name in frame.columns), None)
-    if name is None or not pd.api.types.is_integer_dtype(frame[name].dtype) or (frame[name] < 1).any():
-        return None
-    others = frame.drop(columns=[name])
-    if all(len(one) == 1 and one.isupper() == name.isupper() for one in others.columns):
-        return None
-    if (others.nunique(axis=1) == frame[name]).all():
-        return name
-    raise ValueError(
-        f"{where} has a column '{name}' that is not how many labels the other columns have, expected points, "
-        "or the number of clusters: rename it if it is a point, else remove it"
-    )
 
 
 def _refuse_unequal(beside: Mapping[str, np.ndarray], where: str) -> None:
@@ -312,14 +272,6 @@ def _as_text(frame: pd.DataFrame, where: str) -> np.ndarray:
             f"{where} holds {lost.sum()} missing or infinite label(s), the first in draw {draw + 1}, point "
             f"{point + 1}{said}: every point needs a label in every draw"
         )
-    _refuse_two_ways(text, where)
-    _refuse_fractions(frame, where)
-    _refuse_text_beside(frame, text, where)
-    return text
-
-
-def _refuse_two_ways(text: np.ndarray, where: str) -> None:
-    """Refuse labels such as 01 and 1, which are one number and two names."""
     seen: dict[int, str] = {}
     for label in pd.unique(text.ravel()):
         if label.isdecimal() and (other := seen.setdefault(int(label), label)) != label:
@@ -327,31 +279,20 @@ def _refuse_two_ways(text: np.ndarray, where: str) -> None:
                 f"{where} holds the labels '{other}' and '{label}', one cluster or two, expected each label "
                 "written in one way"
             )
-
-
-def _refuse_text_beside(frame: pd.DataFrame, text: np.ndarray, where: str) -> None:
-    """Refuse columns of text that share no value with any other column, as identifiers and dates do."""
-    if frame.shape[1] < 3:
-        return
-    values = [set(text[:, place]) for place in range(text.shape[1])]
-    columns = Counter(value for one in values for value in one)
-    kinds = [kind.kind in "iuf" for kind in frame.dtypes]
-    for place, one in enumerate(values):
-        is_apart = all(columns[value] == 1 for value in one)
-        if not kinds[place] and is_apart and (any(kinds) or len(one) == len(text) > 2):
-            name = visible(str(frame.columns[place]))
+    columns = [set(text[:, place]) for place in range(text.shape[1])]
+    times = Counter(label for one in columns for label in one)
+    kinds = [kind.kind for kind in frame.dtypes]
+    for place, (kind, labels) in enumerate(zip(kinds, columns, strict=True)):
+        values = frame.iloc[:, place]
+        broken = values[np.trunc(values) != values] if kind == "f" else values[:0]
+        # Identifiers and dates share no value with other columns.
+        is_apart = len(columns) > 2 and kind not in "iuf" and all(times[label] == 1 for label in labels)
+        is_apart = is_apart and (bool({*kinds} & {*"iuf"}) or len(labels) == len(text) > 2)
+        if len(broken) or is_apart:
+            label = broken.iloc[0] if len(broken) else text[0, place]
             raise ValueError(
-                f"{where} holds '{visible(text[0, place])}' and the like in column '{name}' and nowhere "
-                "else, as names of draws have it, expected labels of clusters: remove the column"
+                f"{where} holds '{visible(str(label))}' and the like in column "
+                f"'{visible(str(frame.columns[place]))}' and nowhere else, as names of draws and means are, "
+                "expected labels of clusters: remove the column, or the row"
             )
-
-
-def _refuse_fractions(frame: pd.DataFrame, where: str) -> None:
-    """Refuse numbers that are not whole in columns beside those of names."""
-    for place, (name, kind) in enumerate(frame.dtypes.items()):
-        column = frame.iloc[:, place]
-        if kind.kind == "f" and (broken := column[np.trunc(column) != column].dropna()).size:
-            raise ValueError(
-                f"{where} holds {broken.iloc[0]:g} in column '{visible(str(name))}' beside columns of names, "
-                "expected labels of clusters in every column: one row a draw and one column a point"
-            )
+    return text

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pyroclust.delimited import Cells, Marks, ReadingOptions, find_marks, read_delimited
+from pyroclust.delimited.numerals import Cells, Marks, find_marks
+from pyroclust.delimited.reading import ReadingOptions, read_delimited
 from pyroclust.io.columns import draws_in_frame
 from pyroclust.partitions import Draws
 from pyroclust.partitions.renumbering import check_room
@@ -28,11 +29,7 @@ def read_table_draws(
     rows = [[cell.strip() for cell in row] for row in found.cells]
     if not rows:
         raise ValueError(f"{where} is empty; expected one row a draw and one column a point")
-    notes: tuple[str, ...] = ()
-    is_header = names_points = found.names_rows if options.header is None else options.header
-    if options.header is None and not found.names_rows:
-        is_header, notes = _header_of_draws(rows[:_LOOKED_AT])
-        names_points = is_header and not notes
+    is_header, notes = _header_of_draws(rows[:_LOOKED_AT]) if options.header is None else (options.header, ())
     first, body = rows[0], rows[is_header:]
     if is_header and first in body and not np.isfinite(_numbers(first)).all():
         raise ValueError(
@@ -50,7 +47,7 @@ def read_table_draws(
         where=where,
         variable=variable,
         is_header=is_header,
-        names_points=names_points,
+        names_points=is_header and not notes,
         transpose=transpose,
         notes=(*found.notes, *marks.notes, *notes),
     )

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from pyroclust.counts import check_count
-from pyroclust.delimited import PLAIN, ReadingOptions, check_file, foreign_suffix
+from pyroclust.delimited.foreign import check_file, foreign_suffix
+from pyroclust.delimited.reading import PLAIN, ReadingOptions
 from pyroclust.io.arrays import read_npy_draws, read_npz_draws
 from pyroclust.io.columns import draws_in_frame
 from pyroclust.io.delimited import read_table_draws
@@ -56,7 +57,7 @@ def read_draws(
       where labels hardly vary along a row. Columns ``chain`` and ``draw`` or ``iteration``, with a leading
       dot or without, as R's posterior and CmdStan write them, divide and order the rows; ``log_joint`` or
       ``lp__``, and ``log_prob``, are taken out. Columns that are no points by their names, as ``id`` and
-      ``seed``, or by their values, as row numbers, are left out, and the notes say so; in doubt they are
+      ``seed``, are left out, and the notes say so; those that are none by their values, as row numbers, are
       refused. Where columns have indices as in ``z[1]``, those of one name are the points: of ``variable``,
       of ``assignments``, or of the only name with whole numbers.
     * ``.npy``: ``(draws, points)`` or ``(chains, draws, points)``.

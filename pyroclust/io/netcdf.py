@@ -8,7 +8,7 @@ import xarray as xr
 
 from pyroclust.errors import readable, unknown_name
 from pyroclust.hdf5 import check_self_contained
-from pyroclust.io.variables import labels_among
+from pyroclust.io.arrays import labels_among
 from pyroclust.memory import check_memory
 from pyroclust.partitions.draws import Draws, draws_of_labels
 from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights

@@ -9,7 +9,7 @@ from pyro.infer import MCMC
 from torch import Tensor
 
 from pyroclust.infer.mcmc import assignments
-from pyroclust.io.arviz_groups import DrawsOfGroup, arviz_container, groups_of_draws, stamped
+from pyroclust.io.arviz import DrawsOfGroup, arviz_container, groups_of_draws, stamped
 
 __all__ = ["from_pyro"]
 

@@ -179,7 +179,7 @@ NEW_USERS = {
     "diagnose draws.rds": "its suffix is '.rds', expected one of .csv",
     "diagnose summary.csv": "a table of statistics, expected the draws themselves",
     "diagnose measured.csv": "holds 5.1 in draw 1, point 1, expected whole numbers",
-    "diagnose named.csv": "holds 5.1 in column 'width' beside columns of names",
+    "diagnose named.csv": "holds '5.1' and the like in column 'width'",
     "diagnose whole.npy": "different values for 3 points, and hardly any two of a draw are equal",
     "diagnose one.npy": "has shape (5,), expected (draws, points)",
     "diagnose good.npy --group guide": "only .nc files have groups",

@@ -113,7 +113,7 @@ def test_a_matrix_that_is_read_as_a_table_is_said_to_be_a_graph(tmp_path):
     for source in (matrix, tmp_path / "karate.npy", tmp_path / "karate.csv"):
         told = {"header": False} if str(source).endswith("csv") else {}
         table = read_table(source, **told)
-        assert table.notes[0].startswith("The columns are the matrix of a graph, whose rows were taken for")
+        assert table.notes[0].startswith("The columns are a matrix of pairs of rows, as of edges")
     assert not any("graph" in note for note in read_table(np.triu(matrix)[:, 1:]).notes)
 
 
@@ -137,8 +137,8 @@ def test_other_things_are_refused_in_a_sentence(tmp_path):
         (networkx.empty_graph(1), {}, r"graph has 1 node\(s\), expected at least 2 to cluster"),
         (csr_array(PATH), {"label": "x"}, "label is 'x', but graph is a matrix without attributes"),
         (csr_array([[0.0, np.nan], [np.nan, 0.0]]), {}, "holds entries that are no finite numbers"),
-        (csr_array(-PATH), {}, "holds numbers below 0, expected zeros and ones"),
-        (csr_array(np.full((4, 4), 0.3)), {}, "has a number for every two nodes, expected zeros where"),
+        (csr_array(-PATH), {}, "holds numbers below 0, or one for every two nodes"),
+        (csr_array(np.full((4, 4), 0.3)), {}, "one for every two nodes, expected zeros where"),
         ("karate", {"label": "age"}, "label is 'age', but no node of karate has it, expected one of: club"),
         ("karate", {"columns": ["a"]}, "columns is given, but source has nodes of a graph, not columns"),
         ("karate", {"edges": True}, "edges is true, but source is no file: leave edges out"),

@@ -49,7 +49,7 @@ def write(folder: Path, **tables: pd.DataFrame) -> None:
         ({}, "holds no table, expected at least one .csv"),
         ({"one": frame().rename(columns={"kind": "kinds"})}, "unknown column 'kind', did you mean 'kinds'"),
         ({"one": frame(), "two": frame(depth=1.0)}, "two has columns width, height, depth, expected width"),
-        ({"one": frame(width=[1, 2, np.nan, 4, 5, 6])}, "missing or infinite values"),
+        ({"one": frame(width=[1, 2, np.nan, 4, 5, 6])}, "holds missing values"),
         ({"one": frame(kind=["a", None, "b", "b", "a", "a"])}, "column 'kind' has 1 missing"),
         ({"one": frame(kind=list("abcdef"))}, "gives every row a class of its own"),
         ({"one": frame(4)}, "one has 4 row.*expected at least 5"),

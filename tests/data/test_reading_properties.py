@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pyroclust.data.datasets import read_table
-from pyroclust.delimited import Cells, Marks, find_marks
+from pyroclust.delimited.numerals import Cells, Marks, find_marks
 from pyroclust.results.files import csv_text
 
 NUMBERS = st.floats(-1e12, 1e12, allow_subnormal=False)
@@ -63,6 +63,10 @@ def test_labels_come_back_as_they_are_written(tmp_path: Path, labels: list[str])
     )
     path = tmp_path / "t.csv"
     path.write_bytes(stream.getvalue().encode())
+    if any(ord(one) < 32 and one not in "\t\n\v\f\r" for one in "".join(labels)):
+        with pytest.raises(ValueError, match="bytes that are no text"):
+            read_table(path, label="k")
+        return
     wanted = [one if one.strip() else None for one in labels]
     if not any(wanted):
         with pytest.raises(ValueError, match="holds no label"):

@@ -5,12 +5,14 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from pyroclust import read_table
 from pyroclust.data.datasets import read_new_rows
 from pyroclust.data.doubts import doubts_of
 from pyroclust.data.kinds import Kind
-from pyroclust.delimited import quantities
+from pyroclust.delimited.units import quantities
 
 ROWS = 60
 RNG = np.random.default_rng(0)
@@ -43,7 +45,6 @@ def csv(**columns):
         (["03/24/2020", "05/06/2020"], "days since 2020-03-24", ["0", "43"]),
         (["2020-03-01 18:00:00", "2020-03-02"], "days since 2020-03-01", ["0.75", "1"]),
         (["2020-03-01T07:00+01:00", "2020-03-01T11:00-01:00"], "days since 2020-03-01 UTC", ["0.25", "0.5"]),
-        (["3/24/2020 6:00 PM", "3/24/2020 12:00 AM"], "days since 2020-03-24", ["0.75", "0"]),
         (["26:15:00", "3:00:00"], "hours", ["26.25", "3"]),
         (["٥٢", "٥٣"], "", ["52", "53"]),
     ],
@@ -65,6 +66,8 @@ def test_numbers_in_disguise(cells, unit, numbers):
         ["03/04/2020", "05/06/2020"],
         ["2020-03-01 18:00Z", "2020-03-02 18:00"],
         ["2020-13-01", "2020-02-30"],
+        ["3/24/2020 6:00 PM", "3/24/2020 12:00 AM"],
+        ["31.12.20", "01.02.21"],
     ],
 )
 def test_other_text_stays_text(cells):
@@ -151,16 +154,39 @@ def test_one_hot_columns_are_one_category():
         table = read_table(frame, kinds={})
         assert table.columns == ("x", "color")
         assert table.kinds[1] is Kind.CATEGORY
-        assert table.notes
-    as_one = read_table(whole, kinds={})
-    again = read_table(parts, kinds={})
-    cells = [dict(one.written())["color"].tolist() for one in (as_one, again)]
-    assert cells[0] == cells[1]
+        assert "are one category, 'color'. To keep one apart, name it in --kinds." in table.notes[0]
+        assert not table.doubts
+    told = read_table(parts, kinds=dict.fromkeys(parts.columns[1:], "yes/no"))
+    assert set(told.columns) == set(parts.columns)
+    (doubt,) = [one for one in told.doubts if "from_dummies" in one]
+    assert doubt.startswith("'color_blue', 'color_green', 'color_red' hold one category")
+    assert not any("as a total" in one for one in told.doubts)
+
+
+@given(
+    st.lists(st.sampled_from(["red", "new_york", "a b", "Ä", "x=1"]), min_size=2, max_size=40),
+    st.sampled_from(["color", "my_color", "c"]),
+    st.sampled_from(["_", ".", "="]),
+    st.booleans(),
+)
+def test_one_category_is_read_alike_in_both_encodings(levels, name, mark, is_reversed):
+    assume(len(set(levels)) > 1)
+    whole = pd.DataFrame({"x": RNG.normal(size=len(levels)), name: levels})
+    dummies = pd.get_dummies(whole[name], prefix=name, prefix_sep=mark, dtype=int)
+    parts = whole[["x"]].join(dummies[dummies.columns[:: -1 if is_reversed else 1]])
+    one, other = read_table(whole, kinds={}), read_table(parts, kinds={})
+    np.testing.assert_array_equal(one.data, other.data)
+    assert one.kinds == other.kinds
+    assert one.doubts == other.doubts
+    for old in (one, other):
+        for new in (whole, parts):
+            np.testing.assert_array_equal(read_new_rows(new.iloc[1:], old).data, one.data[1:])
 
 
 def test_answers_that_may_meet_stay_apart():
     frame = pd.DataFrame(RNG.integers(0, 2, (ROWS, 3)), columns=["has_a", "has_b", "has_c"]).assign(x=X)
     assert len(read_table(frame, kinds={}).columns) == 4
+    assert not read_table(frame, kinds={}).doubts
 
 
 def test_codes_for_missing_answers():
@@ -223,9 +249,15 @@ def test_a_category_that_no_row_had_is_missing_or_refused():
 
 
 def test_marks_among_numbers_are_missing_and_labels_stay(tmp_path):
-    table = read(tmp_path, "x,y,k\n" + "1.5,?,1\n2.5,3,?\n4,5,1\n" * 20, label="k")
+    text = "x,y,k\n" + "1.5,?,1\n2.5,3,?\n4,5,1\n" * 20
+    table = read(tmp_path, text, label="k")
     assert np.isnan(table.data).sum() == 20
-    assert "“?” in 'y'" in " ".join(table.notes)
+    assert "“?” in 'y'. To cluster such a column as a category" in " ".join(table.notes)
+    (row,) = read_new_rows(pd.DataFrame({"x": [1.5], "y": ["?"]}), table, refuses_unseen=True).data
+    assert np.isnan(row).sum() == 1
+    told = read(tmp_path, text, label="k", kinds={"y": "category"})
+    assert told.levels[told.columns.index("y")] == ("3", "5", "?")
+    assert not any("as missing among numbers" in note for note in told.notes)
     assert sorted(set(table.labels)) == ["1", "?"]
 
 
@@ -233,7 +265,7 @@ def test_titles_above_the_names_are_left_out_or_named(tmp_path):
     table = read(tmp_path, "Report 2020,,\n,,\na,b,c\n1.5,2,3\n3,5,1\n2,2,5\n")
     assert table.columns == ("a", "b", "c")
     assert "“Report 2020” was left out" in " ".join(table.notes)
-    with pytest.raises(ValueError, match="line 1 has 1 cell, and all others 2: if it is a title"):
+    with pytest.raises(ValueError, match="line 1 has 1 cell, expected 2 as in line 2: if it is a title"):
         read(tmp_path, "Report 2020\na,b\n1.5,2\n3,5\n")
 
 
@@ -252,6 +284,13 @@ def test_new_rows_have_the_codes_and_the_one_hot_columns_of_the_old():
     np.testing.assert_array_equal(again.data, old.data)
     with pytest.raises(ValueError, match="unknown column 'color'"):
         read_new_rows(frame.drop(columns="color_red"), old)
+    for value, what in ((0, "none"), (1, "several")):
+        new = frame.assign(color_red=value, color_green=value, color_blue=value)
+        rows = read_new_rows(new, old)
+        assert np.isnan(rows.data[:, old.columns.index("color")]).all()
+        assert f"'{what} of these', which no row had" in rows.notes[0]
+        with pytest.raises(ValueError, match=f"holds '{what} of these'"):
+            read_new_rows(new, old, refuses_unseen=True)
 
 
 def test_built_in_tables_take_the_options_of_others():

@@ -57,11 +57,10 @@ DELIMITERS = [
         "Rome 1,5\nOslo 2,5\n",
         "spaces or commas could divide",
     ),
-    gives(
-        FAMILY,
+    no(
         "text beside decimal commas, between semicolons, no names",
-        lambda: table("A;1,5\nB;2,5\nA;3,75\n", columns=["x2"]).data.tolist(),
-        VALUES,
+        "A;1,5\nB;2,5\nA;3,75\n",
+        "could be names of columns or a row",
     ),
     gives(
         FAMILY,
@@ -89,22 +88,26 @@ DELIMITERS = [
 ]
 
 FOREIGN = [
-    foreign("a table packed by gzip", gzip.compress(TEXT.encode()), "packed by gzip: unpack it first"),
-    foreign("a zip archive or a workbook of Excel", packed(), "save the sheet as CSV"),
     foreign(
-        "a workbook of an old Excel", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old Excel: save the sheet as CSV"
+        "a table packed by gzip", gzip.compress(TEXT.encode()), "bytes that are no text, as packed files"
     ),
-    foreign("a Parquet file called .csv", b"PAR1\x15\x04\x15", "name it .parquet"),
-    foreign("an array of NumPy called .csv", b"\x93NUMPY\x01\x00", "name it .npy"),
-    foreign("a PDF document", b"%PDF-1.4\n%\xe2\xe3\n1 0 obj\n", "a PDF document"),
-    foreign("a web page", b"<!DOCTYPE html>\n<table><tr><td>1</td></tr></table>", "a web page"),
-    foreign("JSON", b'[{"a": 1.5}, {"a": 2.5}]', "it is JSON"),
-    foreign("a file of Weka", b"@RELATION x\n@ATTRIBUTE a NUMERIC\n@DATA\n1.5\n", "ARFF"),
-    foreign("control characters that are white space", b"a b\n\x1c\x1d 5\n\x1e 7\n", "missing or infinite"),
+    foreign("a zip archive or a workbook of Excel", packed(), "unpack it, or save it as CSV"),
+    foreign(
+        "a workbook of an old Excel", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "unpack it, or save it as CSV"
+    ),
+    foreign("a Parquet file called .csv", b"PAR1\x15\x04\x15", "bytes that are no text"),
+    foreign("an array of NumPy called .csv", b"\x93NUMPY\x01\x00", "bytes that are no text"),
+    foreign("a PDF document", b"%PDF-1.4\n%\xe2\xe3\nstream\n\x01", "bytes that are no text"),
+    foreign("a web page", b"<!DOCTYPE html>\n<table><tr><td>1</td></tr></table>", "as in JSON or web pages"),
+    foreign("JSON", b'[{"a": 1.5}, {"a": 2.5}]', "as in JSON or web pages"),
+    foreign("a file of Weka", b"@RELATION x\n@ATTRIBUTE a NUMERIC\n@DATA\n1.5\n", "not only real numbers"),
+    foreign(
+        "control characters that are white space", b"a b\n\x1c\x1d 5\n\x1e 7\n", "bytes that are no text"
+    ),
     foreign("rows in brackets", b"[1.5, 2.5]\n[2.5, 3.5]\n", "brackets stand around its rows"),
-    foreign("a suffix of Libre Office", b"", "a workbook: save the sheet as CSV", file="t.ods"),
-    foreign("a suffix of an archive", b"", "packed: unpack it first", file="t.csv.gz"),
-    foreign("a suffix of SPSS", b"", "an SPSS file", file="t.sav"),
+    foreign("a suffix of Libre Office", b"", ": save the sheet as CSV", file="t.ods"),
+    foreign("a suffix of an archive", b"", ": unpack it first", file="t.csv.gz"),
+    foreign("a suffix of SPSS", b"", "write it as CSV", file="t.sav"),
     foreign("text called .txt", b"", "name it .csv", file="t.txt"),
     refuses(FAMILY, "a folder as a table", folder, "has no images"),
     refuses(FAMILY, "standard input as draws", lambda: read_draws("-"), "standard input is not read"),

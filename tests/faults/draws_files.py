@@ -153,17 +153,17 @@ CASES = [
     _note(
         "the number of clusters",
         "p1,p2,p3,K\n0,0,1,2\n0,1,2,3\n",
-        "Left out: K; the number of clusters of each draw.",
+        "Left out: K; by its name no point.",
     ),
-    _note(
+    _table(
         "rows that are counted",
         "a,b,c,d\n" + "\n".join(f"{k},{one}" for k, one in enumerate(TWELVE)),
-        "Left out: a; it counts the draws.",
+        "another value in each of 12 draws in a",
     ),
-    _note(
+    _table(
         "rows that are counted, without a header",
         "\n".join(f"{k + 1},{one}" for k, one in enumerate(TWELVE)),
-        "Left out: column 1; it counts the draws.",
+        "another value in each of 12 draws in column 1",
     ),
     _table(
         "rows that may be counted",
@@ -175,10 +175,10 @@ CASES = [
         "a,b,c,d\n" + "\n".join(f"{k * k},{one}" for k, one in enumerate(TWELVE)),
         "another value in each of 12 draws in a",
     ),
-    _table(
+    _note(
         "a K that counts something else",
         "p1,p2,p3,K\n0,0,1,10\n0,1,2,10\n",
-        "a column 'K' that is not how many",
+        "Left out: K; by its name no point.",
     ),
     _table("weights of draws", "weight,a,b\n0.9,0,1\n0.1,0,0\n", "expected equally weighted draws"),
     _table("log weights of draws", "a,b,.log_weight\n0,1,-1\n0,0,-2\n", "expected equally weighted draws"),

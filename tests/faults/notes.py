@@ -96,7 +96,7 @@ CASES = [
     no(
         "a note below the rows",
         "a,b\n1.5,2\n2.5,3\n\nSource: us\n",
-        "if it is a note below the rows, remove it",
+        "if it is a title or a note, remove it",
     ),
     noted(
         "six columns that are left out",

@@ -148,7 +148,7 @@ WORKBOOKS = [
     no(
         "an empty row in a workbook",
         lambda: sheet(["a", "b"], [1.5, 2], [None, None], [2.5, 3]),
-        "missing or infinite values (1 in 'a', 1 in 'b')",
+        "holds missing values (1 in 'a', 1 in 'b')",
     ),
     is_(
         "names of rows in a workbook",

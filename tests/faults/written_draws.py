@@ -64,7 +64,7 @@ FILES = [
         "a,b\n0,0\na,b\n0,1\n",
         "names of its columns again in place of draw 2",
     ),
-    no("a last row of means", "a,b\n0,0\n0,1\nmean,0.5\n", "holds 0.5 in column 'b' beside columns of names"),
+    no("a last row of means", "a,b\n0,0\n0,1\nmean,0.5\n", "holds '0.5' and the like in column 'b'"),
 ]
 
 CASES = [*LABELS, *COLUMNS, *FILES]

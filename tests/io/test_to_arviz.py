@@ -27,7 +27,7 @@ from pyroclust.distributions import (
     PitmanYorPrior,
 )
 from pyroclust.infer.mcmc import CollapsedGibbs, assignments
-from pyroclust.io.arviz_groups import prior_sbc_group
+from pyroclust.io.arviz import prior_sbc_group
 from pyroclust.io.pointwise import pointwise_log_likelihood
 from pyroclust.models import Mixture, niw_mixture
 from pyroclust.partitions import Draws, canonical, enumerate_partitions
@@ -238,9 +238,7 @@ def test_a_tree_where_arviz_is_1(comparison, calibration, tmp_path, monkeypatch)
 
 
 def test_containers_need_no_torch():
-    script = (
-        "import sys; import pyroclust.io.arviz, pyroclust.io.arviz_groups; assert 'torch' not in sys.modules"
-    )
+    script = "import sys; import pyroclust.io.arviz; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
