@@ -26,7 +26,7 @@ def find_header(
     named = any(any(map(str.isalpha, one)) for one in texts - MISSING)
     is_header: bool | None = None
     if not texts:
-        is_header = None if _may_be_names(cells, below, len(columns[0]), of_edges=of_edges) else False
+        is_header = _are_names(cells, below, len(columns[0]), of_edges=of_edges)
     elif of_edges and texts & below:
         # A node has an edge more often than a column a node of its name.
         is_header = None if any(all(map(is_numeral, column)) for column in columns) else False
@@ -43,17 +43,18 @@ def find_header(
     return True, (f"The first line, with {listed(cells, 3)}, was read as names of the columns.",) * is_said
 
 
-def _may_be_names(cells: list[str], below: set[str], num_rows: int, *, of_edges: bool) -> bool:
-    """Say whether a line of numbers only may hold names: whole numbers that count, years, or rising ones."""
+def _are_names(cells: list[str], below: set[str], num_rows: int, *, of_edges: bool) -> bool | None:
+    """Say whether a line of numbers only holds names, as frames without names have; ``None``: it may."""
     if not num_rows or not all(map(_WHOLE.fullmatch, cells)):
         return False
     counts = cells in ([str(one + begin) for one in range(len(cells))] for begin in (0, 1))
     if of_edges:
         # Frames without names are written with 0 and 1 above them.
-        return counts and cells[0] == "0"
-    are_years = all(map(_YEAR.fullmatch, cells)) and len({*cells}) == len(cells)
-    if are_years or (counts and cells != ["1"]):
-        return True
+        return None if counts and cells[0] == "0" else False
+    if all(map(_YEAR.fullmatch, cells)) and len({*cells}) == len(cells):
+        return None if any(map(_YEAR.fullmatch, below)) else True
     has_decimals = not any(_WHOLE.fullmatch(one.lstrip("+-")) for one in below)
+    if counts and cells != ["1"]:
+        return has_decimals or None
     rising = len(cells) > 1 and all(int(one) < int(two) for one, two in pairwise(cells))
-    return rising and has_decimals and num_rows >= _ENOUGH_ROWS
+    return None if rising and has_decimals and num_rows >= _ENOUGH_ROWS else False

@@ -173,8 +173,8 @@ ROWS = [
 ]
 
 NAMES = [
-    no("names 0 and 1 above decimals", "0,1\n5.1,3.5\n4.9,3.0\n", "could be names of columns or a row"),
-    no("years above counts", "2019,2020\n5,7\n3,4\n", "could be names of columns or a row"),
+    numbers("names 0 and 1 above decimals", "0,1\n5.1,3.5\n4.9,3.0\n", [[5.1, 3.5], [4.9, 3.0]]),
+    numbers("years above counts", "2019,2020\n5,7\n3,4\n", [[5.0, 7.0], [3.0, 4.0]]),
     no("0 and 1 above whole numbers", "0,1\n5,3\n4,3\n", "could be names of columns or a row"),
     numbers("told: names 0 and 1", "0,1\n5,3\n4,3\n", [[5.0, 3.0], [4.0, 3.0]], header=True),
     numbers("told: no names", "0,1\n5,3\n4,3\n", [[0.0, 1.0], [5.0, 3.0], [4.0, 3.0]], header=False),
