@@ -33,6 +33,7 @@ from pyroclust.guides import PredictiveFilter
 from pyroclust.guides.retarget import retarget
 from pyroclust.infer import simulate
 from pyroclust.models import table_mixture
+from pyroclust.nn import ColumnScorer
 from pyroclust.threads import num_threads
 
 RESULTS = Path(__file__).parent / "results" / "draws.json"
@@ -58,11 +59,11 @@ def guide_of(name: str) -> Any:
     )
 
 
-def data_sets(model: Any, number: int, points: int) -> Tensor:
+def data_sets(guide: Any, number: int, points: int) -> Tensor:
     """Simulate data sets, of tables with a cell in twenty missing."""
     torch.manual_seed(1)
-    found, _ = simulate(model, torch.empty(number, points, *model.event_shape))
-    if model.component.dim == 8:
+    found, _ = simulate(guide.model, torch.empty(number, points, *guide.model.event_shape))
+    if isinstance(guide.scorer, ColumnScorer):
         found = torch.where(torch.rand(found.shape) < 0.05, torch.nan, found)
     return found.double()
 
@@ -102,7 +103,7 @@ def of_chains(model: Any, data: Tensor, draws: int) -> dict[str, float]:
 def measure(name: str, points: int, draws: int, datasets: int) -> dict[str, Any]:
     """Measure a guide, the filter and MCMC on the same data sets."""
     guide = guide_of(name)
-    worlds = data_sets(guide.model, datasets, 2 * points if name == "ncp-tables" else points)
+    worlds = data_sets(guide, datasets, 2 * points if name == "ncp-tables" else points)
     row: dict[str, Any] = {"guide": name, "points": worlds.shape[1]}
     with torch.no_grad():
         for kind, one in (("guide", guide), ("filter", PredictiveFilter(guide.model))):
@@ -123,7 +124,7 @@ def measure(name: str, points: int, draws: int, datasets: int) -> dict[str, Any]
 def many_sets(name: str, points: int, sets: int) -> dict[str, Any]:
     """Time a hundred draws of each of many data sets in one call."""
     guide = guide_of(name)
-    worlds = data_sets(guide.model, sets, points)
+    worlds = data_sets(guide, sets, points)
     with torch.no_grad():
         guide.posterior(worlds[:2]).sample((2,))
         began, spent = time.perf_counter(), time.process_time()

@@ -205,7 +205,7 @@ def read_new_rows(
             raise ValueError(f"new has {len(raw.names)} column(s), expected {len(names)}: {listed(names)}")
         raw = replace(raw, names=names)
     if aggregate is not None:
-        raw = aggregated(raw, raw.place_of(aggregate, name))
+        raw = aggregated(raw, raw.place_of(aggregate, name), counts_rows="rows" in like.columns)
     return rows_like(raw, name, like, refuses_unseen=refuses_unseen)
 
 

@@ -20,6 +20,8 @@ __all__ = ["TURNED", "aggregated", "raw_array", "raw_frame", "text_columns", "tr
 
 _BYTES_A_NUMBER = 16
 TURNED = "Rows and columns were exchanged."
+# What the column of how many rows a unit had is called.
+_ROWS = "rows"
 
 
 def raw_frame(frame: pd.DataFrame) -> RawTable:
@@ -105,7 +107,7 @@ def transposed(raw: RawTable) -> RawTable:
     return RawTable(rows, turned, len(names), names, notes)
 
 
-def aggregated(raw: RawTable, place: int) -> RawTable:
+def aggregated(raw: RawTable, place: int, *, counts_rows: bool | None = None) -> RawTable:
     """Return a table with a row for each value of a column, which become the names of the rows."""
     units = raw.columns[place].labels()
     if lost := sum(unit is None for unit in units):
@@ -131,9 +133,14 @@ def aggregated(raw: RawTable, place: int) -> RawTable:
             merged = Column(Cells(cells.fillna("")), only_empty=column.only_empty)
         names.append(name)
         columns.append(merged)
+    times, added = np.bincount(codes), ""
+    if counts_rows or (counts_rows is None and times.min() < times.max()):
+        names.append(_ROWS if _ROWS not in names else f"{_ROWS} of {raw.names[place]}")
+        columns.append(Column(pd.Series(times)))
+        added = f" How many rows each had is a column too, '{short(names[-1], 60)}': see --except."
     said = (
         f"The {raw.num_rows:,} rows are those of {len(found):,} '{short(raw.names[place], 60)}', each of "
-        "which is one row: means of numbers, most frequent values of text."
+        "which is one row: means of numbers, most frequent values of text." + added
     )
     if left:
         said += f" Left out, as they name other things: {listed(left)}."

@@ -21,13 +21,25 @@ from pyroclust.nn.lanes import (
     weigh_lanes,
 )
 
-__all__ = ["ROOM", "Ahead", "Decisions", "add_up_ahead", "compiled_ahead", "rows_of_lanes"]
+__all__ = [
+    "ASKED",
+    "EVIDENCE",
+    "GAIN",
+    "LOSS",
+    "OWN",
+    "ROOM",
+    "Ahead",
+    "Decisions",
+    "add_up_ahead",
+    "compiled_ahead",
+    "rows_of_lanes",
+]
 
 ROOM = 8
 """Clusters that a completion may open."""
-# Gains and losses one point at a time, the log evidence of the completion, the filter's log-weight, and
-# whether there is anything to decide about the candidate.
-_GAIN, _LOSS, _EVIDENCE, _OWN, _OPEN = range(5)
+GAIN, LOSS, EVIDENCE, OWN, ASKED = range(5)
+"""What is found of a candidate: gains and losses one point at a time, the log evidence of the completion, the
+filter's log-weight, and whether there is anything to decide about it."""
 # Weights that differ by less are equal: rounding must not decide where a completion goes.
 _EQUAL = np.float32(1e-5)
 # The exponential of less does not change a sum that is at least one.
@@ -210,9 +222,9 @@ def _weigh(
             weight = np.float64(ahead.weight[a])
             if shape.is_other:
                 weight = _log_weight(family, work, data, point, at + row + a)
-            decisions.found[_candidate(decisions, d, row + a), _OWN] = weight
+            decisions.found[_candidate(decisions, d, row + a), OWN] = weight
     opening = data.log_open[seen, clusters] + data.log_alone[point]
-    decisions.found[_candidate(decisions, d, clusters), _OWN] = opening
+    decisions.found[_candidate(decisions, d, clusters), OWN] = opening
 
 
 @inner
@@ -226,13 +238,13 @@ def _log_weight(family: Any, work: Any, data: Any, point: int, cluster: int) -> 
 def _best(decisions: Any, d: int) -> float:
     best = -math.inf
     for c in range(decisions.clusters[d] + 1):
-        best = max(best, decisions.found[_candidate(decisions, d, c), _OWN])
+        best = max(best, decisions.found[_candidate(decisions, d, c), OWN])
     return best
 
 
 @inner
 def _is_hopeless(decisions: Any, d: int, c: int, best: float) -> bool:
-    own = decisions.found[_candidate(decisions, d, c), _OWN]
+    own = decisions.found[_candidate(decisions, d, c), OWN]
     return own == -math.inf or own < best - decisions.within
 
 
@@ -329,7 +341,7 @@ def _look(
                 gains += max(gain, 0.0)
                 losses -= min(gain, 0.0)
         found = decisions.found[_candidate(decisions, d, c)]
-        found[_GAIN], found[_LOSS] = gains * to_come / looked, losses * to_come / looked
+        found[GAIN], found[LOSS] = gains * to_come / looked, losses * to_come / looked
 
 
 @inner
@@ -451,7 +463,7 @@ def _complete(family: Any, shape: Any, work: Any, data: Any, decisions: Any, ahe
         slots = max(slots, _put_all(family, shape, work, data, decisions, ahead, r, count))
     for lane in range(count):
         at = _candidate(decisions, ahead.of[_DECISION, lane], ahead.of[_CHOSEN, lane])
-        decisions.found[at, _EVIDENCE] = ahead.evidence[lane]
+        decisions.found[at, EVIDENCE] = ahead.evidence[lane]
 
 
 @inner
@@ -513,8 +525,8 @@ def _add_up(
         left += 0 if _is_hopeless(decisions, d, c, best) else 1
     for c in range(clusters + 1):
         found = decisions.found[_candidate(decisions, d, c)]
-        found[_GAIN], found[_LOSS], found[_EVIDENCE] = 0.0, 0.0, 0.0
-        found[_OPEN] = 0.0 if left < 2 or _is_hopeless(decisions, d, c, best) else 1.0
+        found[GAIN], found[LOSS], found[EVIDENCE] = 0.0, 0.0, 0.0
+        found[ASKED] = 0.0 if left < 2 or _is_hopeless(decisions, d, c, best) else 1.0
     if left < 2 or decisions.references == 0 or decisions.step[d] + 1 == data.num_points:
         return
     _decide_all(family, shape, work, data, decisions, d, before, after)
@@ -564,7 +576,7 @@ def _centre(decisions: Any, d: int) -> None:
     for c in range(clusters + 1):
         if not _is_hopeless(decisions, d, c, best):
             found = decisions.found[_candidate(decisions, d, c)]
-            top = max(top, found[_OWN] + found[_EVIDENCE])
+            top = max(top, found[OWN] + found[EVIDENCE])
             left += 1
     if left < 2:
         return
@@ -572,9 +584,9 @@ def _centre(decisions: Any, d: int) -> None:
     for c in range(clusters + 1):
         if not _is_hopeless(decisions, d, c, best):
             found = decisions.found[_candidate(decisions, d, c)]
-            joint += math.exp(found[_OWN] + found[_EVIDENCE] - top)
-            alone += math.exp(found[_OWN] - best)
+            joint += math.exp(found[OWN] + found[EVIDENCE] - top)
+            alone += math.exp(found[OWN] - best)
     together = top + math.log(joint) - best - math.log(alone)
     for c in range(clusters + 1):
         if not _is_hopeless(decisions, d, c, best):
-            decisions.found[_candidate(decisions, d, c), _EVIDENCE] -= together
+            decisions.found[_candidate(decisions, d, c), EVIDENCE] -= together

@@ -32,7 +32,7 @@ class Light(NamedTuple):
         features: inputs of the state network.
         seen: what is seen of a point from a cluster, ``(2 D + 1,)``.
         sums: of kernels, ``(H, 1 + D + C)``.
-        frame: covariance, its factor, and the inverse of that, ``(3, D, D)`` float64.
+        frame: factor of a cluster's covariance, and the inverse of that, ``(2, D, D)`` float64.
         middle: mean of a cluster, ``(D,)`` float32.
         whiten: ``(D, D)`` float32.
     """
@@ -82,7 +82,7 @@ class Light(NamedTuple):
             np.zeros(state[0].in_features, np.float32),
             np.zeros(2 * dim + 1, np.float32),
             np.zeros((len(precision), 1 + dim + kernels.columns.shape[1]), np.float32),
-            np.zeros((3, dim, dim)),
+            np.zeros((2, dim, dim)),
             np.zeros(dim, np.float32),
             np.zeros((dim, dim), np.float32),
         )
@@ -98,7 +98,7 @@ def _frame(own: Any, size: float, moments: Any) -> float:
             own.whiten[d, e] = np.float32(1.0 / own.scale if d == e else 0.0)
     if own.adaptive == 0:
         return 0.0
-    covariance, factor, inverse = own.frame[0], own.frame[1], own.frame[2]
+    factor, inverse = own.frame[0], own.frame[1]
     volume = -dim * math.log(own.scale)
     for d in range(dim):
         for e in range(d + 1):
@@ -108,7 +108,6 @@ def _frame(own: Any, size: float, moments: Any) -> float:
             entry /= own.weight + size
             for c in range(e):
                 entry -= factor[d, c] * factor[e, c]
-            covariance[d, e] = entry
             factor[d, e] = entry / factor[e, e] if e < d else math.sqrt(max(entry, 1e-12))
         volume += math.log(factor[d, d])
         for e in range(d + 1):

@@ -6,14 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyroclust.compiling import inner
+from pyroclust.nn.compiled_foresight import EVIDENCE, GAIN, LOSS
 from pyroclust.nn.compiled_look import raise_floats
 from pyroclust.nn.filter_tables import array_of
 from pyroclust.nn.foresight import Foresight
 
-__all__ = ["OPEN", "OWN", "Head", "Scratch", "add_state", "judge", "matrix", "multiply", "share", "silu"]
+__all__ = ["Head", "Scratch", "add_state", "judge", "matrix", "multiply", "share", "silu"]
 
-# Columns of what the foresight finds of candidates.
-_GAIN, _LOSS, _EVIDENCE, OWN, OPEN = range(5)
 _FEATURES = Foresight.num_features
 
 
@@ -199,11 +198,11 @@ def share(head: Any, room: Any, context: Any, pooled: Any) -> None:
 @inner
 def _describe_ahead(room: Any, found: Any, to_come: int) -> None:
     """Bring gains, losses and evidence to the scale of a network."""
-    net, evidence = found[_GAIN] - found[_LOSS], found[_EVIDENCE]
+    net, evidence = found[GAIN] - found[LOSS], found[EVIDENCE]
     root = math.sqrt(1.0 + to_come)
     room.ahead[0], room.ahead[1] = net / root, evidence / root
     room.ahead[2], room.ahead[3] = np.arcsinh(net), np.arcsinh(evidence)
-    room.ahead[4], room.ahead[5] = math.log1p(found[_GAIN]), math.log1p(found[_LOSS])
+    room.ahead[4], room.ahead[5] = math.log1p(found[GAIN]), math.log1p(found[LOSS])
     room.ahead[6] = min(max(evidence, -10.0), 10.0) / 4.0
 
 

@@ -63,11 +63,10 @@ class ForeseeingScorer(NetworkScorer[ForeseeingT]):
         """Apply the head to what a decision shares and what a candidate has for itself."""
         if ahead is None:
             return last(self.head(shared + own)).squeeze(-1)
-        features, is_open = ahead.to(shared.dtype).tensor_split((-1,), -1)
-        trusted = (self.trust(shared) * features).sum(-1, keepdim=True)
-        return (is_open * (last(self.head(shared + own + self.ahead_to_head(features))) + trusted)).squeeze(
-            -1
-        )
+        features, is_asked = ahead.to(shared.dtype).tensor_split((-1,), -1)
+        trusted = (self.trust(shared) * features).sum(-1)
+        judged = last(self.head(shared + own + self.ahead_to_head(features))).squeeze(-1)
+        return is_asked.squeeze(-1) * (judged + trusted)
 
     @property
     @abstractmethod

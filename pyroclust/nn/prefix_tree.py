@@ -8,8 +8,8 @@ from numba import types
 
 from pyroclust.compiling import inner, lean
 from pyroclust.distributions.compiled.pointers import caller
-from pyroclust.nn.compiled_foresight import add_up_ahead
-from pyroclust.nn.compiled_networks import OPEN, OWN, add_state, judge, share
+from pyroclust.nn.compiled_foresight import ASKED, OWN, add_up_ahead
+from pyroclust.nn.compiled_networks import add_state, judge, share
 
 __all__ = ["Points", "Prefixes", "Tree", "add_point", "advance", "branch", "choose"]
 
@@ -162,7 +162,7 @@ def _score(
             at, is_new = row * prefixes.room + c, 1 if c == clusters else 0
             found = decisions.found[len(decisions.place) + row if is_new else at]
             logits[c] = found[OWN] if head.filtered else 0.0
-            if head.foresight == 0 or found[OPEN] > 0.0:
+            if head.foresight == 0 or found[ASKED] > 0.0:
                 if not is_shared:
                     share(head, room, points.context[point], prefixes.pooled[row])
                     is_shared = True

@@ -193,6 +193,12 @@ CASES = [
         lambda: frame().set_index(pd.Index(list("abc") * 30, name="place")),
         "several of which have the same place",
     ),
+    said(
+        "how many rows each unit had",
+        lambda: frame(patient=np.repeat(np.arange(30), 3)[[*range(89), 0]]),
+        "a column too, 'rows': see --except",
+        aggregate="patient",
+    ),
     said("partial labels that measure", lambda: frame(age=AGE), "as of a measurement", partial_labels="age"),
     said(
         "a table that was exchanged already",
