@@ -26,8 +26,6 @@ def label_points(
         return None
     # Without a filter there has to be something that is never asked.
     foresight = encoding.foresight or Foresight(encoding.filter or _nothing(), 0)
-    if foresight.shape.is_other:
-        return None
     kernels, dim = scorer.look_at_mean, encoding.positions.shape[-1]
     looked = encoding.positions[:, :: kernels.stride(encoding.positions.shape[1])]
     sampler = PrefixSampler(

@@ -7,7 +7,12 @@ import torch
 from torch import Tensor
 
 from pyroclust import load_guide
-from pyroclust.distributions import ChineseRestaurantPrior, NormalInverseWishart, NormalKnownVariance
+from pyroclust.distributions import (
+    ChineseRestaurantPrior,
+    NormalInverseGamma,
+    NormalInverseWishart,
+    NormalKnownVariance,
+)
 from pyroclust.guides import NeuralClusteringProcess, light_scorer_for
 from pyroclust.infer import exact_posterior
 from pyroclust.models import Mixture
@@ -45,7 +50,15 @@ def test_draws_and_log_q_are_those_of_torch(name: str, monkeypatch: pytest.Monke
     torch.testing.assert_close(law.log_prob(draws).detach().double(), log_q, rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("family", [NormalKnownVariance(2), NormalInverseWishart(2, 0.2, dof=4.0, scale=0.5)])
+FAMILIES = [
+    NormalKnownVariance(2),
+    NormalInverseWishart(2, 0.2, dof=4.0, scale=0.5),
+    # Its own functions, not vector units.
+    NormalInverseGamma(2, 0.2, shape=2.0, rate=0.4),
+]
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: type(family).__name__)
 def test_frequencies_are_the_probabilities_of_all_partitions(family: Any) -> None:
     torch.manual_seed(2)
     model = Mixture(ChineseRestaurantPrior(0.7), family, name="small")
