@@ -36,6 +36,7 @@ from rich.console import Console
 from time_to_accuracy import CHAINS, chains
 
 from pyroclust import calibrate, load_guide, read_table
+from pyroclust.core.random_state import seeded
 from pyroclust.data.columns_of_table import ColumnsOfTable
 from pyroclust.data.standardise import standardise
 from pyroclust.guides import AnchoredGuide, PredictiveFilter
@@ -44,7 +45,6 @@ from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.infer.quality import efficiencies
 from pyroclust.infer.simulation import simulate_worlds
 from pyroclust.models import AnyTable, table_mixture
-from pyroclust.random_state import seeded
 
 RUNS = Path(__file__).parents[1] / "runs" / "any_table"
 RESULT = Path(__file__).parent / "results" / "any_table.json"

@@ -19,10 +19,10 @@ import torch
 import typer
 from rich.console import Console
 
+from pyroclust.core.random_state import own_random_numbers
 from pyroclust.infer import FitSettings, divergences, efficiencies, fit
 from pyroclust.infer.simulation import simulate
 from pyroclust.models import gaussian2d
-from pyroclust.random_state import own_random_numbers
 from pyroclust.recipes.tables import new_guide
 
 RESULTS = Path(__file__).parent / "results" / "clusterwise_ablation.json"

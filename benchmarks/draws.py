@@ -27,6 +27,7 @@ from torch import Tensor
 from pyroclust import load_guide
 from pyroclust.analysis.chains import draw_mcmc
 from pyroclust.analysis.steps import Settings
+from pyroclust.core.threads import num_threads
 from pyroclust.diagnostics.chains.convergence import min_ess
 from pyroclust.diagnostics.chains.partition_convergence import convergence_with_log_joint
 from pyroclust.guides import PredictiveFilter
@@ -34,7 +35,6 @@ from pyroclust.guides.retarget import retarget
 from pyroclust.infer import simulate
 from pyroclust.models import table_mixture
 from pyroclust.nn import ColumnScorer
-from pyroclust.threads import num_threads
 
 RESULTS = Path(__file__).parent / "results" / "draws.json"
 SHELF = (

@@ -20,8 +20,8 @@ import typer
 from kept import write_report
 from torch import Tensor
 
-from pyroclust.constraints import Constraints
 from pyroclust.distributions import PerturbedSpanningForest, standardised_similarity
+from pyroclust.partitions.constraints import Constraints
 
 RESULTS = Path(__file__).parent / "results" / "forests.json"
 CLUSTERS, NOISE, SIZES = 10, 0.5, (64, 128)

@@ -34,7 +34,7 @@ from rich.console import Console
 from torch import Tensor
 from torch.distributions import Distribution
 
-from pyroclust.compiling import inner
+from pyroclust.core.compiling import inner
 from pyroclust.distributions import (
     Categories,
     ConjugateComponent,

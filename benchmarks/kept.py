@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pyroclust.files import replace_file
+from pyroclust.core.files import replace_file
 
 __all__ = ["add_to_report", "kept", "weights_of", "write_report"]
 

@@ -26,6 +26,7 @@ import typer
 from pyro.infer import MCMC
 from rich.console import Console
 
+from pyroclust.core.threads import num_threads
 from pyroclust.diagnostics import (
     Binder,
     DrawsSearch,
@@ -39,7 +40,6 @@ from pyroclust.diagnostics import (
 )
 from pyroclust.infer.mcmc import CollapsedGibbs, assignments
 from pyroclust.models import overlap2d
-from pyroclust.threads import num_threads
 
 RESULTS = Path(__file__).parent / "results" / "point_estimates.json"
 NUM_DRAWS, NUM_CLUSTERS, NOISE, THIN = 1000, 8, 0.3, 3

@@ -18,9 +18,9 @@ from kept import write_report
 from rich.console import Console
 
 from pyroclust.distributions import ConjugateComponent
+from pyroclust.infer.large_tables import sweep_cost
 from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.short_chains import ShortChains
-from pyroclust.large_tables import sweep_cost
 from pyroclust.models import Mixture, nig_mixture, niw_mixture, table_mixture
 
 RESULTS = Path(__file__).parent / "results" / "sweep_costs.json"

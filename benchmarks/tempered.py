@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from pyroclust.files import replace_file
+from pyroclust.core.files import replace_file
 from pyroclust.infer import Populations, tempered_populations
 from pyroclust.partitions import Draws
 

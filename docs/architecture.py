@@ -6,7 +6,6 @@ Both come from the imports of the source files and from the law in ``tests/test_
 """
 
 import sys
-import textwrap
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -14,27 +13,24 @@ from matplotlib.patches import FancyBboxPatch
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
-from test_import_law import DIAGNOSTICS, GROUND, LAW, LAWS, SOURCES, ours  # noqa: E402
+from test_import_law import DIAGNOSTICS, LAW, LAWS, SOURCES, ours  # noqa: E402
 
 PAGE, PICTURE = ROOT / "docs" / "architecture.md", ROOT / "docs" / "architecture.png"
 BEGIN, END = "<!-- law: written by docs/architecture.py -->", "<!-- end of law -->"
-# What each package is, for the picture; the modules that need nothing of ours share one box.
+# What each package is, for the picture.
 ABOUT = {
-    "ground": textwrap.fill(", ".join(sorted(GROUND - {"registry"})), 150),
-    "distributions": "priors, components,\nlaws of guides",
+    "core": "checks, errors, files, randomness, threads, compiling, registry",
+    "partitions": "label vectors, Draws, constraints, graphs as adjacency",
+    "distributions": "priors, families, laws of guides, protocols",
     "diagnostics": "functions of draws:\nlimits and verdicts",
     "data": "tables, graphs, standardising",
-    "graph_layout": "where nodes are drawn",
-    "registry": "what cards may name",
-    "protocols": "what models and\nguides are",
-    "programs": "any Pyro program\nas a model",
     "nn": "scorers, attention,\nvisiting orders",
     "models": "mixtures as\nPyro programs",
     "baselines": "classical methods",
     "plots": "Axes in, Axes out",
     "guides": "amortized guides",
     "infer": "losses, training, exact,\nimportance, MCMC",
-    "io": "draws in and out",
+    "data.draws": "draws in and out",
     "saving": "objects as JSON, cards,\npretrained guides",
     "calibration": "simulation checks, certificates",
     "recipes": "how to train",
@@ -66,12 +62,13 @@ def box_of(module: str) -> str | None:
     Raises:
         KeyError: for a package that the picture does not know.
     """
-    name = module.removeprefix("pyroclust").removeprefix(".").split(".")[0]
+    name = module.removeprefix("pyroclust").removeprefix(".")
     if name in ("", "__main__"):
         return None
-    if name not in ABOUT and name not in GROUND:
+    boxes = [one for one in ABOUT if name == one or name.startswith(f"{one}.")]
+    if not boxes:
         raise KeyError(f"say in ABOUT what {name} is")
-    return name if name in ABOUT else "ground"
+    return max(boxes, key=len)
 
 
 def imported() -> dict[str, set[str]]:
@@ -124,18 +121,14 @@ def draw(graph: dict[str, set[str]]) -> Figure:
 
 def law_table() -> str:
     """Return the import law as a table, what needs nothing of ours first."""
-    ground = sorted(name for name in GROUND if not LAW[name])
-    rows = [f"| the ground: {', '.join(f'`{name}`' for name in ground)} | nothing of ours |"]
-    rows += [
-        f"| `{name}` | {_allowed(LAW[name]) or 'nothing of ours'} |" for name in LAW if name not in ground
-    ]
+    rows = [f"| `{name}` | {_allowed(LAW[name]) or 'nothing of ours'} |" for name in LAW]
     return "\n".join(["| package or module | may import |", "| --- | --- |", *rows])
 
 
 def _allowed(names: set[str]) -> str:
     """List rows, those of a group under one name where all of them are allowed."""
     found = [f"`{name}`" for name in sorted(names)]
-    groups = (GROUND, "the ground"), (DIAGNOSTICS, "all of `diagnostics`"), (LAWS, "all of `distributions`")
+    groups = (DIAGNOSTICS, "all of `diagnostics`"), (LAWS, "all laws of `distributions`")
     for group, name in groups:
         if names >= group:
             found = [name, *(one for one in found if one.strip("`") not in group)]

@@ -5,14 +5,14 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
+from pyroclust.distributions.points import Points
 from pyroclust.distributions.sequential.anchored import AnchoredPartition
 from pyroclust.guides.base import AmortizedGuide, refuse_a_view
 from pyroclust.guides.predictive_filter import PredictiveFilter
 from pyroclust.nn import StratifiedAnchors
 from pyroclust.nn.anchors import Anchors
-from pyroclust.points import Points
-from pyroclust.registry import register
 
 __all__ = ["AnchoredGuide"]
 

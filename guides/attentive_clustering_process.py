@@ -5,6 +5,9 @@ from typing import Any
 
 from torch import Tensor
 
+from pyroclust.core.registry import register
+from pyroclust.distributions.programs import as_model
+from pyroclust.distributions.protocols import Model
 from pyroclust.guides.base import AmortizedGuide, bandwidths, num_columns
 from pyroclust.guides.clusterwise_clustering_process import (
     ClusterwiseClusteringProcess,
@@ -15,9 +18,6 @@ from pyroclust.nn.attention import SetEncoder
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.pools import AttentivePool
-from pyroclust.programs import as_model
-from pyroclust.protocols import Model
-from pyroclust.registry import register
 
 __all__ = ["AttentiveClusteringProcess", "attentive_network_for"]
 

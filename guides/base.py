@@ -12,17 +12,17 @@ from pyro.nn import PyroModule
 from torch import Size, Tensor
 from torch.distributions import Distribution
 
-from pyroclust.adjacency import as_adjacency
-from pyroclust.arrays import as_numbers
-from pyroclust.constraints import Constraints, Pairs
-from pyroclust.counts import check_count
+from pyroclust.core.arrays import as_numbers
+from pyroclust.core.counts import check_count
 from pyroclust.distributions import Component
 from pyroclust.distributions.hyperparameters import as_number, shown
 from pyroclust.distributions.partition_distribution import PartitionDistribution
+from pyroclust.distributions.points import Points, as_points, check_points
+from pyroclust.distributions.programs import as_model, own_name
+from pyroclust.distributions.protocols import Model, is_of_graphs, takes_missing
 from pyroclust.nn.sizes import MAX_BLOCKS, check_bandwidths, check_scale
-from pyroclust.points import Points, as_points, check_points
-from pyroclust.programs import as_model, own_name
-from pyroclust.protocols import Model, is_of_graphs, takes_missing
+from pyroclust.partitions.adjacency import as_adjacency
+from pyroclust.partitions.constraints import Constraints, Pairs
 
 __all__ = [
     "AmortizedGuide",

@@ -4,12 +4,12 @@ from typing import Any
 
 from torch import Tensor
 
+from pyroclust.core.registry import register
+from pyroclust.distributions.points import Points
+from pyroclust.distributions.protocols import is_of_graphs
 from pyroclust.distributions.sequential.filtered_graph import FilteredGraph
 from pyroclust.guides.base import AmortizedGuide, checked_order, checked_permutations
 from pyroclust.nn import Order, RandomOrder
-from pyroclust.points import Points
-from pyroclust.protocols import is_of_graphs
-from pyroclust.registry import register
 
 __all__ = ["BlockFilter"]
 

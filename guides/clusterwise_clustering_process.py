@@ -9,9 +9,13 @@ import torch
 from pyro.distributions import Delta
 from torch import Tensor
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.distributions.clusterwise.partition import ClusterwisePartition
 from pyroclust.distributions.clusterwise.steps import ClusterwiseScorer
+from pyroclust.distributions.points import Points
+from pyroclust.distributions.programs import as_model
+from pyroclust.distributions.protocols import CollapsedModel, Model
 from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.guides.base import AmortizedGuide, bandwidths, checked_order, checked_permutations, num_columns
 from pyroclust.guides.predictive_filter import filter_scorer
@@ -20,10 +24,6 @@ from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.latents import ClusterLatents, DiscreteLatents, GaussianLatents
 from pyroclust.nn.pools import GatedPool, SummedPool
-from pyroclust.points import Points
-from pyroclust.programs import as_model
-from pyroclust.protocols import CollapsedModel, Model
-from pyroclust.registry import register
 
 __all__ = ["ClusterwiseClusteringProcess", "clusterwise_network_for", "filter_for", "latents_for"]
 

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Size, Tensor
 
-from pyroclust.distributions.components.clustered_data import block_moments
+from pyroclust.distributions.families.clustered_data import block_moments
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.sequential.anchored import AnchoredPartition
 from pyroclust.guides.exact_filter import exact_filter

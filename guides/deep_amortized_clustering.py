@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.distributions import (
     ClusterwisePartition,
     Filtering,
@@ -16,16 +17,15 @@ from pyroclust.distributions import (
     SurestFirstPartition,
 )
 from pyroclust.distributions.clusterwise.filtering import POINTS_AT_ONCE, filter_clusters
+from pyroclust.distributions.points import Points
+from pyroclust.distributions.programs import as_model
+from pyroclust.distributions.protocols import Model
 from pyroclust.guides.base import AmortizedGuide, checked_order, checked_permutations, num_columns
 from pyroclust.nn import Order, RandomOrder
 from pyroclust.nn.cluster_densities import AutoencoderDensity, FlowDensity, GaussianDensity
 from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.filtering_network import FilteringNetwork
 from pyroclust.nn.orders import random_orders
-from pyroclust.points import Points
-from pyroclust.programs import as_model
-from pyroclust.protocols import Model
-from pyroclust.registry import register
 
 __all__ = ["DeepAmortizedClustering", "filtering_network_for"]
 

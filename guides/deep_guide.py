@@ -9,11 +9,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pyroclust.distributions import ComponentLabels
+from pyroclust.distributions.points import Points
 from pyroclust.guides.base import AmortizedGuide
 from pyroclust.nn import DenseEncoder
 from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.modes import evaluating
-from pyroclust.points import Points
 
 __all__ = ["DeepGuide", "encoder_for", "scale_of"]
 

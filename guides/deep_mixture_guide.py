@@ -8,15 +8,15 @@ import pyro.distributions as dist
 import torch
 from torch import Tensor, nn
 
-from pyroclust.counts import check_number
+from pyroclust.core.counts import check_number
+from pyroclust.core.registry import register
+from pyroclust.distributions.points import Points
+from pyroclust.distributions.protocols import Model
 from pyroclust.guides.base import AmortizedGuide
 from pyroclust.guides.deep_guide import DeepGuide, encoder_for, scale_of
 from pyroclust.nn import GumbelSoftmax, Views
 from pyroclust.nn.deep.relaxations import Relaxation
 from pyroclust.nn.encoders.encoder import Encoder
-from pyroclust.points import Points
-from pyroclust.protocols import Model
-from pyroclust.registry import register
 
 __all__ = ["DeepMixtureGuide"]
 

@@ -8,13 +8,13 @@ import pyro.distributions as dist
 import torch
 from torch import Tensor, nn
 
-from pyroclust.counts import check_number, check_seed, short_seed
+from pyroclust.core.counts import check_number, check_seed, short_seed
+from pyroclust.core.registry import register
+from pyroclust.distributions.points import Points
+from pyroclust.distributions.protocols import Model
 from pyroclust.guides.base import AmortizedGuide
 from pyroclust.guides.deep_guide import DeepGuide, encoder_for, scale_of
 from pyroclust.nn.encoders.encoder import Encoder
-from pyroclust.points import Points
-from pyroclust.protocols import Model
-from pyroclust.registry import register
 
 __all__ = ["EmbeddedMixtureGuide"]
 

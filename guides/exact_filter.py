@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from pyroclust.distributions.protocols import Model, is_of_graphs
 from pyroclust.guides.block_filter import BlockFilter
 from pyroclust.guides.predictive_filter import PredictiveFilter
-from pyroclust.protocols import Model, is_of_graphs
 
 __all__ = ["exact_filter"]
 

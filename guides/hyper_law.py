@@ -7,8 +7,8 @@ import torch
 from torch import Size, Tensor
 from torch.distributions import biject_to
 
-from pyroclust.distributions.components.clustered_data import block_moments
-from pyroclust.random_state import seeded
+from pyroclust.core.random_state import seeded
+from pyroclust.distributions.families.clustered_data import block_moments
 
 __all__ = ["integrated_names", "likely_hyperparameters"]
 

@@ -6,7 +6,10 @@ from typing import Any, Self, cast
 
 from torch import Tensor
 
+from pyroclust.core.registry import arguments_of, register
 from pyroclust.distributions import ConjugateComponent
+from pyroclust.distributions.programs import as_model
+from pyroclust.distributions.protocols import CollapsedModel, Model, is_of_graphs
 from pyroclust.guides.base import AmortizedGuide, bandwidths, num_columns, refuse_a_view
 from pyroclust.guides.predictive_filter import filter_scorer
 from pyroclust.guides.sequential_guide import SequentialGuide
@@ -27,9 +30,6 @@ from pyroclust.nn import (
     SummedScorer,
 )
 from pyroclust.nn.encoders.encoder import Encoder
-from pyroclust.programs import as_model
-from pyroclust.protocols import CollapsedModel, Model, is_of_graphs
-from pyroclust.registry import arguments_of, register
 
 __all__ = [
     "NeuralClusteringProcess",

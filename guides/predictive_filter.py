@@ -7,7 +7,11 @@ from typing import Any, cast
 
 from torch import Tensor
 
+from pyroclust.core.registry import register
 from pyroclust.distributions import ConjugateComponent
+from pyroclust.distributions.points import Points
+from pyroclust.distributions.programs import as_model
+from pyroclust.distributions.protocols import CollapsedModel, Model
 from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
 from pyroclust.distributions.sequential.scorer import Scorer
@@ -16,10 +20,6 @@ from pyroclust.guides.hyper_law import integrated_names, likely_hyperparameters
 from pyroclust.guides.sequential_guide import SequentialGuide
 from pyroclust.nn import Order, RandomOrder
 from pyroclust.nn.compiled_filter import CompiledFilterScorer
-from pyroclust.points import Points
-from pyroclust.programs import as_model
-from pyroclust.protocols import CollapsedModel, Model
-from pyroclust.registry import register
 
 __all__ = ["PredictiveFilter", "filter_scorer"]
 

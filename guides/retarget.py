@@ -2,10 +2,10 @@
 
 from typing import Any, TypeVar, cast
 
+from pyroclust.core.registry import name_of, rebuild
+from pyroclust.distributions.programs import as_model
+from pyroclust.distributions.protocols import CollapsedModel, Model
 from pyroclust.guides.base import AmortizedGuide, num_columns
-from pyroclust.programs import as_model
-from pyroclust.protocols import CollapsedModel, Model
-from pyroclust.registry import name_of, rebuild
 
 __all__ = ["parts_of", "retarget"]
 

@@ -7,16 +7,16 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
+from pyroclust.distributions.points import Points
+from pyroclust.distributions.programs import as_model
+from pyroclust.distributions.protocols import Model
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition
 from pyroclust.guides.base import AmortizedGuide
 from pyroclust.guides.hyper_law import integrated_names, likely_hyperparameters
 from pyroclust.guides.neural_clustering_process import NeuralClusteringProcess
 from pyroclust.nn import NetworkScorer, Order
-from pyroclust.points import Points
-from pyroclust.programs import as_model
-from pyroclust.protocols import Model
-from pyroclust.registry import register
 
 __all__ = ["ScaleAveragedProcess"]
 

@@ -9,15 +9,15 @@ import torch
 from pyro.distributions import Delta
 from torch import Tensor, nn
 
-from pyroclust.counts import check_number
+from pyroclust.core.counts import check_number
+from pyroclust.core.registry import register
+from pyroclust.distributions.points import Points
+from pyroclust.distributions.protocols import Model
 from pyroclust.guides.base import AmortizedGuide
 from pyroclust.guides.deep_guide import DeepGuide, encoder_for
 from pyroclust.nn import GumbelSoftmax, Views
 from pyroclust.nn.deep.seed_rules import NearestSeed, SeedRule
 from pyroclust.nn.encoders.encoder import Encoder
-from pyroclust.points import Points
-from pyroclust.protocols import Model
-from pyroclust.registry import register
 
 __all__ = ["SemiSupervisedGuide"]
 

@@ -7,7 +7,8 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.distributions.points import Points
 from pyroclust.distributions.sequential.constrained import ConstrainedScorer
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
 from pyroclust.distributions.sequential.scorer import Scorer
@@ -19,7 +20,6 @@ from pyroclust.guides.base import (
 )
 from pyroclust.nn import Order, RandomOrder
 from pyroclust.nn.orders import antithetic_orders
-from pyroclust.points import Points
 
 __all__ = ["SequentialGuide"]
 

@@ -9,8 +9,12 @@ import torch
 from pyro.distributions import Delta
 from torch import Tensor
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.distributions import ComponentLabels, DiagonalMixture
+from pyroclust.distributions.points import Points
+from pyroclust.distributions.programs import as_model
+from pyroclust.distributions.protocols import Model
 from pyroclust.guides.base import AmortizedGuide, num_columns
 from pyroclust.nn.attention import FullSetEncoder, PointEncoder, SetEncoder
 from pyroclust.nn.mixture_network import (
@@ -20,10 +24,6 @@ from pyroclust.nn.mixture_network import (
     MixtureParameters,
     RecurrentDecoder,
 )
-from pyroclust.points import Points
-from pyroclust.programs import as_model
-from pyroclust.protocols import Model
-from pyroclust.registry import register
 
 __all__ = ["SetTransformerMixture", "mixture_network_for"]
 

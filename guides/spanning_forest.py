@@ -6,14 +6,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyroclust.counts import check_count, check_number
+from pyroclust.core.counts import check_count, check_number
+from pyroclust.core.registry import register
 from pyroclust.distributions import PartitionPrior, PerturbedSpanningForest, standardised_similarity
+from pyroclust.distributions.points import Points
+from pyroclust.distributions.protocols import Model
 from pyroclust.guides.base import AmortizedGuide
 from pyroclust.nn import ImageEncoder, VectorEncoder
 from pyroclust.nn.encoders.encoder import Encoder
-from pyroclust.points import Points
-from pyroclust.protocols import Model
-from pyroclust.registry import register
 
 __all__ = ["SpanningForestGuide"]
 

@@ -1,5 +1,6 @@
 """Generative mixture models, written as Pyro programs."""
 
+from pyroclust.distributions.programs import Program
 from pyroclust.models.any_table import AnyTable, LosingCells, NoisyTables
 from pyroclust.models.bent_classes import bent_classes
 from pyroclust.models.companion import Companion, companion
@@ -31,7 +32,6 @@ from pyroclust.models.stochastic_block_model import StochasticBlockModel
 from pyroclust.models.table_mixture import default_mixture, table_mixture
 from pyroclust.models.unlabelled_tables import UnlabelledTables
 from pyroclust.models.warped_clusters import WarpedArc, warped_arcs, warped_clusters
-from pyroclust.programs import Program
 
 __all__ = [
     "FAMILIES",

@@ -7,13 +7,13 @@ import torch
 from pyro.distributions import Delta
 from torch import Tensor
 
-from pyroclust.counts import check_count, check_number
+from pyroclust.core.counts import check_count, check_number
 from pyroclust.distributions import ChineseRestaurantPrior, PartitionPrior, PitmanYorPrior
+from pyroclust.distributions.points import check_shape
+from pyroclust.distributions.programs import SimulatedModel, sampled
 from pyroclust.models.mixture import Mixture
 from pyroclust.models.standardised import named_prior
 from pyroclust.models.table_mixture import table_mixture
-from pyroclust.points import check_shape
-from pyroclust.programs import SimulatedModel, sampled
 
 __all__ = ["AnyTable", "LosingCells", "NoisyTables", "ShuffledColumns"]
 

@@ -6,10 +6,10 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from pyroclust.arrays import on_host
-from pyroclust.class_labels import as_class_labels
-from pyroclust.counts import check_count, check_number, check_seed
-from pyroclust.points import Points
+from pyroclust.core.arrays import on_host
+from pyroclust.core.counts import check_count, check_number, check_seed
+from pyroclust.distributions.points import Points
+from pyroclust.partitions.class_labels import as_class_labels
 
 __all__ = ["bent_classes"]
 

@@ -9,10 +9,10 @@ import torch
 from pyro.ops.indexing import Vindex
 from torch import Tensor
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.memory import check_memory
 from pyroclust.distributions import DirichletMultinomialPrior, FiniteMixturesPrior, Product
 from pyroclust.distributions.hyperparameters import Hyperparameterised
-from pyroclust.memory import check_memory
 from pyroclust.models.component_weights import component_weights
 from pyroclust.models.double_sites import DoubleSites
 from pyroclust.models.mixture import Mixture

@@ -9,7 +9,7 @@ import torch
 from scipy.special import gammaincinv
 from torch import Tensor, nn
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
 from pyroclust.distributions import (
     ChineseRestaurantPrior,
     DirichletMultinomialPrior,

@@ -9,15 +9,15 @@ from torch import Size, Tensor
 from torch.distributions import constraints
 from torch.nn import functional as F
 
-from pyroclust.counts import check_count, check_number
+from pyroclust.core.counts import check_count, check_number
+from pyroclust.core.registry import register
 from pyroclust.distributions import ChineseRestaurantPrior, PartitionPrior
 from pyroclust.distributions.hyperparameters import check_known
+from pyroclust.distributions.points import check_shape
+from pyroclust.distributions.programs import SimulatedModel
+from pyroclust.distributions.protocols import Model
 from pyroclust.models.glyph_shapes import NUM_SIDES, GlyphShapes, glyph_shapes
 from pyroclust.partitions import num_clusters
-from pyroclust.points import check_shape
-from pyroclust.programs import SimulatedModel
-from pyroclust.protocols import Model
-from pyroclust.registry import register
 
 __all__ = ["DeformedGlyphs", "GlyphImages"]
 

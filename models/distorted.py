@@ -7,10 +7,10 @@ import torch
 from pyro.distributions import Delta
 from torch import Tensor
 
-from pyroclust.counts import check_number
-from pyroclust.points import check_shape, standardised
-from pyroclust.programs import SimulatedModel, sampled
-from pyroclust.protocols import Model
+from pyroclust.core.counts import check_number
+from pyroclust.distributions.points import check_shape, standardised
+from pyroclust.distributions.programs import SimulatedModel, sampled
+from pyroclust.distributions.protocols import Model
 
 __all__ = ["DistortedClusters"]
 

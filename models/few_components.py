@@ -3,10 +3,10 @@
 import torch
 from torch.distributions import Categorical
 
-from pyroclust.counts import check_count, check_number
+from pyroclust.core.counts import check_count, check_number
+from pyroclust.core.registry import register
 from pyroclust.distributions import FiniteMixturesPrior, NormalInverseWishart
 from pyroclust.models.mixture import Mixture
-from pyroclust.registry import register
 
 __all__ = ["few_components"]
 

@@ -1,8 +1,8 @@
 """The reference mixture of the Neural Clustering Process papers: well separated unit-variance Gaussians."""
 
+from pyroclust.core.registry import register
 from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
 from pyroclust.models.mixture import Mixture
-from pyroclust.registry import register
 
 __all__ = ["gaussian2d"]
 

@@ -9,13 +9,13 @@ from pyro.distributions import Bernoulli, Categorical, Delta, Dirichlet, LogNorm
 from torch import Tensor
 from torch.distributions import Binomial
 
-from pyroclust.counts import check_count, check_number
+from pyroclust.core.counts import check_count, check_number
+from pyroclust.core.registry import register
 from pyroclust.distributions import DirichletMultinomialPrior, FiniteMixturesPrior, PartitionPrior
+from pyroclust.distributions.points import check_shape
+from pyroclust.distributions.programs import SimulatedModel
+from pyroclust.distributions.protocols import Model
 from pyroclust.partitions import canonical
-from pyroclust.points import check_shape
-from pyroclust.programs import SimulatedModel
-from pyroclust.protocols import Model
-from pyroclust.registry import register
 
 __all__ = ["GaussianClusters", "filtering_clusters", "set_transformer_clusters"]
 

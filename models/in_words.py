@@ -7,12 +7,12 @@ from typing import Any
 
 from torch.distributions import Distribution, Geometric, LogNormal
 
+from pyroclust.core.registry import arguments_of, name_of
+from pyroclust.core.text import range_in_words
 from pyroclust.distributions import Component, PartlyObserved, Product
 from pyroclust.distributions.hyperparameters import in_short
 from pyroclust.models.mixture import Mixture
 from pyroclust.models.stochastic_block_model import StochasticBlockModel
-from pyroclust.registry import arguments_of, name_of
-from pyroclust.text import range_in_words
 
 __all__ = ["in_words"]
 

@@ -7,9 +7,9 @@ from pyro.distributions import ImproperUniform
 from torch import Tensor
 from torch.distributions import constraints
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
 from pyroclust.distributions import DiagonalMixture
-from pyroclust.points import check_shape
+from pyroclust.distributions.points import check_shape
 
 __all__ = ["MarginalMixture"]
 

@@ -10,8 +10,7 @@ import torch
 from torch import Size, Tensor
 from torch.distributions import Distribution
 
-from pyroclust.arrays import checked_weights
-from pyroclust.constraints import Constraints, Pairs
+from pyroclust.core.arrays import checked_weights
 from pyroclust.distributions import (
     ClusteredData,
     Component,
@@ -20,9 +19,10 @@ from pyroclust.distributions import (
     PartitionDistribution,
     PartitionPrior,
 )
+from pyroclust.distributions.points import as_points, broadcast_shapes, check_shape
 from pyroclust.distributions.priors.constrained import check_enough_clusters
 from pyroclust.partitions import check_num_points
-from pyroclust.points import as_points, broadcast_shapes, check_shape
+from pyroclust.partitions.constraints import Constraints, Pairs
 
 __all__ = ["Mixture"]
 

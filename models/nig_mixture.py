@@ -1,8 +1,8 @@
 """A Gaussian mixture with unknown means and variances for standardised data, diagonal covariance."""
 
+from pyroclust.core.registry import register
 from pyroclust.distributions import GammaConcentration, NormalInverseGamma
 from pyroclust.models.mixture import Mixture
-from pyroclust.registry import register
 
 __all__ = ["nig_mixture"]
 

@@ -1,9 +1,9 @@
 """A Gaussian mixture with unknown means and full covariances for standardised data."""
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.distributions import GammaConcentration, NormalInverseWishart
 from pyroclust.models.mixture import Mixture
-from pyroclust.registry import register
 
 __all__ = ["niw_mixture"]
 

@@ -4,7 +4,8 @@ import math
 
 from pyro.distributions import Geometric, LogNormal
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.distributions import (
     ConjugateComponent,
     FiniteMixturesPrior,
@@ -12,7 +13,6 @@ from pyroclust.distributions import (
     NormalInverseWishart,
 )
 from pyroclust.models.mixture import Mixture
-from pyroclust.registry import register
 
 __all__ = ["WEIGHT", "diagonal_normals", "law_of_number", "normal_mixture", "normals"]
 

@@ -1,8 +1,8 @@
 """The reference mixture with overlapping clusters, where looking ahead matters."""
 
+from pyroclust.core.registry import register
 from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
 from pyroclust.models.mixture import Mixture
-from pyroclust.registry import register
 
 __all__ = ["overlap2d"]
 

@@ -11,14 +11,14 @@ from pyro.distributions import TorchDistribution
 from torch import Size, Tensor
 from torch.distributions import constraints
 
+from pyroclust.core.random_state import seeded
 from pyroclust.distributions import ConjugateComponent
-from pyroclust.distributions.components.clustered_data import block_moments
-from pyroclust.distributions.components.component import parameters_of_points
+from pyroclust.distributions.families.clustered_data import block_moments
+from pyroclust.distributions.families.component import parameters_of_points
+from pyroclust.distributions.points import Points, as_points, check_points, check_tensor
+from pyroclust.distributions.protocols import takes_missing
 from pyroclust.models.mixture import Mixture
 from pyroclust.partitions import as_partitions, label_range
-from pyroclust.points import Points, as_points, check_points, check_tensor
-from pyroclust.protocols import takes_missing
-from pyroclust.random_state import seeded
 
 __all__ = ["PosteriorPredictive", "Replicated", "next_cluster_log_weights", "shares_of_clusters"]
 

@@ -9,11 +9,11 @@ import torch
 from pyro.distributions import Delta
 from torch import Tensor
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.distributions.points import check_shape
+from pyroclust.distributions.programs import SimulatedModel
 from pyroclust.models.mixture import Mixture
 from pyroclust.models.table_mixture import table_mixture
-from pyroclust.points import check_shape
-from pyroclust.programs import SimulatedModel
 
 __all__ = ["RowsOfTable", "RowsOfTables"]
 

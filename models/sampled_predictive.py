@@ -7,10 +7,10 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from pyroclust.distributions.points import Points, as_points, check_points
 from pyroclust.models.mixture import Mixture
 from pyroclust.models.predictive import next_cluster_log_weights, shares_of_clusters
 from pyroclust.partitions import as_partitions, label_range
-from pyroclust.points import Points, as_points, check_points
 
 __all__ = ["NewPoints", "SampledPredictive"]
 

@@ -4,9 +4,9 @@ import math
 
 from pyro.distributions import LogNormal
 
+from pyroclust.core.registry import register
 from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
 from pyroclust.models.mixture import Mixture
-from pyroclust.registry import register
 
 __all__ = ["sensitivity2d"]
 

@@ -10,13 +10,13 @@ from torch import Size, Tensor
 from torch.distributions import constraints
 from torch.nn import functional as F
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.distributions import FiniteMixturesPrior, PartitionPrior
 from pyroclust.distributions.hyperparameters import check_known
-from pyroclust.points import check_shape
-from pyroclust.programs import SimulatedModel
-from pyroclust.protocols import Model
-from pyroclust.registry import register
+from pyroclust.distributions.points import check_shape
+from pyroclust.distributions.programs import SimulatedModel
+from pyroclust.distributions.protocols import Model
 
 __all__ = ["SpikeRecording", "SpikeWaveforms"]
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from pyro.distributions import Geometric
 
-from pyroclust.counts import check_count, check_number
+from pyroclust.core.counts import check_count, check_number
+from pyroclust.core.errors import unknown_name
 from pyroclust.distributions import (
     ChineseRestaurantPrior,
     Component,
@@ -18,7 +19,6 @@ from pyroclust.distributions import (
     elicit,
     student_t,
 )
-from pyroclust.errors import unknown_name
 from pyroclust.models.mixture import Mixture
 from pyroclust.models.nig_mixture import nig_mixture
 from pyroclust.models.niw_mixture import niw_mixture

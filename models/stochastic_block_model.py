@@ -7,12 +7,12 @@ import pyro
 from torch import Tensor
 from torch.distributions import Distribution
 
-from pyroclust.adjacency import as_adjacency
+from pyroclust.core.registry import register
 from pyroclust.distributions import BlockRates, ChineseRestaurantPrior, GraphOfBlocks, PartitionPrior
 from pyroclust.distributions.hyperparameters import check_known
+from pyroclust.distributions.protocols import Model
 from pyroclust.partitions import check_num_points
-from pyroclust.protocols import Model
-from pyroclust.registry import register
+from pyroclust.partitions.adjacency import as_adjacency
 
 __all__ = ["StochasticBlockModel"]
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from pyroclust.counts import check_count, check_number
+from pyroclust.core.counts import check_count, check_number
 from pyroclust.distributions import (
     BernoulliBeta,
     Categories,

@@ -7,9 +7,9 @@ import torch
 from pyro.distributions import Delta
 from torch import Tensor
 
-from pyroclust.counts import check_count
-from pyroclust.points import Points, as_points, check_finite, check_shape, standardised
-from pyroclust.programs import SimulatedModel
+from pyroclust.core.counts import check_count
+from pyroclust.distributions.points import Points, as_points, check_finite, check_shape, standardised
+from pyroclust.distributions.programs import SimulatedModel
 
 __all__ = ["UnlabelledTables"]
 

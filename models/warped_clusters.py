@@ -11,10 +11,10 @@ from pyro.distributions import Binomial, Normal, TorchDistribution, Uniform
 from torch import Size, Tensor
 from torch.distributions import constraints
 
-from pyroclust.counts import check_count, check_number
+from pyroclust.core.counts import check_count, check_number
+from pyroclust.core.registry import register
 from pyroclust.distributions import Component, FiniteMixturesPrior, PartitionPrior, PyroComponent
 from pyroclust.models.mixture import Mixture
-from pyroclust.registry import register
 
 __all__ = ["WarpedArc", "warped_arcs", "warped_clusters"]
 

@@ -65,13 +65,13 @@ if TYPE_CHECKING:
     from pyroclust.calibration import calibrate as calibrate
     from pyroclust.calibration import calibrate_near as calibrate_near
     from pyroclust.calibration import certify as certify
+    from pyroclust.core.registry import register as register
     from pyroclust.data import read_table as read_table
     from pyroclust.data import standardise as standardise
-    from pyroclust.io import read_draws as read_draws
-    from pyroclust.io.arviz import to_arviz as to_arviz
-    from pyroclust.io.pyro_results import from_pyro as from_pyro
+    from pyroclust.data.draws import read_draws as read_draws
+    from pyroclust.data.draws.arviz import to_arviz as to_arviz
+    from pyroclust.data.draws.pyro_results import from_pyro as from_pyro
     from pyroclust.partitions import Draws as Draws
-    from pyroclust.registry import register as register
     from pyroclust.results.analysis import Analysis as Analysis
     from pyroclust.saving.cards import list_guides as list_guides
     from pyroclust.saving.guides import load_guide as load_guide
@@ -114,17 +114,17 @@ _HOMES = {
     "compare": "pyroclust.analysis.compare",
     "diagnose": "pyroclust.analysis.diagnose",
     "forest": "pyroclust.analysis.forest",
-    "from_pyro": "pyroclust.io.pyro_results",
+    "from_pyro": "pyroclust.data.draws.pyro_results",
     "list_guides": "pyroclust.saving.cards",
     "load_guide": "pyroclust.saving.guides",
     "missing_cells": "pyroclust.analysis.predicting",
     "predict": "pyroclust.analysis.predicting",
-    "read_draws": "pyroclust.io",
+    "read_draws": "pyroclust.data.draws",
     "read_table": "pyroclust.data",
-    "register": "pyroclust.registry",
+    "register": "pyroclust.core.registry",
     "save_guide": "pyroclust.saving.guides",
     "standardise": "pyroclust.data",
-    "to_arviz": "pyroclust.io.arviz",
+    "to_arviz": "pyroclust.data.draws.arviz",
     "update": "pyroclust.analysis.updating",
 }
 _PACKAGES = (

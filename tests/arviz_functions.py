@@ -13,10 +13,10 @@ import numpy as np
 import xarray as xr
 from matplotlib import pyplot
 
+from pyroclust.data.draws.arviz import to_arviz
 from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import sbc
-from pyroclust.io.arviz import to_arviz
 from pyroclust.partitions.draws import Draws
 from pyroclust.partitions.renumbering import renumbered
 from pyroclust.results.analysis import Analysis

@@ -32,6 +32,7 @@ from pyroclust.distributions import (
     student_t,
     von_mises,
 )
+from pyroclust.distributions.protocols import is_of_graphs, points_shape
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer.mcmc import (
     AuxiliaryGibbs,
@@ -45,7 +46,6 @@ from pyroclust.infer.mcmc import (
 )
 from pyroclust.infer.simulation import simulate
 from pyroclust.models import Mixture
-from pyroclust.protocols import is_of_graphs, points_shape
 
 
 def some_of(grid: Iterable[tuple[Any, ...]], chosen: Collection[tuple[Any, ...]]) -> list[Any]:

@@ -26,6 +26,7 @@ from pyroclust.distributions import (
     Product,
     student_t,
 )
+from pyroclust.distributions.protocols import is_of_graphs
 from pyroclust.guides import (
     AttentiveClusteringProcess,
     BlockFilter,
@@ -45,7 +46,6 @@ from pyroclust.infer.mcmc import (
     SplitMerge,
 )
 from pyroclust.models import Mixture, StochasticBlockModel, companion, overlap2d
-from pyroclust.protocols import is_of_graphs
 from pyroclust.saving.cards import list_guides
 
 STORED = Path(__file__).parent / "stored_draws.json"

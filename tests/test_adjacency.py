@@ -6,7 +6,7 @@ import pytest
 import torch
 from scipy import sparse
 
-from pyroclust.adjacency import as_adjacency, leading_eigenvectors, node_summaries
+from pyroclust.partitions.adjacency import as_adjacency, leading_eigenvectors, node_summaries
 
 PATH = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyroclust.attempts import Attempts
+from pyroclust.core.attempts import Attempts
 
 
 @pytest.mark.parametrize("error", [TimeoutError("time is over"), MemoryError(), KeyboardInterrupt()])

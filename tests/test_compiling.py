@@ -14,17 +14,17 @@ from numba import config
 from numba.core.errors import NumbaError
 
 import pyroclust
-from pyroclust import compiling
+from pyroclust.core import compiling
 
 SOURCE = """
-from pyroclust.compiling import lean
+from pyroclust.core.compiling import lean
 
 @lean
 def twice(x):
     return {factor} * x
 """
 FACTORY = """
-from pyroclust.compiling import lean
+from pyroclust.core.compiling import lean
 
 def make(factor):
     @lean
@@ -120,7 +120,8 @@ def test_code_of_functions_within_functions_is_not_kept(tmp_path, monkeypatch):
 
 
 def test_code_of_two_functions_on_a_line_is_kept_apart(tmp_path, monkeypatch):
-    text = "from pyroclust.compiling import lean\n\none, two = lean(lambda x: x + 1), lean(lambda x: 2 * x)\n"
+    text = "from pyroclust.core.compiling import lean\n"
+    text += "one, two = lean(lambda x: x + 1), lean(lambda x: 2 * x)\n"
     module = load(write(tmp_path / "line_module.py", text), monkeypatch)
     assert (module.one(5), module.two(5)) == (6, 10)
     assert len(list(tmp_path.rglob("*.nbc"))) == 2

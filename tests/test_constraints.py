@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from pyroclust.constraints import Constraints
 from pyroclust.partitions import enumerate_partitions, is_canonical
+from pyroclust.partitions.constraints import Constraints
 
 EVERY = enumerate_partitions(6)
 PAIRS = {"must_link": [(0, 1), (5, 1)], "cannot_link": [(0, 2), (3, 2)]}

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from pyroclust.files import replace_file
+from pyroclust.core.files import replace_file
 
 
 def test_the_old_file_stays_until_the_new_one_is_on_the_disk(tmp_path, monkeypatch):

@@ -8,10 +8,10 @@ import torch
 
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import refine
+from pyroclust.infer.large_tables import LARGE_TABLE, about_draws, draws_of, sweep_cost, sweeps_of
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.infer.mcmc.long_chains import LongChains
 from pyroclust.infer.refining.refine import _looks
-from pyroclust.large_tables import LARGE_TABLE, about_draws, draws_of, sweep_cost, sweeps_of
 from pyroclust.models import nig_mixture, niw_mixture
 
 

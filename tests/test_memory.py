@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from pyroclust import memory
+from pyroclust.core import memory
+from pyroclust.core.memory import check_memory, free_memory
 from pyroclust.infer.mcmc import CollapsedGibbs
-from pyroclust.memory import check_memory, free_memory
 from pyroclust.models import gaussian2d
 
 

@@ -7,11 +7,11 @@ import pytest
 import torch
 from cases import points_for
 
+from pyroclust.core.files import replace_file
 from pyroclust.distributions import (
     ChineseRestaurantPrior,
     NormalKnownVariance,
 )
-from pyroclust.files import replace_file
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.models import Mixture, gaussian2d, niw_mixture
 from pyroclust.nn import DensestFirst

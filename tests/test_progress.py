@@ -2,8 +2,8 @@
 
 import pytest
 
-from pyroclust import progress
-from pyroclust.progress import lines_instead_of_bars, progress_bar, stages
+from pyroclust.core import progress
+from pyroclust.core.progress import lines_instead_of_bars, progress_bar, stages
 
 
 def test_a_bar_tells_steps_and_figures(capsys):

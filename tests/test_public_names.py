@@ -61,7 +61,7 @@ LIBRARY = "pyroclust.guides, pyroclust.infer, pyroclust.models, pyroclust.baseli
     ("modules", "left_out"),
     [
         (f"{ANALYSES}, {LIBRARY}", HEAVY),
-        ("pyroclust.analysis.diagnose, pyroclust.io", (*HEAVY, "torch", "pyro", "xarray")),
+        ("pyroclust.analysis.diagnose, pyroclust.data.draws", (*HEAVY, "torch", "pyro", "xarray")),
     ],
 )
 def test_heavy_modules_are_loaded_where_they_are_used(modules, left_out):

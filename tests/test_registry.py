@@ -5,11 +5,20 @@ from typing import Protocol
 import pytest
 import torch
 
+from pyroclust.core.registry import (
+    arguments_of,
+    find,
+    missing,
+    name_of,
+    rebuild,
+    register,
+    registered,
+    suited,
+)
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.retarget import parts_of
 from pyroclust.models import gaussian2d
 from pyroclust.nn import DensestFirst, Order
-from pyroclust.registry import arguments_of, find, missing, name_of, rebuild, register, registered, suited
 from pyroclust.saving.objects import build, describe
 
 

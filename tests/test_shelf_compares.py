@@ -10,7 +10,7 @@ from cases import points_for, some_of
 from quick_comparisons import quick_comparisons  # noqa: F401  (a fixture of every test here)
 
 from pyroclust import compare
-from pyroclust.protocols import is_of_graphs
+from pyroclust.distributions.protocols import is_of_graphs
 from pyroclust.saving.cards import list_guides
 from pyroclust.saving.guides import load_guide
 

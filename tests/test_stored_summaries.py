@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from report_pages import KINDS, result
 
-from pyroclust.arrays import plain
+from pyroclust.core.arrays import plain
 
 HERE = Path(__file__).parent
 STORED = json.loads((HERE / "stored_summaries.json").read_text(encoding="utf-8"))

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyroclust.errors import unknown_name
-from pyroclust.text import listed, spreadsheet_cell, visible
+from pyroclust.core.errors import unknown_name
+from pyroclust.core.text import listed, spreadsheet_cell, visible
 
 
 @given(st.text())

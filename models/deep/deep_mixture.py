@@ -8,16 +8,16 @@ import pyro.distributions as dist
 import torch
 from torch import Tensor
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.distributions import Observation, PartitionPrior
+from pyroclust.distributions.points import broadcast_shapes, check_shape
+from pyroclust.distributions.protocols import Model
 from pyroclust.models.component_weights import LearnedWeights
 from pyroclust.models.deep.deep_model import DeepModel
 from pyroclust.nn.deep.decoders import Decoder
 from pyroclust.nn.modes import evaluating
 from pyroclust.partitions import canonical
-from pyroclust.points import broadcast_shapes, check_shape
-from pyroclust.protocols import Model
-from pyroclust.registry import register
 
 __all__ = ["DeepMixture"]
 

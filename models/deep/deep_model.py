@@ -6,9 +6,9 @@ from typing import Any
 from torch import Tensor, nn
 
 from pyroclust.distributions import NormalObservation, Observation
+from pyroclust.distributions.programs import SimulatedModel, checked_shape, own_name
 from pyroclust.nn import DenseDecoder
 from pyroclust.nn.deep.decoders import Decoder
-from pyroclust.programs import SimulatedModel, checked_shape, own_name
 
 __all__ = ["DeepModel"]
 

@@ -8,15 +8,15 @@ import pyro.distributions as dist
 import torch
 from torch import Tensor, nn
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.distributions import Observation
+from pyroclust.distributions.points import check_shape
+from pyroclust.distributions.protocols import Model
 from pyroclust.models.deep.deep_model import DeepModel
 from pyroclust.nn.deep.decoders import Decoder
 from pyroclust.nn.modes import evaluating
 from pyroclust.partitions import canonical
-from pyroclust.points import check_shape
-from pyroclust.protocols import Model
-from pyroclust.registry import register
 
 __all__ = ["EmbeddedMixture"]
 

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Sequence
 
+from pyroclust.core.registry import register
 from pyroclust.distributions import NormalObservation
+from pyroclust.distributions.programs import checked_shape
+from pyroclust.distributions.protocols import Model
 from pyroclust.models.deep.deep_mixture import DeepMixture
 from pyroclust.nn.deep.decoders import Decoder
-from pyroclust.programs import checked_shape
-from pyroclust.protocols import Model
-from pyroclust.registry import register
 
 __all__ = ["SemiSupervisedClustering"]
 

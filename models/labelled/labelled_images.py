@@ -9,11 +9,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pyroclust.arrays import on_host, refuse_masked
+from pyroclust.core.arrays import on_host, refuse_masked
+from pyroclust.core.image_files import read_image_folder
 from pyroclust.distributions import PartitionPrior
-from pyroclust.image_files import read_image_folder
+from pyroclust.distributions.points import Points
 from pyroclust.models.labelled.labelled_tables import LabelledTables, check_pairs
-from pyroclust.points import Points
 
 __all__ = ["LabelledImages"]
 
@@ -84,7 +84,7 @@ class LabelledImages(LabelledTables):
         """Read labelled images from a folder that has one folder of images a class.
 
         Args:
-            folder: see :func:`pyroclust.image_files.read_image_folder`.
+            folder: see :func:`pyroclust.core.image_files.read_image_folder`.
             size: scale the images to so many pixels a side; None for images of one size.
             dark_ink: whether the writing is dark on a light ground; found out by default.
             prior: law of the partitions; None for the proportions of the folder.

@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike
 from pyro.distributions import Delta
 from torch import Tensor
 
-from pyroclust.class_labels import as_class_labels
-from pyroclust.counts import check_count, check_number
+from pyroclust.core.counts import check_count, check_number
 from pyroclust.distributions import PartitionPrior
 from pyroclust.distributions.hyperparameters import check_known
+from pyroclust.distributions.points import Points, as_points, check_finite, check_shape
+from pyroclust.distributions.programs import SimulatedModel, checked_shape
 from pyroclust.models.labelled.labelled_rows import ClassesByPrior, LabelledRows, PointsAtRandom
 from pyroclust.partitions import canonical
-from pyroclust.points import Points, as_points, check_finite, check_shape
-from pyroclust.programs import SimulatedModel, checked_shape
+from pyroclust.partitions.class_labels import as_class_labels
 
 __all__ = ["AbsentTables", "LabelledTables", "check_pairs"]
 

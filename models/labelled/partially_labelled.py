@@ -7,10 +7,10 @@ import torch
 from pyro.distributions import Delta
 from torch import Tensor
 
-from pyroclust.counts import check_number
+from pyroclust.core.counts import check_number
+from pyroclust.distributions.points import Points, as_points, check_finite, check_shape
+from pyroclust.distributions.programs import SimulatedModel
 from pyroclust.nn.deep.deformations import Deformation
-from pyroclust.points import Points, as_points, check_finite, check_shape
-from pyroclust.programs import SimulatedModel
 
 __all__ = ["PartiallyLabelled"]
 

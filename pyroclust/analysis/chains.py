@@ -12,6 +12,8 @@ from torch import Tensor
 
 from pyroclust.analysis.populations import can_be_tempered, draw_populations, seconds_of_populations
 from pyroclust.analysis.steps import Settings
+from pyroclust.core.random_state import own_random_numbers, seed_from_torch
+from pyroclust.core.text import duration, listed
 from pyroclust.diagnostics import Convergence, LogEvidence, max_rhat
 from pyroclust.diagnostics.chains.convergence import can_converge_well, have_converged_well, min_ess
 from pyroclust.diagnostics.chains.functionals import functional_name
@@ -21,15 +23,13 @@ from pyroclust.diagnostics.verdicts.findings import convergence_findings
 from pyroclust.diagnostics.verdicts.verdict import all_passed
 from pyroclust.guides.exact_filter import exact_filter
 from pyroclust.infer.checks import log_joint_of
+from pyroclust.infer.large_tables import chain_seconds, populations_may_take
 from pyroclust.infer.mcmc import CollapsedModel, FromDraws, Overdispersed
 from pyroclust.infer.mcmc.coarse_starts import coarse_starts
 from pyroclust.infer.mcmc.defaults import default_kernel_name
 from pyroclust.infer.mcmc.long_chains import LongChains
 from pyroclust.infer.mcmc.named_kernels import kernel_names, named_kernel
-from pyroclust.large_tables import chain_seconds, populations_may_take
 from pyroclust.partitions import Draws, canonical
-from pyroclust.random_state import own_random_numbers, seed_from_torch
-from pyroclust.text import duration, listed
 
 __all__ = ["ChainsOfModel", "draw_mcmc", "overdispersed_starts"]
 

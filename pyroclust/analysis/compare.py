@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from pyroclust.analysis.steps import Settings, Work, complete
-from pyroclust.arrays import checked_weights
-from pyroclust.counts import check_count, check_number, check_range, check_seed
+from pyroclust.core.arrays import checked_weights
+from pyroclust.core.counts import check_count, check_number, check_range, check_seed
+from pyroclust.core.errors import unknown_name
+from pyroclust.core.memory import check_memory
+from pyroclust.core.progress import lines_instead_of_bars
 from pyroclust.data import (
     Source,
     Standardised,
@@ -25,10 +28,7 @@ from pyroclust.data import (
     unscaled,
 )
 from pyroclust.data.pairs import PairsLike
-from pyroclust.errors import unknown_name
-from pyroclust.large_tables import draws_of
-from pyroclust.memory import check_memory
-from pyroclust.progress import lines_instead_of_bars
+from pyroclust.infer.large_tables import draws_of
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import results_folder
@@ -313,7 +313,7 @@ def compare(
     from pyroclust.analysis.constraining import constraints_of
     from pyroclust.analysis.picking import pick_guide
     from pyroclust.analysis.running import STEPS, begin, checksums, judged
-    from pyroclust.threads import one_torch_thread, single_precision
+    from pyroclust.core.threads import one_torch_thread, single_precision
 
     constraints, knowledge = constraints_of(
         table, must_link=must_link, cannot_link=cannot_link, clusters=clusters

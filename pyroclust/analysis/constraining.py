@@ -16,18 +16,18 @@ from pyroclust.analysis.chains import draw_mcmc
 from pyroclust.analysis.picking import ModelAndGuide, exact_filter_of
 from pyroclust.analysis.populations import annealed
 from pyroclust.analysis.steps import Work
-from pyroclust.attempts import Attempts
-from pyroclust.constraints import Constraints
+from pyroclust.core.attempts import Attempts
+from pyroclust.core.random_state import seeded
 from pyroclust.data import Table
 from pyroclust.data.pairs import PairsLike, read_pairs
 from pyroclust.diagnostics.verdicts.findings import Question, convergence_findings, settled_finding, untold
+from pyroclust.distributions.protocols import is_of_graphs
 from pyroclust.infer import refine
 from pyroclust.infer.mcmc.defaults import has_kernel
 from pyroclust.infer.refining.clock import Clock
 from pyroclust.infer.refining.proposals import draw_proposals, most_at_once
 from pyroclust.partitions import Draws
-from pyroclust.protocols import is_of_graphs
-from pyroclust.random_state import seeded
+from pyroclust.partitions.constraints import Constraints
 from pyroclust.results.constraints import FreePosterior, Knowledge
 
 __all__ = ["constrained", "constraints_of", "content_of", "unconstrained_posterior"]

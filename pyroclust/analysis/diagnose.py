@@ -8,9 +8,9 @@ from typing import Any
 
 from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.steps import Work, complete
-from pyroclust.counts import check_seed
+from pyroclust.core.counts import check_seed
 from pyroclust.data import Source, Table, read_table, standardise
-from pyroclust.delimited.reading import PLAIN
+from pyroclust.data.delimited.reading import PLAIN
 from pyroclust.diagnostics.draws.pairs import about_pairs
 from pyroclust.diagnostics.verdicts.sources import no_verdict
 from pyroclust.partitions import Draws
@@ -43,7 +43,7 @@ def diagnose(
     posterior, and known labels are compared with the estimate.
 
     Args:
-        source: a file (.csv, .tsv, .npy, .npz or .nc; see :func:`~pyroclust.io.draws.read_draws`); an array
+        source: a file (.csv, .tsv, .npy, .npz or .nc; see :func:`pyroclust.read_draws`); an array
             or a tensor ``(chains, draws, N)`` or ``(draws, N)``; :class:`~pyroclust.partitions.Draws`; a
             finished ``pyro.infer.MCMC``; or a container of ArviZ. A weighted sample has to be resampled
             first.
@@ -57,7 +57,7 @@ def diagnose(
         overwrite: replace the results of another run, and write beside files that are no results.
         seed: same seed, same figures.
         progress: called with the name of each stage.
-        **reading: how files are read, as :func:`~pyroclust.io.draws.read_draws` says, with ``other_group``
+        **reading: how files are read, as :func:`pyroclust.read_draws` says, with ``other_group``
             beside ``group``; ``chains`` are more files, each the next chain of ``source``.
 
     Raises:
@@ -150,7 +150,7 @@ def _of_text(source: Any, of_text: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _draws(source: Any, chains: Sequence[Any] | None, how: Mapping[str, Any]) -> Draws:
-    from pyroclust.io.draws import draws_from, read_draws
+    from pyroclust.data.draws.draws import draws_from, read_draws
 
     if isinstance(source, str | PathLike):
         return read_draws([source, *chains] if chains else source, **how)

@@ -9,6 +9,9 @@ import torch
 
 from pyroclust.analysis.chains import draw_mcmc
 from pyroclust.analysis.steps import Step, Work, as_step
+from pyroclust.core.errors import first_line, lacks_memory
+from pyroclust.core.random_state import seeded
+from pyroclust.core.text import duration, range_in_words
 from pyroclust.diagnostics import Agreement, Finding
 from pyroclust.diagnostics.differences.agreement import distances, marginals
 from pyroclust.diagnostics.limits import MIN_ESS, are_few
@@ -20,17 +23,14 @@ from pyroclust.diagnostics.verdicts.findings import (
 )
 from pyroclust.diagnostics.verdicts.verdict import all_passed
 from pyroclust.distributions.sequential.partition import num_orders_of
-from pyroclust.errors import first_line, lacks_memory
 from pyroclust.guides import AmortizedGuide
 from pyroclust.infer import refine
+from pyroclust.infer.large_tables import draws_of
 from pyroclust.infer.mcmc.defaults import default_kernel_name, has_kernel
 from pyroclust.infer.refining import proposals
 from pyroclust.infer.refining.clock import Clock
-from pyroclust.large_tables import draws_of
 from pyroclust.partitions import Draws
-from pyroclust.random_state import seeded
 from pyroclust.results.weights import Weighting
-from pyroclust.text import duration, range_in_words
 
 __all__ = ["DRAWING_STEPS", "agree_refined", "draw_guide", "guide_alone"]
 

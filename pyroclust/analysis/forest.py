@@ -13,16 +13,16 @@ from pyroclust.analysis.constraining import constraints_of, content_of
 from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.steps import Work, complete
-from pyroclust.counts import check_count, check_number, check_seed
+from pyroclust.core.counts import check_count, check_number, check_seed
+from pyroclust.core.memory import check_memory
+from pyroclust.core.random_state import seeded
 from pyroclust.data import Source, read_table
 from pyroclust.data.pairs import PairsLike
 from pyroclust.diagnostics.draws.pairs import about_pairs
 from pyroclust.diagnostics.verdicts.draws import judge_forest
 from pyroclust.distributions import PerturbedSpanningForest, standardised_similarity
-from pyroclust.memory import check_memory
 from pyroclust.models.standardised import named_prior
 from pyroclust.partitions import Draws
-from pyroclust.random_state import seeded
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.constraints import FreePosterior
 from pyroclust.results.data import AnalysedData

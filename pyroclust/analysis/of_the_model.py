@@ -13,11 +13,11 @@ from pyroclust.analysis.constraining import unconstrained_posterior
 from pyroclust.analysis.populations import MOST_ANNEALED, annealed, can_be_annealed
 from pyroclust.analysis.predicting import missing_cells
 from pyroclust.analysis.steps import Step, Work, as_step, never
-from pyroclust.arrays import without_gaps
-from pyroclust.attempts import Attempts
 from pyroclust.calibration import Certificate, LocalCalibration, calibrate_near
 from pyroclust.calibration.judgement import calibration_findings
 from pyroclust.calibration.training_world import TrainingWorld, simulated_world
+from pyroclust.core.arrays import without_gaps
+from pyroclust.core.attempts import Attempts
 from pyroclust.data.standardise import indicators
 from pyroclust.diagnostics import Familiarity, LogEvidence, importance_evidence, log_evidences
 from pyroclust.diagnostics.differences.conditioning import conditioning

@@ -12,24 +12,24 @@ import torch
 from numpy.typing import NDArray
 from torch.distributions import constraints
 
+from pyroclust.core.threads import single_precision
 from pyroclust.data import Standardised, Table
 from pyroclust.data.columns_of_table import ColumnsOfTable
 from pyroclust.data.shapes import Graph, PointShape
 from pyroclust.distributions import ConjugateComponent
-from pyroclust.distributions.components.column_groups import ColumnGroups
+from pyroclust.distributions.families.column_groups import ColumnGroups
+from pyroclust.distributions.protocols import is_of_graphs, takes_missing
 from pyroclust.guides import AnchoredGuide, PredictiveFilter, ScaleAveragedProcess
 from pyroclust.guides.exact_filter import exact_filter
 from pyroclust.guides.hyper_law import integrated_names
-from pyroclust.large_tables import LARGE_TABLE
+from pyroclust.infer.large_tables import LARGE_TABLE
 from pyroclust.models import StochasticBlockModel, default_mixture, table_mixture
 from pyroclust.models.standardised import named_prior
 from pyroclust.partitions import canonical
-from pyroclust.protocols import is_of_graphs, takes_missing
 from pyroclust.results.data import AnalysedData
 from pyroclust.saving.cards import NO_GUIDE, GuideCard, find_guide, list_guides, read_card
 from pyroclust.saving.guides import load_guide
 from pyroclust.saving.models import build_model
-from pyroclust.threads import single_precision
 
 __all__ = ["ModelAndGuide", "exact_filter_of", "model_by_name", "pick_guide"]
 

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from pyroclust.core.text import duration
 from pyroclust.diagnostics import LogEvidence
 from pyroclust.diagnostics.weights.importance import stratified_draws
+from pyroclust.distributions.protocols import is_of_graphs
 from pyroclust.infer import annealed_log_evidence, tempered_populations
 from pyroclust.partitions import Draws
-from pyroclust.protocols import is_of_graphs
-from pyroclust.text import duration
 
 __all__ = ["MOST_ANNEALED", "annealed", "can_be_tempered", "draw_populations", "seconds_of_populations"]
 

@@ -9,22 +9,22 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.random_state import seeded
+from pyroclust.core.text import range_in_words
+from pyroclust.core.threads import single_precision
 from pyroclust.data import Table
 from pyroclust.data.datasets import Source, read_new_rows
 from pyroclust.diagnostics import Likeness, likeness
 from pyroclust.diagnostics.limits import written_p
+from pyroclust.distributions.protocols import takes_missing
 from pyroclust.infer.mcmc.parameters_of_draws import parameters_of_draws
 from pyroclust.models import PosteriorPredictive
 from pyroclust.models.sampled_predictive import NewPoints, SampledPredictive
-from pyroclust.protocols import takes_missing
-from pyroclust.random_state import seeded
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.missing_cells import ColumnOfMissing, MissingCells
 from pyroclust.saving.models import build_model
-from pyroclust.text import range_in_words
-from pyroclust.threads import single_precision
 
 __all__ = [
     "Prediction",

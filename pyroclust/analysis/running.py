@@ -15,17 +15,17 @@ from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.picking import ModelAndGuide
 from pyroclust.analysis.steps import Work, check_names
-from pyroclust.constraints import Constraints
+from pyroclust.core.text import duration, range_in_words
 from pyroclust.diagnostics import Answer, Trust, Verdict, judge
 from pyroclust.diagnostics.draws.pairs import about_pairs
+from pyroclust.infer.large_tables import about_draws, chain_seconds, takes_long
 from pyroclust.infer.mcmc.named_kernels import named_kernel
-from pyroclust.large_tables import about_draws, chain_seconds, takes_long
 from pyroclust.models import in_words
+from pyroclust.partitions.constraints import Constraints
 from pyroclust.results.files import name_of_run, table_content
 from pyroclust.results.records import GuideRecord, ModelRecord, Repeat
 from pyroclust.saving.cards import NO_GUIDE
 from pyroclust.saving.models import describe_model
-from pyroclust.text import duration, range_in_words
 
 __all__ = ["STEPS", "begin", "checksums", "judged"]
 

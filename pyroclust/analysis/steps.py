@@ -10,11 +10,11 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyroclust.arrays import plain
-from pyroclust.attempts import left_out
+from pyroclust.core.arrays import plain
+from pyroclust.core.attempts import left_out
+from pyroclust.core.errors import ends_the_run, first_line, unknown_name
 from pyroclust.diagnostics import Finding
 from pyroclust.diagnostics.verdicts.findings import Question, untold
-from pyroclust.errors import ends_the_run, first_line, unknown_name
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.files import figures_of
 

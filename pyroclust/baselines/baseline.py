@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from pyroclust.arrays import as_numbers
-from pyroclust.counts import short_seed
+from pyroclust.core.arrays import as_numbers
+from pyroclust.core.counts import short_seed
 from pyroclust.partitions.renumbering import renumbered
 
 __all__ = ["Baseline", "BaselineResult", "Clustering", "unit_columns"]

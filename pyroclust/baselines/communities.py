@@ -6,7 +6,7 @@ import numpy as np
 
 from pyroclust.baselines.baseline import Baseline, Clustering
 from pyroclust.baselines.number_of_clusters import check_num_clusters
-from pyroclust.graph_spectra import leading_eigenpairs
+from pyroclust.partitions.graph_spectra import leading_eigenpairs
 
 __all__ = ["Louvain", "SpectralCommunities", "check_matrix"]
 

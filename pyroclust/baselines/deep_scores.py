@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyroclust.arrays import as_numbers
 from pyroclust.baselines.scores import partition_scores
-from pyroclust.class_labels import as_class_labels
-from pyroclust.counts import check_seed
+from pyroclust.core.arrays import as_numbers
+from pyroclust.core.counts import check_seed
+from pyroclust.partitions.class_labels import as_class_labels
 
 __all__ = ["FeatureScores", "feature_scores"]
 

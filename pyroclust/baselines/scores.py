@@ -7,9 +7,9 @@ import pandas as pd
 import scipy
 from numpy.typing import ArrayLike
 
-from pyroclust.arrays import checked_weights
-from pyroclust.class_labels import as_class_labels
+from pyroclust.core.arrays import checked_weights
 from pyroclust.diagnostics import AdjustedRand, variation_of_information
+from pyroclust.partitions.class_labels import as_class_labels
 
 __all__ = [
     "LabelFound",

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from pyroclust.calibration.rows import ExactRow, OrderRow, SampledRow, SpeedRow, TruthRow
+from pyroclust.core.random_state import alone
 from pyroclust.diagnostics import pareto_k
 from pyroclust.diagnostics.verdicts.calibration import tail_summary
 from pyroclust.infer.quality import divergences, effective_shares, log_importance_weights
 from pyroclust.infer.simulation import World
-from pyroclust.random_state import alone
 
 __all__ = ["exact_row", "order_row", "sampled_row", "speed_row", "truth_row"]
 

@@ -8,22 +8,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.arrays import without_gaps
 from pyroclust.calibration.cluster_counts import cluster_count_law
 from pyroclust.calibration.result import Calibration, LocalCalibration, calibration_of
 from pyroclust.calibration.simulated_draws import PartitionSampler, draw_partitions
 from pyroclust.calibration.training_world import with_gaps_of_data
-from pyroclust.counts import check_count
+from pyroclust.core.arrays import without_gaps
+from pyroclust.core.counts import check_count
+from pyroclust.core.memory import check_memory
+from pyroclust.core.random_state import own_random_numbers
 from pyroclust.diagnostics.simulations.point_summaries import (
     column_summaries,
     distance_summaries,
     mahalanobis,
 )
+from pyroclust.distributions.points import Points, as_points, check_finite
+from pyroclust.distributions.protocols import Guide, PartitionGuide, takes_missing
 from pyroclust.infer.simulation import simulate_worlds
-from pyroclust.memory import check_memory
-from pyroclust.points import Points, as_points, check_finite
-from pyroclust.protocols import Guide, PartitionGuide, takes_missing
-from pyroclust.random_state import own_random_numbers
 
 __all__ = ["calibrate", "calibrate_near"]
 

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, field
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from pyroclust.arrays import plain
 from pyroclust.calibration.rows import (
     CalibrationRow,
     ClusterCountRow,
@@ -20,7 +19,8 @@ from pyroclust.calibration.rows import (
     SpeedRow,
     TruthRow,
 )
-from pyroclust.text import short
+from pyroclust.core.arrays import plain
+from pyroclust.core.text import short
 
 __all__ = ["Certificate"]
 

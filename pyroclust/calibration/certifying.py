@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from pyroclust.attempts import Attempts
 from pyroclust.calibration.accuracy import exact_row, order_row, sampled_row, speed_row, truth_row
 from pyroclust.calibration.certificate import Certificate
 from pyroclust.calibration.cluster_counts import cluster_count_law
@@ -29,11 +28,12 @@ from pyroclust.calibration.rows import (
 )
 from pyroclust.calibration.settings import CertificateSettings
 from pyroclust.calibration.simulated_draws import draw_partitions
+from pyroclust.core.attempts import Attempts
+from pyroclust.core.random_state import own_random_numbers
+from pyroclust.distributions.points import Points
 from pyroclust.guides import BlockFilter, PredictiveFilter
 from pyroclust.guides.exact_filter import exact_filter
 from pyroclust.infer.simulation import World, simulate_worlds
-from pyroclust.points import Points
-from pyroclust.random_state import own_random_numbers
 from pyroclust.saving.guides import card_of
 
 __all__ = ["certify"]

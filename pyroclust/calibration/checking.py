@@ -7,14 +7,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from pyroclust.attempts import left_out
 from pyroclust.calibration.certificate import Certificate
 from pyroclust.calibration.certifying import certify
 from pyroclust.calibration.judgement import judge_certificate
 from pyroclust.calibration.settings import CertificateSettings
+from pyroclust.core.attempts import left_out
+from pyroclust.core.files import parse_json, read_text
 from pyroclust.diagnostics import Verdict
 from pyroclust.diagnostics.verdicts.verdict import all_passed
-from pyroclust.files import parse_json, read_text
 from pyroclust.saving.cards import CARD_FILE, GuideCard, find_guide, read_card
 from pyroclust.saving.guide_files import read_weights, write_card, write_guide_files
 from pyroclust.saving.guides import load_guide

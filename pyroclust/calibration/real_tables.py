@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from pyroclust.calibration.rows import RealTablesRow
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.random_state import own_random_numbers
 from pyroclust.diagnostics import co_assignment, importance_efficiency
+from pyroclust.distributions.points import Points, as_points
 from pyroclust.guides.exact_filter import exact_filter
 from pyroclust.infer.mcmc.reference import Reference, reference_chains
-from pyroclust.points import Points, as_points
-from pyroclust.random_state import own_random_numbers
 
 __all__ = ["real_tables_row"]
 

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass, fields, replace
 from typing import Self
 
-from pyroclust.counts import check_count, check_seed
-from pyroclust.memory import check_memory
+from pyroclust.core.counts import check_count, check_seed
+from pyroclust.core.memory import check_memory
 from pyroclust.partitions import MAX_ENUMERATED_POINTS
 
 __all__ = ["CertificateSettings"]

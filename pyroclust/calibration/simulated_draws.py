@@ -9,9 +9,9 @@ from torch import Tensor
 
 from pyroclust.diagnostics.chains.functionals import cluster_share_entropy, pairs_together, shares
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
+from pyroclust.distributions.protocols import PartitionGuide
 from pyroclust.infer.simulation import World
 from pyroclust.partitions import canonical
-from pyroclust.protocols import PartitionGuide
 
 __all__ = ["PartitionSampler", "SimulatedDraws", "draw_partitions"]
 

@@ -9,14 +9,14 @@ import torch
 from scipy.special import logsumexp
 from torch import Tensor
 
-from pyroclust.adjacency import node_summaries
-from pyroclust.attempts import Attempts
+from pyroclust.core.attempts import Attempts
+from pyroclust.core.random_state import seeded
 from pyroclust.diagnostics import Familiarity, familiarity
 from pyroclust.diagnostics.simulations.witnesses import Witnesses, witnesses
+from pyroclust.distributions.protocols import data_shape, is_of_graphs, some_points
 from pyroclust.distributions.sequential.partition import num_orders_of
 from pyroclust.infer.simulation import simulate
-from pyroclust.protocols import data_shape, is_of_graphs, some_points
-from pyroclust.random_state import seeded
+from pyroclust.partitions.adjacency import node_summaries
 
 __all__ = ["TrainingWorld", "simulated_points", "simulated_world"]
 
@@ -33,7 +33,7 @@ class TrainingWorld:
         num_points: points of each data set that these are of: the first of the simulations, and as many
             random ones of the data.
         failures: why weights are missing, a sentence each.
-        of_graphs: whether the simulations are :func:`~pyroclust.adjacency.node_summaries` of graphs.
+        of_graphs: whether the simulations are summaries of the nodes of graphs.
     """
 
     simulations: np.ndarray

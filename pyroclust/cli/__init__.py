@@ -7,7 +7,7 @@ from collections import namedtuple
 from collections.abc import Callable, Sequence
 
 from pyroclust.cli.streams import discard, usable_streams
-from pyroclust.interrupts import command_signals, exit_code, was_interrupted
+from pyroclust.core.interrupts import command_signals, exit_code, was_interrupted
 
 __all__ = ["main"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyroclust
 from pyroclust.cli.console import print_analysis, print_plainly, standard_output
 from pyroclust.cli.options import Option, argument, options, python_arguments, takes
-from pyroclust.progress import stages
+from pyroclust.core.progress import stages
 
 __all__ = ["cluster", "compare", "diagnose", "forest", "predict", "recipe", "update"]
 
@@ -168,7 +168,7 @@ def predict(
     """
     from rich.table import Table
 
-    from pyroclust.files import check_file, write_file
+    from pyroclust.core.files import check_file, write_file
     from pyroclust.results.files import csv_text
 
     path = Path(out)

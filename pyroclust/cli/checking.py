@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from pyroclust.attempts import Attempts
 from pyroclust.cli.console import end_strictly, print_plainly
 from pyroclust.cli.options import OPTIONS, Option, argument, options, takes
-from pyroclust.files import check_file, write_file
-from pyroclust.interrupts import raise_if_interrupted
-from pyroclust.progress import stages
+from pyroclust.core.attempts import Attempts
+from pyroclust.core.files import check_file, write_file
+from pyroclust.core.interrupts import raise_if_interrupted
+from pyroclust.core.progress import stages
+from pyroclust.core.text import listed
 from pyroclust.saving.cards import CARD_FILE, find_guide
-from pyroclust.text import listed
 
 if TYPE_CHECKING:
     from pyroclust.calibration import CertificateSettings, CheckResult

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from pyroclust.text import visible
+from pyroclust.core.text import visible
 
 if TYPE_CHECKING:
     from pyroclust.diagnostics import Verdict

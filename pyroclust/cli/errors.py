@@ -9,10 +9,10 @@ from contextlib import contextmanager
 import typer
 
 from pyroclust.cli.streams import discard
-from pyroclust.errors import lacks_memory
-from pyroclust.interrupts import exit_code, raise_if_interrupted
-from pyroclust.text import visible
-from pyroclust.threads import check_threads
+from pyroclust.core.errors import lacks_memory
+from pyroclust.core.interrupts import exit_code, raise_if_interrupted
+from pyroclust.core.text import visible
+from pyroclust.core.threads import check_threads
 
 __all__ = ["one_sentence_errors"]
 

@@ -14,8 +14,8 @@ import typer
 from typer.core import TyperCommand
 
 from pyroclust.cli.errors import one_sentence_errors
+from pyroclust.core.text import visible
 from pyroclust.results.records import flag_of
-from pyroclust.text import visible
 
 __all__ = [
     "OPTIONS",

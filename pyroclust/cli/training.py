@@ -7,7 +7,7 @@ from typing import Any
 
 from pyroclust.cli.console import print_plainly, standard_output
 from pyroclust.cli.options import OPTIONS, Option, argument, options, takes
-from pyroclust.progress import stages
+from pyroclust.core.progress import stages
 
 __all__ = ["train"]
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.arrays import checked_weights
+from pyroclust.core.arrays import checked_weights
+from pyroclust.core.text import listed, short, visible
 from pyroclust.data.columns import Column, RawTable
 from pyroclust.data.doubts import doubts_of
 from pyroclust.data.frames import aggregated
@@ -32,7 +33,6 @@ from pyroclust.data.rows import (
     units_in,
 )
 from pyroclust.data.tables import Table
-from pyroclust.text import listed, short, visible
 
 __all__ = ["chosen_table", "rows_like"]
 

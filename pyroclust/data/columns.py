@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.delimited.numerals import MISSING, Cells, Marks
-from pyroclust.errors import unknown_name
-from pyroclust.text import short, visible
+from pyroclust.core.errors import unknown_name
+from pyroclust.core.text import short, visible
+from pyroclust.data.delimited.numerals import MISSING, Cells, Marks
 
 __all__ = ["Column", "RawTable", "as_text"]
 

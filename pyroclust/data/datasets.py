@@ -11,7 +11,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pyroclust.core.errors import first_line, unknown_name
+from pyroclust.core.text import listed, visible
 from pyroclust.data.choosing import chosen_table, rows_like
+from pyroclust.data.delimited.reading import ReadingOptions
 from pyroclust.data.frames import aggregated, raw_array, raw_frame, transposed
 from pyroclust.data.graph_tables import (
     BUILT_IN_GRAPHS,
@@ -27,9 +30,6 @@ from pyroclust.data.kinds import Kind
 from pyroclust.data.reading import SUFFIXES, read_raw, read_shaped
 from pyroclust.data.shaped_tables import BUILT_IN_IMAGES, images_table, shaped_table
 from pyroclust.data.tables import Table
-from pyroclust.delimited.reading import ReadingOptions
-from pyroclust.errors import first_line, unknown_name
-from pyroclust.text import listed, visible
 
 __all__ = ["BUILT_IN", "Source", "read_new_rows", "read_table"]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pyroclust.core.text import listed, short
 from pyroclust.data.one_hot import exclusive
-from pyroclust.text import listed, short
 
 __all__ = ["doubts_of"]
 

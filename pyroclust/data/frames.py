@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pyroclust.core.memory import check_memory
+from pyroclust.core.text import listed, short, visible
 from pyroclust.data.columns import Column, RawTable, as_text
+from pyroclust.data.delimited.numerals import Cells, Marks, find_marks
+from pyroclust.data.delimited.units import HOURS, quantities
 from pyroclust.data.missing_codes import marks_note, without_marks
 from pyroclust.data.roles import names_things
-from pyroclust.delimited.numerals import Cells, Marks, find_marks
-from pyroclust.delimited.units import HOURS, quantities
-from pyroclust.memory import check_memory
-from pyroclust.text import listed, short, visible
 
 __all__ = ["TURNED", "aggregated", "raw_array", "raw_frame", "text_columns", "transposed"]
 

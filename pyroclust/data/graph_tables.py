@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyroclust.core.errors import first_line, readable
+from pyroclust.core.memory import check_memory
+from pyroclust.core.text import listed, short, visible
+from pyroclust.data.delimited.foreign import check_file
+from pyroclust.data.delimited.reading import ReadingOptions
 from pyroclust.data.label_notes import about_alike
+from pyroclust.data.numpy_headers import archived_headers
 from pyroclust.data.reading import read_raw
 from pyroclust.data.shapes import Graph
 from pyroclust.data.tables import Table
-from pyroclust.delimited.foreign import check_file
-from pyroclust.delimited.reading import ReadingOptions
-from pyroclust.errors import first_line, readable
-from pyroclust.memory import check_memory
-from pyroclust.numpy_headers import archived_headers
-from pyroclust.text import listed, short, visible
 
 __all__ = [
     "BUILT_IN_GRAPHS",

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from pyroclust.delimited.numerals import MISSING, is_numeral
-from pyroclust.text import listed
+from pyroclust.core.text import listed
+from pyroclust.data.delimited.numerals import MISSING, is_numeral
 
 __all__ = ["find_header"]
 

@@ -10,12 +10,12 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from pyroclust.core.errors import unknown_name
+from pyroclust.core.text import listed, short, visible
 from pyroclust.data.columns import Column
+from pyroclust.data.delimited.numerals import MISSING, is_numeral
+from pyroclust.data.delimited.units import days_between, quantities
 from pyroclust.data.roles import is_survey_weight, names_things, numbers_in_names
-from pyroclust.delimited.numerals import MISSING, is_numeral
-from pyroclust.delimited.units import days_between, quantities
-from pyroclust.errors import unknown_name
-from pyroclust.text import listed, short, visible
 
 __all__ = [
     "Kind",

@@ -9,8 +9,8 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.delimited.numerals import MISSING
-from pyroclust.text import listed, short, visible
+from pyroclust.core.text import listed, short, visible
+from pyroclust.data.delimited.numerals import MISSING
 
 __all__ = ["about_alike", "about_labels", "about_na", "about_partial", "footer_note"]
 

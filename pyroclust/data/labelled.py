@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from pyroclust.core.text import listed
 from pyroclust.data.choosing import chosen_table
 from pyroclust.data.reading import SUFFIXES, read_raw
 from pyroclust.data.tables import Table
-from pyroclust.text import listed
 
 __all__ = ["read_labelled_folder"]
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from pyroclust.core.text import listed, short, visible
 from pyroclust.data.columns import Column, RawTable
-from pyroclust.delimited.numerals import Cells
-from pyroclust.text import listed, short, visible
+from pyroclust.data.delimited.numerals import Cells
 
 __all__ = ["marks_note", "suspected_codes", "without_codes", "without_marks", "without_values"]
 

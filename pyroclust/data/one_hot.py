@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pyroclust.core.text import listed, short
 from pyroclust.data.columns import Column, RawTable
-from pyroclust.text import listed, short
 
 __all__ = ["exclusive", "one_hot_again", "one_hot_merged"]
 

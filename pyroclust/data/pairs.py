@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.arrays import on_host
-from pyroclust.delimited.foreign import check_file, foreign_suffix
-from pyroclust.delimited.reading import PLAIN, ReadingOptions, read_delimited
-from pyroclust.text import listed, short, visible
+from pyroclust.core.arrays import on_host
+from pyroclust.core.text import listed, short, visible
+from pyroclust.data.delimited.foreign import check_file, foreign_suffix
+from pyroclust.data.delimited.reading import PLAIN, ReadingOptions, read_delimited
 
 __all__ = ["PairsLike", "read_pairs"]
 

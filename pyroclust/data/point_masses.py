@@ -7,8 +7,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pyroclust.core.text import listed, short
 from pyroclust.data.kinds import Kind, KindOfColumn
-from pyroclust.text import listed, short
 
 __all__ = ["Parts", "apart", "divide", "in_two", "parts_by_name", "put_back"]
 

@@ -9,17 +9,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pyroclust.core.errors import readable
+from pyroclust.core.memory import check_memory
+from pyroclust.core.text import listed, short, visible
 from pyroclust.data.columns import RawTable
+from pyroclust.data.delimited.foreign import check_file, foreign_suffix
+from pyroclust.data.delimited.numerals import Cells, is_numeral
+from pyroclust.data.delimited.reading import PLAIN, ReadingOptions, Rows, read_delimited
 from pyroclust.data.frames import raw_array, raw_frame, text_columns
 from pyroclust.data.headers import find_header
+from pyroclust.data.numpy_headers import NumpyHeader, numpy_header_of
 from pyroclust.data.workbooks import read_workbook
-from pyroclust.delimited.foreign import check_file, foreign_suffix
-from pyroclust.delimited.numerals import Cells, is_numeral
-from pyroclust.delimited.reading import PLAIN, ReadingOptions, Rows, read_delimited
-from pyroclust.errors import readable
-from pyroclust.memory import check_memory
-from pyroclust.numpy_headers import NumpyHeader, numpy_header_of
-from pyroclust.text import listed, short, visible
 
 __all__ = ["SUFFIXES", "read_raw", "read_shaped"]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.delimited.numerals import MISSING
+from pyroclust.data.delimited.numerals import MISSING
 
 __all__ = ["is_survey_weight", "names_things", "numbers_in_names", "words_of"]
 

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from pyroclust.core.text import listed, short, visible
 from pyroclust.data.columns import Column, RawTable
+from pyroclust.data.delimited.numerals import is_numeral
 from pyroclust.data.frames import TURNED
 from pyroclust.data.roles import names_things, numbers_in_names, words_of
 from pyroclust.data.tables import Table
-from pyroclust.delimited.numerals import is_numeral
-from pyroclust.text import listed, short, visible
 
 __all__ = [
     "ROWS_AS_THEY_ARE",

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyroclust.core.image_files import image_sizes, read_image_folder
+from pyroclust.core.text import visible
 from pyroclust.data.shapes import Images, PointShape, Waveforms
 from pyroclust.data.tables import Table
-from pyroclust.image_files import image_sizes, read_image_folder
-from pyroclust.text import visible
 
 __all__ = ["BUILT_IN_IMAGES", "images_table", "shaped_table"]
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.graph_layout import node_positions
+from pyroclust.partitions.graph_layout import node_positions
 
 __all__ = ["Graph", "Images", "PointShape", "Waveforms"]
 

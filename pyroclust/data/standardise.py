@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.arrays import without_gaps
-from pyroclust.counts import check_count
+from pyroclust.core.arrays import without_gaps
+from pyroclust.core.counts import check_count
+from pyroclust.core.text import listed, short
 from pyroclust.data.kinds import Kind
 from pyroclust.data.tables import Table
-from pyroclust.text import listed, short
 
 # Squares of smaller numbers lose digits; a spread below this share of the mean is rounding.
 _SMALLEST, _ROUNDING = 1e-150, 1e-12

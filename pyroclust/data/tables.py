@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyroclust.core.text import listed
 from pyroclust.data.kinds import Kind
 from pyroclust.data.point_masses import Parts, apart, put_back
 from pyroclust.data.shapes import PointShape
-from pyroclust.text import listed
 
 __all__ = ["Table"]
 

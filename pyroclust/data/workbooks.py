@@ -7,10 +7,10 @@ from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 
+from pyroclust.core.errors import readable
+from pyroclust.core.text import listed, short, visible
 from pyroclust.data.columns import as_text
-from pyroclust.delimited.reading import Rows
-from pyroclust.errors import readable
-from pyroclust.text import listed, short, visible
+from pyroclust.data.delimited.reading import Rows
 
 __all__ = ["read_workbook"]
 

@@ -5,23 +5,23 @@ from pyroclust.distributions.clusterwise.filtering import Filtering
 from pyroclust.distributions.clusterwise.partition import ClusterwisePartition
 from pyroclust.distributions.clusterwise.surest_first import SurestFirstPartition
 from pyroclust.distributions.component_labels import ComponentLabels
-from pyroclust.distributions.components.bernoulli_beta import BernoulliBeta
-from pyroclust.distributions.components.categories import CategoricalColumns, Categories
-from pyroclust.distributions.components.clustered_data import ClusteredData
-from pyroclust.distributions.components.component import Component, ConjugateComponent
-from pyroclust.distributions.components.inverse_wishart import InverseWishartCholesky
-from pyroclust.distributions.components.multinomial_dirichlet import MultinomialDirichlet
-from pyroclust.distributions.components.normal_independent import NormalIndependent
-from pyroclust.distributions.components.normal_inverse_gamma import NormalInverseGamma
-from pyroclust.distributions.components.normal_inverse_wishart import NormalInverseWishart
-from pyroclust.distributions.components.normal_known_variance import NormalKnownVariance
-from pyroclust.distributions.components.partly_observed import ObservedParts, PartlyObserved
-from pyroclust.distributions.components.poisson_gamma import PoissonGamma
-from pyroclust.distributions.components.product import Product
-from pyroclust.distributions.components.pyro_component import PyroComponent
-from pyroclust.distributions.components.student_t import student_t
-from pyroclust.distributions.components.von_mises import von_mises
 from pyroclust.distributions.diagonal_mixture import DiagonalMixture
+from pyroclust.distributions.families.bernoulli_beta import BernoulliBeta
+from pyroclust.distributions.families.categories import CategoricalColumns, Categories
+from pyroclust.distributions.families.clustered_data import ClusteredData
+from pyroclust.distributions.families.component import Component, ConjugateComponent
+from pyroclust.distributions.families.inverse_wishart import InverseWishartCholesky
+from pyroclust.distributions.families.multinomial_dirichlet import MultinomialDirichlet
+from pyroclust.distributions.families.normal_independent import NormalIndependent
+from pyroclust.distributions.families.normal_inverse_gamma import NormalInverseGamma
+from pyroclust.distributions.families.normal_inverse_wishart import NormalInverseWishart
+from pyroclust.distributions.families.normal_known_variance import NormalKnownVariance
+from pyroclust.distributions.families.partly_observed import ObservedParts, PartlyObserved
+from pyroclust.distributions.families.poisson_gamma import PoissonGamma
+from pyroclust.distributions.families.product import Product
+from pyroclust.distributions.families.pyro_component import PyroComponent
+from pyroclust.distributions.families.student_t import student_t
+from pyroclust.distributions.families.von_mises import von_mises
 from pyroclust.distributions.forests.perturbed_forest import PerturbedSpanningForest
 from pyroclust.distributions.forests.similarities import standardised_similarity
 from pyroclust.distributions.observations import (

@@ -7,7 +7,7 @@ from pyro.distributions import TorchDistribution
 from torch import Size, Tensor
 from torch.distributions import constraints
 
-from pyroclust.counts import check_number
+from pyroclust.core.counts import check_number
 from pyroclust.partitions import check_label_vectors, most_clusters
 
 __all__ = ["BlockRates", "GraphOfBlocks"]

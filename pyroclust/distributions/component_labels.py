@@ -6,8 +6,8 @@ import torch
 from torch import Size, Tensor
 
 from pyroclust.distributions.partition_distribution import PartitionDistribution
+from pyroclust.distributions.points import broadcast_shapes
 from pyroclust.partitions import canonical
-from pyroclust.points import broadcast_shapes
 
 __all__ = ["MOST_COMPONENTS", "ComponentLabels"]
 

@@ -8,7 +8,7 @@ from pyro.distributions import TorchDistribution
 from torch import Size, Tensor
 from torch.distributions import constraints
 
-from pyroclust.points import broadcast_shapes
+from pyroclust.distributions.points import broadcast_shapes
 
 __all__ = ["DiagonalMixture"]
 

@@ -9,7 +9,7 @@ import torch
 from torch import Size, Tensor
 from torch.distributions import Distribution, Transform, biject_to
 
-from pyroclust.random_state import seeded
+from pyroclust.core.random_state import seeded
 
 __all__ = ["Integral", "integral_over"]
 

@@ -14,8 +14,8 @@ from pyro.distributions.torch_distribution import TorchDistributionMixin
 from torch import Tensor
 from torch.distributions import Distribution
 
-from pyroclust.counts import shown as shown_number
-from pyroclust.text import visible
+from pyroclust.core.counts import shown as shown_number
+from pyroclust.core.text import visible
 
 __all__ = [
     "Hyperparameter",

@@ -6,8 +6,8 @@ import pyro.distributions as dist
 from torch import Tensor
 from torch.distributions import Distribution
 
-from pyroclust.counts import check_count, check_number
-from pyroclust.registry import register
+from pyroclust.core.counts import check_count, check_number
+from pyroclust.core.registry import register
 
 __all__ = ["BernoulliObservation", "CountsObservation", "NormalObservation", "Observation"]
 

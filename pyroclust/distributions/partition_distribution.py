@@ -7,11 +7,11 @@ import torch
 from pyro.distributions import TorchDistribution
 from torch import Size, Tensor
 
-from pyroclust.counts import check_count
-from pyroclust.memory import check_memory
+from pyroclust.core.counts import check_count
+from pyroclust.core.memory import check_memory
+from pyroclust.core.random_state import alone
+from pyroclust.distributions.points import broadcast_shapes
 from pyroclust.partitions import as_partitions, check_num_points, enumerate_partitions, partition
-from pyroclust.points import broadcast_shapes
-from pyroclust.random_state import alone
 
 __all__ = ["PartitionDistribution"]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from pyroclust.compiling import lean
+from pyroclust.core.compiling import lean
 
 __all__ = ["RateTable", "log_edges", "log_no_edges", "rate_table"]
 

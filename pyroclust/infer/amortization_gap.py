@@ -8,16 +8,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyroclust.counts import check_count, check_seed
+from pyroclust.core.counts import check_count, check_seed
+from pyroclust.core.random_state import own_random_numbers
 from pyroclust.diagnostics import pareto_k
+from pyroclust.distributions.points import Points
+from pyroclust.distributions.protocols import CollapsedModel, JointModel, PartitionGuide
 from pyroclust.infer.checks import log_joint_of, require_likelihood
 from pyroclust.infer.exact import exact_posterior
 from pyroclust.infer.quality import PARTITIONS_AT_ONCE, POINTS_AT_ONCE, divergence, effective_shares
 from pyroclust.infer.simulation import group_by_size
 from pyroclust.partitions import bell_number
-from pyroclust.points import Points
-from pyroclust.protocols import CollapsedModel, JointModel, PartitionGuide
-from pyroclust.random_state import own_random_numbers
 
 __all__ = ["AmortizationGap", "amortization_gap"]
 

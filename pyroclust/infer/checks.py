@@ -11,10 +11,10 @@ from pyro.poutine.messenger import Messenger, unwrap
 from pyro.poutine.replay_messenger import ReplayMessenger
 from torch import Tensor
 
-from pyroclust.adjacency import as_adjacency
-from pyroclust.points import Points, as_points, check_points
-from pyroclust.programs import as_model
-from pyroclust.protocols import Guide, JointModel, Model, is_of_graphs, takes_missing
+from pyroclust.distributions.points import Points, as_points, check_points
+from pyroclust.distributions.programs import as_model
+from pyroclust.distributions.protocols import Guide, JointModel, Model, is_of_graphs, takes_missing
+from pyroclust.partitions.adjacency import as_adjacency
 
 __all__ = [
     "MAX_LEARNING_RATE",

@@ -5,7 +5,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from pyroclust.state_dicts import tensors_difference
+from pyroclust.nn.state_dicts import tensors_difference
 
 __all__ = ["Choice", "HardSimulations", "HardStandardised"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyroclust.counts import check_count, check_number
+from pyroclust.core.counts import check_count, check_number
 from pyroclust.nn.orders import antithetic_orders, random_orders
 
 __all__ = ["VisitingOrders", "backward_in_chunks", "losses_over_orders"]

@@ -2,14 +2,14 @@
 
 from torch import Tensor
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.memory import check_memory
 from pyroclust.distributions import ConjugateComponent
-from pyroclust.distributions.components.clustered_data import block_moments
+from pyroclust.distributions.families.clustered_data import block_moments
+from pyroclust.distributions.points import Points
+from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.checks import points_of
-from pyroclust.memory import check_memory
 from pyroclust.partitions import as_partitions, most_clusters
-from pyroclust.points import Points
-from pyroclust.protocols import CollapsedModel
 
 __all__ = ["cluster_parameters"]
 

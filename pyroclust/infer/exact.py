@@ -3,10 +3,10 @@
 import torch
 from torch import Tensor
 
+from pyroclust.distributions.points import Points
+from pyroclust.distributions.protocols import JointModel
 from pyroclust.infer.checks import log_joint_of, points_of, require_likelihood
 from pyroclust.partitions import MAX_ENUMERATED_POINTS, enumerate_partitions
-from pyroclust.points import Points
-from pyroclust.protocols import JointModel
 
 __all__ = ["exact_posterior", "log_evidence"]
 

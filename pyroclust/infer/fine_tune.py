@@ -14,16 +14,16 @@ from pyro.infer import ELBO, ReweightedWakeSleep, TraceGraph_ELBO
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
 
-from pyroclust.counts import check_count, check_number, check_seed
+from pyroclust.core.counts import check_count, check_number, check_seed
+from pyroclust.core.interrupts import interrupt_between_steps
+from pyroclust.core.progress import progress_bar
+from pyroclust.core.random_state import own_random_numbers
+from pyroclust.distributions.points import Points
+from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.amortization_gap import AmortizationGap, amortization_gap
 from pyroclust.infer.checks import MAX_LEARNING_RATE, require_likelihood
 from pyroclust.infer.objectives import BatchedWakeSleep
 from pyroclust.infer.simulation import group_by_size
-from pyroclust.interrupts import interrupt_between_steps
-from pyroclust.points import Points
-from pyroclust.progress import progress_bar
-from pyroclust.protocols import CollapsedModel
-from pyroclust.random_state import own_random_numbers
 
 __all__ = ["FineTuning", "decaying_baseline", "fine_tune"]
 

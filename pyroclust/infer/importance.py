@@ -6,12 +6,12 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
 from pyroclust.diagnostics.weights.importance import stratified_draws
+from pyroclust.distributions.points import Points
+from pyroclust.distributions.protocols import JointModel, PartitionGuide
 from pyroclust.infer.checks import log_joint_of, one_data_set, require_likelihood
 from pyroclust.partitions import Draws
-from pyroclust.points import Points
-from pyroclust.protocols import JointModel, PartitionGuide
 
 __all__ = ["importance_sample", "resampled"]
 

@@ -8,11 +8,11 @@ from pyro import poutine
 from pyro.poutine import Trace
 from torch import Tensor
 
+from pyroclust.distributions.protocols import Guide
 from pyroclust.infer.checks import check_own_model
 from pyroclust.infer.choices import Choice
 from pyroclust.infer.chunked_loss import VisitingOrders, backward_in_chunks, losses_over_orders
 from pyroclust.infer.simulated_loss import SimulatedLoss, was_observed
-from pyroclust.protocols import Guide
 
 __all__ = ["InclusiveKL"]
 

@@ -9,7 +9,7 @@ from pyro.infer.trace_elbo import _compute_log_r
 from pyro.poutine import Trace
 from torch import Tensor
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
 from pyroclust.infer.inclusive_kl import InclusiveKL
 
 __all__ = ["BatchedWakeSleep", "LeaveOneOut"]

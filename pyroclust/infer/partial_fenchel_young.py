@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
 from pyroclust.distributions import PerturbedSpanningForest
 from pyroclust.infer.simulated_loss import SimulatedLoss
 

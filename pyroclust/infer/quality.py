@@ -5,12 +5,12 @@ import math
 import torch
 from torch import Tensor
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.distributions.points import Points
+from pyroclust.distributions.protocols import JointModel, PartitionGuide
 from pyroclust.infer.checks import log_joint_of, points_of, require_likelihood
 from pyroclust.infer.exact import exact_posterior
 from pyroclust.partitions import bell_number
-from pyroclust.points import Points
-from pyroclust.protocols import JointModel, PartitionGuide
 
 __all__ = [
     "PARTITIONS_AT_ONCE",

@@ -12,7 +12,7 @@ from pyro.poutine import Trace
 from pyro.poutine.util import site_is_subsample
 from torch import Tensor, nn
 
-from pyroclust.distributions.components.component import Component
+from pyroclust.distributions.families.component import Component
 from pyroclust.infer.checks import check_own_model
 from pyroclust.infer.choices import Choice
 

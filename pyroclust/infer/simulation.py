@@ -8,10 +8,10 @@ import torch
 from pyro import poutine
 from torch import Tensor
 
-from pyroclust.points import Points, as_points, check_finite
-from pyroclust.programs import as_model
-from pyroclust.protocols import Guide, LawOfModels, data_shape
-from pyroclust.random_state import alone
+from pyroclust.core.random_state import alone
+from pyroclust.distributions.points import Points, as_points, check_finite
+from pyroclust.distributions.programs import as_model
+from pyroclust.distributions.protocols import Guide, LawOfModels, data_shape
 
 __all__ = ["DataGroup", "World", "group_by_size", "simulate", "simulate_worlds"]
 

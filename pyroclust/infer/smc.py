@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.counts import check_count, check_number
+from pyroclust.core.counts import check_count, check_number
+from pyroclust.core.memory import check_memory
 from pyroclust.diagnostics.weights.evidence import (
     EvidenceMethod,
     LogEvidence,
@@ -16,14 +17,13 @@ from pyroclust.diagnostics.weights.evidence import (
     population_evidence,
 )
 from pyroclust.distributions import ConjugateComponent
+from pyroclust.distributions.points import Points
+from pyroclust.distributions.protocols import CollapsedModel, PointwiseGuide
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.infer.checks import held_to_constraints, one_data_set, points_of, require_likelihood
 from pyroclust.infer.smc_population import Population, learn_exponents
-from pyroclust.memory import check_memory
 from pyroclust.partitions import Draws, canonical
-from pyroclust.points import Points
-from pyroclust.protocols import CollapsedModel, PointwiseGuide
 
 __all__ = ["ParticleBatch", "Particles", "particles_of", "sequential_monte_carlo"]
 

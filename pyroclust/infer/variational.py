@@ -14,12 +14,12 @@ from pyro.infer.autoguide.initialization import init_to_sample
 from pyro.poutine.util import prune_subsample_sites
 from torch import Tensor
 
-from pyroclust.counts import check_count, check_number, check_seed
+from pyroclust.core.counts import check_count, check_number, check_seed
+from pyroclust.core.random_state import seeded
+from pyroclust.distributions.points import Points, as_points, check_data_set
+from pyroclust.distributions.protocols import CompanionProgram
 from pyroclust.infer.checks import MAX_LEARNING_RATE
 from pyroclust.partitions import Draws, canonical
-from pyroclust.points import Points, as_points, check_data_set
-from pyroclust.protocols import CompanionProgram
-from pyroclust.random_state import seeded
 
 __all__ = ["sample_companion_labels", "variational_posterior"]
 

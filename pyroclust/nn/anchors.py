@@ -5,8 +5,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from pyroclust.core.registry import register
 from pyroclust.nn.orders import RandomOrder
-from pyroclust.registry import register
 
 __all__ = ["Anchors", "RandomAnchors", "StratifiedAnchors"]
 

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.nn.sizes import MAX_BLOCKS
-from pyroclust.registry import register
 
 __all__ = [
     "FullSetEncoder",

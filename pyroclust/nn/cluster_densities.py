@@ -8,9 +8,9 @@ from pyro.nn import ConditionalAutoRegressiveNN
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.nn.sizes import MAX_BLOCKS, check_scale
-from pyroclust.registry import register
 
 __all__ = ["AutoencoderDensity", "ClusterDensity", "FlowDensity", "GaussianDensity"]
 

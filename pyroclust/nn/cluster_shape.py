@@ -6,10 +6,10 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.distributions.cholesky import cholesky
 from pyroclust.nn.sizes import check_scale
-from pyroclust.registry import register
 
 __all__ = ["AdaptiveShape", "ClusterShape", "FixedShape"]
 

@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.distributions.clusterwise.steps import ClusterStep, ClusterwiseScorer
 from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.nn.attention import SetEncoder
@@ -18,7 +19,6 @@ from pyroclust.nn.latents import ClusterLatents, DiscreteMemberships, GaussianLa
 from pyroclust.nn.look_ahead import KernelSummary
 from pyroclust.nn.pools import GatedPool, PointPool
 from pyroclust.nn.sizes import check_bandwidths, check_scale
-from pyroclust.registry import register
 
 __all__ = ["ClusterwiseEncoding", "ClusterwiseNetwork", "points_at", "seen_offsets"]
 

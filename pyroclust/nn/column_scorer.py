@@ -8,9 +8,10 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from pyroclust.counts import check_count
-from pyroclust.distributions.components.column_groups import ColumnGroups
-from pyroclust.distributions.components.component import ConjugateComponent
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
+from pyroclust.distributions.families.column_groups import ColumnGroups
+from pyroclust.distributions.families.component import ConjugateComponent
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.nn.column_sampler import label_points
@@ -18,7 +19,6 @@ from pyroclust.nn.filter_tables import can_foresee
 from pyroclust.nn.foreseeing_scorer import ForeseeingScorer
 from pyroclust.nn.foresight import Foresight
 from pyroclust.nn.network_scorer import NetworkScorer
-from pyroclust.registry import register
 
 __all__ = ["ColumnEncoding", "ColumnScorer"]
 

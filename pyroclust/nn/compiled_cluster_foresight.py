@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.compiling import lean
+from pyroclust.core.compiling import lean
 from pyroclust.distributions.compiled.clusters import add_point
 from pyroclust.distributions.compiled.protocol import (
     log_marginal,

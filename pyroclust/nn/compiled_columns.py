@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.compiling import inner
+from pyroclust.core.compiling import inner
 from pyroclust.distributions.compiled.columns import log_predictives_by_column
 from pyroclust.distributions.compiled.protocol import Family, refresh
 from pyroclust.nn.compiled_networks import matrix, multiply, silu

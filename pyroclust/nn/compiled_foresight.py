@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from pyroclust.compiling import inner, lean
+from pyroclust.core.compiling import inner, lean
 from pyroclust.distributions.compiled.pointers import Address, address_of, caller, from_place
 from pyroclust.distributions.compiled.protocol import log_predictive, refresh
 from pyroclust.nn.lanes import (

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.compiling import inner
+from pyroclust.core.compiling import inner
 from pyroclust.distributions.compiled.pointers import from_place
 from pyroclust.nn.cluster_shape import AdaptiveShape
 from pyroclust.nn.compiled_look import Look, add_kernels

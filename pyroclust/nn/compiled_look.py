@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from pyroclust.compiling import inner, lean
+from pyroclust.core.compiling import inner, lean
 from pyroclust.distributions.compiled.pointers import Address, ViewType, address_of, caller
 from pyroclust.nn.filter_tables import in_threads, threads_for
 

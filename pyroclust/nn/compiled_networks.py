@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.compiling import inner
+from pyroclust.core.compiling import inner
 from pyroclust.nn.compiled_foresight import EVIDENCE, GAIN, LOSS
 from pyroclust.nn.compiled_look import raise_floats
 from pyroclust.nn.filter_tables import array_of

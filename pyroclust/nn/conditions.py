@@ -9,10 +9,10 @@ import torch
 from torch import Size, Tensor, nn
 from torch.distributions import Distribution
 
+from pyroclust.core.random_state import seeded
+from pyroclust.core.registry import register
 from pyroclust.distributions import Component
 from pyroclust.distributions.hyperparameters import check_conditions
-from pyroclust.random_state import seeded
-from pyroclust.registry import register
 
 __all__ = ["ConditionInput", "ConditionInputs", "ConditionShift"]
 

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
+from pyroclust.core.threads import num_threads
 from pyroclust.distributions.compiled import families  # noqa: F401  (registers them)
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.compiled.protocol import compile_family, family_of, tabulate
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
-from pyroclust.threads import num_threads
 
 __all__ = ["DataSets", "array_of", "can_foresee", "compiled_family", "in_threads", "tables_of", "threads_for"]
 

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.distributions.clusterwise.members import Members
 from pyroclust.distributions.clusterwise.steps import ClusterStep, ClusterwiseScorer
 from pyroclust.nn.attention import MultiheadAttentionBlock, PooledAttention, SetEncoder
@@ -15,7 +16,6 @@ from pyroclust.nn.cluster_densities import AutoencoderDensity, FlowDensity, Gaus
 from pyroclust.nn.clusterwise_network import points_at, seen_offsets
 from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.sizes import check_scale
-from pyroclust.registry import register
 
 __all__ = ["FilteringEncoding", "FilteringNetwork", "FoundCluster", "IndependentMemberships"]
 

@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.nn.attention import MultiheadAttentionBlock
 from pyroclust.nn.sizes import MAX_BLOCKS
-from pyroclust.registry import register
 
 __all__ = ["Future", "FutureAttention", "InducedFuture"]
 

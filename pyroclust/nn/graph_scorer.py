@@ -8,8 +8,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from pyroclust.adjacency import in_order, profile_correlations
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.distributions.block_rates import BlockRates, log_beta_binomial, log_beta_gain
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.sequential.sampling import Prefixes
@@ -17,7 +17,7 @@ from pyroclust.distributions.sequential.steps import ForcedSteps, pooled_before,
 from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.encoders.graph_encoders import GraphEncoder
 from pyroclust.nn.network_scorer import NetworkScorer
-from pyroclust.registry import register
+from pyroclust.partitions.adjacency import in_order, profile_correlations
 
 __all__ = ["GraphEncoding", "GraphScorer"]
 

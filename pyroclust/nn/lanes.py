@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from pyroclust.compiling import inner
+from pyroclust.core.compiling import inner
 from pyroclust.distributions.compiled.pointers import Address, ViewType, address_of, caller
 from pyroclust.distributions.compiled.protocol import refresh
 from pyroclust.nn.compiled_look import raise_floats

@@ -8,9 +8,9 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.distributions.clusterwise.members import Members
-from pyroclust.registry import register
 
 __all__ = [
     "ClusterLatents",

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pyroclust.adjacency import in_order
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.nn.attention import InducedSetAttention
 from pyroclust.nn.cluster_shape import ClusterShape
@@ -22,7 +22,7 @@ from pyroclust.nn.light_sampler import label_points
 from pyroclust.nn.look_ahead import KernelLookAhead
 from pyroclust.nn.network_scorer import NetworkScorer
 from pyroclust.nn.sizes import MAX_BLOCKS, check_bandwidths
-from pyroclust.registry import register
+from pyroclust.partitions.adjacency import in_order
 
 __all__ = ["LightEncoding", "LightScorer"]
 

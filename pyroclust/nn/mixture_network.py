@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.nn.attention import (
     FullSetEncoder,
     MultiheadAttentionBlock,
@@ -15,7 +16,6 @@ from pyroclust.nn.attention import (
     SetEncoder,
 )
 from pyroclust.nn.sizes import check_scale
-from pyroclust.registry import register
 
 __all__ = ["AttentiveDecoder", "MeanDecoder", "MixtureNetwork", "MixtureParameters", "RecurrentDecoder"]
 

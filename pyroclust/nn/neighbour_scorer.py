@@ -8,12 +8,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import threshold
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.distributions.sequential.steps import ForcedSteps
 from pyroclust.nn.look_ahead import gaussian_kernel
 from pyroclust.nn.network_scorer import NetworkScorer
 from pyroclust.nn.sizes import check_scale
-from pyroclust.registry import register
 
 __all__ = ["NeighbourEncoding", "NeighbourScorer", "PairFeatures", "pair_features"]
 

@@ -4,7 +4,7 @@ from typing import ClassVar, Self
 
 from torch import Tensor, nn
 
-from pyroclust.distributions.components.component import ConjugateComponent
+from pyroclust.distributions.families.component import ConjugateComponent
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.distributions.sequential.scorer import EncodingT, Scorer

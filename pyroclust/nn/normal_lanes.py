@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pyroclust.compiling import inner
+from pyroclust.core.compiling import inner
 from pyroclust.distributions.compiled.families.inverse_gamma import InverseGamma
 from pyroclust.distributions.compiled.families.inverse_wishart import InverseWishart
 from pyroclust.distributions.compiled.families.known_variance import KnownVariance

@@ -5,11 +5,11 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from pyroclust.counts import check_count
-from pyroclust.memory import check_memory
+from pyroclust.core.counts import check_count
+from pyroclust.core.memory import check_memory
+from pyroclust.core.registry import register
 from pyroclust.nn.look_ahead import gaussian_kernel
 from pyroclust.nn.sizes import check_scale
-from pyroclust.registry import register
 
 __all__ = [
     "DensestFirst",

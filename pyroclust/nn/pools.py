@@ -5,9 +5,9 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.nn.attention import PooledAttention
-from pyroclust.registry import register
 
 __all__ = ["AttentivePool", "GatedPool", "PointPool", "SummedPool"]
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from pyroclust.compiling import inner, lean
+from pyroclust.core.compiling import inner, lean
 from pyroclust.distributions.compiled.pointers import caller
 from pyroclust.nn.compiled_foresight import ASKED, OWN, add_up_ahead
 from pyroclust.nn.compiled_networks import add_state, judge, share

@@ -4,7 +4,7 @@ import reprlib
 from collections.abc import Sequence
 from typing import Any
 
-from pyroclust.counts import check_number
+from pyroclust.core.counts import check_number
 
 __all__ = ["MAX_BLOCKS", "check_bandwidths", "check_scale"]
 

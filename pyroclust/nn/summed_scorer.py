@@ -9,14 +9,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.distributions.sequential.steps import ForcedSteps
 from pyroclust.nn.conditions import ConditionInputs
 from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.futures import Future
 from pyroclust.nn.network_scorer import NetworkScorer
 from pyroclust.nn.prelu_chain import Rows, prelu_chain
-from pyroclust.registry import register
 
 __all__ = ["SummedEncoding", "SummedPoints", "SummedScorer"]
 

@@ -7,7 +7,7 @@ import numpy as np
 from numba import types
 from scipy.special import gammaln
 
-from pyroclust.compiling import inner
+from pyroclust.core.compiling import inner
 from pyroclust.distributions.compiled.families.bernoulli import Bernoulli
 from pyroclust.distributions.compiled.families.categories import CategoryCounts
 from pyroclust.distributions.compiled.families.inverse_gamma import InverseGamma, mean_and_rate

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.distributions import constraints
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
 
 __all__ = [
     "MAX_ENUMERATED_POINTS",

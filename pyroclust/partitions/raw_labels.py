@@ -6,8 +6,8 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from pyroclust.arrays import on_host, refuse_masked
-from pyroclust.text import listed
+from pyroclust.core.arrays import on_host, refuse_masked
+from pyroclust.core.text import listed
 
 __all__ = [
     "WEIGHT_NAMES",

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from pyroclust.memory import check_memory
-from pyroclust.text import visible
+from pyroclust.core.memory import check_memory
+from pyroclust.core.text import visible
 
 __all__ = ["canonical_draws", "check_room", "per_draw", "renumbered"]
 

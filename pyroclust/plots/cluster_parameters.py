@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from pyroclust.arrays import whole_numbers
+from pyroclust.core.arrays import whole_numbers
 from pyroclust.plots.given import drawable
 from pyroclust.plots.marks import cluster_colour, cluster_marker
 from pyroclust.plots.names import counted, plain_text

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from pyroclust.arrays import whole_numbers
+from pyroclust.core.arrays import whole_numbers
 from pyroclust.diagnostics import CredibleBall, PartitionLoss, PartitionModes, VariationOfInformation
 from pyroclust.diagnostics.draws.labels import flatten
 from pyroclust.partitions.raw_labels import DrawsLike

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
 from pyroclust.diagnostics import CoMembershipEss
 from pyroclust.diagnostics.limits import GOOD_ESS, MIN_ESS
 from pyroclust.plots.given import MAX_BINS, drawable, drawable_order

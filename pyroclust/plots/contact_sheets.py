@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
 from pyroclust.plots.given import drawable, drawable_labels, drawable_shares
 from pyroclust.plots.marks import cluster_colour
 from pyroclust.plots.names import counted

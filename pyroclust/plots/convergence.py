@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator, PercentFormatter
 
-from pyroclust.arrays import as_finite
-from pyroclust.counts import check_count
+from pyroclust.core.arrays import as_finite
+from pyroclust.core.counts import check_count
 from pyroclust.diagnostics import (
     Convergence,
     DistanceRhat,

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pyroclust.arrays import as_finite, as_numbers, whole_numbers
+from pyroclust.core.arrays import as_finite, as_numbers, whole_numbers
 from pyroclust.diagnostics.draws.labels import checked_labels
 
 __all__ = [

@@ -2,6 +2,7 @@
 
 import matplotlib as mpl
 
+from pyroclust.core.text import visible
 from pyroclust.diagnostics import (
     AdjustedRand,
     Binder,
@@ -9,7 +10,6 @@ from pyroclust.diagnostics import (
     PartitionLoss,
     VariationOfInformation,
 )
-from pyroclust.text import visible
 
 __all__ = ["counted", "loss_name", "loss_unit", "plain_text", "with_unit"]
 

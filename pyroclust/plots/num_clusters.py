@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from pyroclust.arrays import whole_numbers
+from pyroclust.core.arrays import whole_numbers
 from pyroclust.plots.given import check_mapping, drawable
 from pyroclust.plots.names import plain_text
 from pyroclust.plots.style import CYCLE

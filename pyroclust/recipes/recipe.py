@@ -9,12 +9,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from pyroclust.counts import check_seed
-from pyroclust.errors import unknown_name
-from pyroclust.files import parse_json, read_text
+from pyroclust.core.counts import check_seed
+from pyroclust.core.errors import unknown_name
+from pyroclust.core.files import parse_json, read_text
+from pyroclust.core.random_state import seeded
 from pyroclust.infer import FitSettings, Validation
 from pyroclust.infer.choices import Choice
-from pyroclust.random_state import seeded
 from pyroclust.recipes.tables import (
     averaged_guide,
     hard_simulations,

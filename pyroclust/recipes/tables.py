@@ -10,14 +10,15 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from pyroclust.counts import check_count, check_number, check_seed
+from pyroclust.core.counts import check_count, check_number, check_seed
+from pyroclust.core.errors import unknown_name
+from pyroclust.core.registry import find, registered
 from pyroclust.data.columns_of_table import ColumnsOfTable
 from pyroclust.data.datasets import read_table
 from pyroclust.data.labelled import read_labelled_folder
 from pyroclust.data.standardise import standardise
 from pyroclust.data.tables import Table
 from pyroclust.distributions import PartitionPrior
-from pyroclust.errors import unknown_name
 from pyroclust.guides import (
     AmortizedGuide,
     NeuralClusteringProcess,
@@ -40,7 +41,6 @@ from pyroclust.models import (
 )
 from pyroclust.nn import NetworkScorer, RandomOrder
 from pyroclust.nn.deep.deformations import Deformation
-from pyroclust.registry import find, registered
 from pyroclust.saving.guides import load_guide
 from pyroclust.saving.models import build_model
 from pyroclust.saving.objects import call

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pyroclust.attempts import Attempts
 from pyroclust.calibration import Certificate, CertificateSettings, certify
 from pyroclust.calibration.checking import store_certificate
-from pyroclust.files import (
+from pyroclust.core.attempts import Attempts
+from pyroclust.core.files import (
     check_file,
     check_outside_the_package,
     check_replaceable,
@@ -25,12 +25,12 @@ from pyroclust.files import (
     write_file,
     written_file,
 )
+from pyroclust.core.interrupts import interrupt_between_steps, raise_if_interrupted
 from pyroclust.infer import Devices, FitResult, fit
 from pyroclust.infer.own_loss import check_has_data
 from pyroclust.infer.training import CHECKPOINT_FILE, LOG_FILE, VALIDATION_FILE
 from pyroclust.infer.training.checkpoint import failure_of, read_checkpoint
 from pyroclust.infer.training.logs import EVENTS_FOLDER, check_table
-from pyroclust.interrupts import interrupt_between_steps, raise_if_interrupted
 from pyroclust.recipes.recipe import Recipe, find_recipe, read_recipe
 from pyroclust.saving.cards import CARD_FILE
 from pyroclust.saving.guide_files import check_guide_files

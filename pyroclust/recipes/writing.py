@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.text import visible
 from pyroclust.data.columns_of_table import ColumnsOfTable
 from pyroclust.data.datasets import Source, read_table
 from pyroclust.data.standardise import principal_components, standardise
@@ -22,7 +23,6 @@ from pyroclust.guides import ScaleAveragedProcess
 from pyroclust.guides.hyper_law import integrated_names
 from pyroclust.models import Mixture, default_mixture, in_words
 from pyroclust.saving.models import describe_model
-from pyroclust.text import visible
 
 __all__ = ["recipe_for", "write_recipe"]
 

@@ -7,11 +7,11 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from pyroclust import plots
+from pyroclust.core.text import short
 from pyroclust.diagnostics import Agreement, SourceComparison
 from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section
 from pyroclust.report.words import number, numbers, p_value, seconds
 from pyroclust.results.analysis import WORDS, Analysis
-from pyroclust.text import short
 
 __all__ = ["agreement_section", "beside_mcmc_section", "cost_section"]
 

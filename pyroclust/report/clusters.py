@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from pyroclust import diagnostics, plots
 from pyroclust.baselines.scores import labels_found
+from pyroclust.core.text import visible
 from pyroclust.diagnostics.estimates.split_clusters import SplitClusters
 from pyroclust.diagnostics.limits import MAX_SPLIT, MIN_TELLING_SHARE
 from pyroclust.diagnostics.verdicts.findings import split_finding
@@ -16,7 +17,6 @@ from pyroclust.report.parts import FigureTable, Paragraph, Part, Picture, Sectio
 from pyroclust.report.words import axis_names, interval, number, numbers
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.summaries import DrawsSummary
-from pyroclust.text import visible
 
 __all__ = [
     "apart_section",

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from pyroclust.attempts import Attempts
+from pyroclust.core.attempts import Attempts
+from pyroclust.core.text import visible
 from pyroclust.report import agreement, certainty, chains, classical, clusters, constraints, guide, points
 from pyroclust.report.parts import ChecksTable, FigureTable, Page, Paragraph, Part, Picture, Section
 from pyroclust.report.words import seconds
 from pyroclust.results.analysis import Analysis
-from pyroclust.text import visible
 
 __all__ = ["page_of", "register_section"]
 

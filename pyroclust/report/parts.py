@@ -22,11 +22,11 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from pyroclust import plots
-from pyroclust.attempts import left_out
+from pyroclust.core.attempts import left_out
+from pyroclust.core.errors import ends_the_run, first_line
+from pyroclust.core.progress import progress_bar
 from pyroclust.diagnostics import Finding, Mark
-from pyroclust.errors import ends_the_run, first_line
 from pyroclust.plots.style import pixels
-from pyroclust.progress import progress_bar
 
 __all__ = ["ChecksTable", "FigureTable", "Page", "Paragraph", "Part", "Picture", "Section"]
 

@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pyroclust import plots
+from pyroclust.core.text import short, visible
 from pyroclust.data.shapes import Graph, Images, Waveforms
 from pyroclust.diagnostics.verdicts.findings import num_doubtful
 from pyroclust.plots.graphs import MOST_EDGES
@@ -15,7 +16,6 @@ from pyroclust.report.parts import FigureTable, Picture, Section
 from pyroclust.report.words import axis_names, interval, number
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.missing_cells import ColumnOfMissing, MissingCells
-from pyroclust.text import short, visible
 
 __all__ = [
     "RowColumn",

@@ -16,7 +16,7 @@ def write_analysis(found: Analysis, folder: Path) -> None:
     """Write all files into a folder that is reserved, in the place of earlier results, all or none."""
     import xarray as xr
 
-    from pyroclust.io.arviz import groups_of
+    from pyroclust.data.draws.arviz import groups_of
 
     with write_files(folder, even_interrupted=found.interrupted) as part:
         page = page_of(found)

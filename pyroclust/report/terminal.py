@@ -5,11 +5,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pyroclust.core.text import visible
 from pyroclust.diagnostics import Mark
 from pyroclust.report.page import page_of
 from pyroclust.report.parts import ChecksTable, FigureTable, Part
 from pyroclust.results.analysis import Analysis
-from pyroclust.text import visible
 
 __all__ = ["terminal_view"]
 

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Iterable
 
+from pyroclust.core.text import short
 from pyroclust.diagnostics.chains.functionals import functional_name
-from pyroclust.text import short
 
 __all__ = [
     "YES_OR_NO",

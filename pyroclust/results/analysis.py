@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pyroclust.arrays import plain
+from pyroclust.core.arrays import plain
+from pyroclust.core.text import range_in_words
 from pyroclust.diagnostics import Finding, Trust, Verdict
 from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.diagnostics.verdicts.judging import with_untold
@@ -23,7 +24,6 @@ from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import figures_of
 from pyroclust.results.records import GuideRecord, ModelRecord, Repeat
 from pyroclust.results.summaries import OF_THE_GUIDE, DrawsSummary, Estimate
-from pyroclust.text import range_in_words
 
 __all__ = ["WORDS", "Analysis"]
 

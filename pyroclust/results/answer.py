@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from pyroclust.core.text import listed, visible
 from pyroclust.diagnostics import Mark, Trust, Verdict
 from pyroclust.diagnostics.verdicts.findings import share_of_sure_pairs, share_together
 from pyroclust.results.summaries import DrawsSummary
-from pyroclust.text import listed, visible
 
 __all__ = ["AnswerInWords", "likeliest_of", "reliance", "with_doubts"]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from pyroclust.baselines import Baseline, BaselineResult
 from pyroclust.baselines.scores import PartitionScores, partition_scores, scores_where_known
+from pyroclust.core.errors import ends_the_run, first_line
 from pyroclust.diagnostics import VariationOfInformation
-from pyroclust.errors import ends_the_run, first_line
 from pyroclust.results.analysis import Analysis
 
 __all__ = ["BaselineRow", "baseline_rows"]

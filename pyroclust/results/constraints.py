@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from pyroclust.core.text import listed, range_in_words
 from pyroclust.diagnostics import Finding, LogEvidence
 from pyroclust.diagnostics.differences.conditioning import Conditioning
 from pyroclust.diagnostics.verdicts.constraints import ConstraintOdds
 from pyroclust.partitions import Draws
-from pyroclust.text import listed, range_in_words
 
 __all__ = ["FreePosterior", "Knowledge"]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pyroclust.core.text import listed
 from pyroclust.data import Table
 from pyroclust.data.point_masses import put_back
 from pyroclust.data.shapes import Graph, PointShape
@@ -16,7 +17,6 @@ from pyroclust.data.standardise import (
     indicators,
     leading_components,
 )
-from pyroclust.text import listed
 
 __all__ = ["AnalysedData"]
 

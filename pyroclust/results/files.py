@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pyroclust.data import Table
-from pyroclust.files import (
+from pyroclust.core.files import (
     RESULTS,
     check_outside_the_package,
     check_replaceable,
@@ -30,8 +29,9 @@ from pyroclust.files import (
     settle_results,
     written_results,
 )
-from pyroclust.interrupts import raise_if_interrupted
-from pyroclust.text import listed, spreadsheet_cell
+from pyroclust.core.interrupts import raise_if_interrupted
+from pyroclust.core.text import listed, spreadsheet_cell
+from pyroclust.data import Table
 
 __all__ = [
     "csv_text",

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from pyroclust.core.errors import first_line
+from pyroclust.core.files import checksum, parse_json, read_text, unfinished
 from pyroclust.data import Standardised, Table
+from pyroclust.data.hdf5 import check_self_contained
 from pyroclust.data.kinds import Kind
 from pyroclust.data.point_masses import parts_by_name
 from pyroclust.diagnostics import Answer, Finding, Mark, Trust, Verdict
-from pyroclust.errors import first_line
-from pyroclust.files import checksum, parse_json, read_text, unfinished
-from pyroclust.hdf5 import check_self_contained
 from pyroclust.partitions import Draws
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData

@@ -110,7 +110,7 @@ def _as_json(value: Any) -> Any:
     # Commands have their flags from here, and their help loads no numpy.
     import numpy as np
 
-    from pyroclust.arrays import plain
+    from pyroclust.core.arrays import plain
 
     if isinstance(value, PathLike):
         return str(value)

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pyroclust import diagnostics
-from pyroclust.attempts import Attempts
 from pyroclust.baselines.scores import adjusted_rand_where_known
+from pyroclust.core.attempts import Attempts
 from pyroclust.diagnostics import Finding, Verdict
 from pyroclust.diagnostics.chains.functionals import least_rows, num_large_clusters
 from pyroclust.diagnostics.differences.agreement import Marginals, Noise, marginals_and_noise

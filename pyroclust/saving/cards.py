@@ -12,13 +12,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from pyroclust.counts import check_count, check_seed
-from pyroclust.errors import unknown_name
-from pyroclust.files import parse_json, read_text
+from pyroclust.core.counts import check_count, check_seed
+from pyroclust.core.errors import unknown_name
+from pyroclust.core.files import parse_json, read_text
+from pyroclust.core.text import listed
 from pyroclust.saving.depth import check_depth
 from pyroclust.saving.entries import check_keys, list_entry, table_entry, text_entry
 from pyroclust.saving.version_1 import modernised
-from pyroclust.text import listed
 
 __all__ = [
     "CARD_FILE",

@@ -10,7 +10,7 @@ from pyro import distributions
 from torch import Tensor
 from torch.distributions import Distribution
 
-from pyroclust.errors import unknown_name
+from pyroclust.core.errors import unknown_name
 from pyroclust.saving.numbers import build_number, build_tensor, shortest
 
 __all__ = ["DISTRIBUTIONS", "build_distribution", "describe_distribution"]

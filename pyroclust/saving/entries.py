@@ -4,8 +4,8 @@ import reprlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pyroclust.errors import unknown_name
-from pyroclust.text import short
+from pyroclust.core.errors import unknown_name
+from pyroclust.core.text import short
 
 __all__ = ["check_keys", "list_entry", "table_entry", "text_entry"]
 

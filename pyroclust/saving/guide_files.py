@@ -5,7 +5,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from pyroclust.files import (
+from pyroclust.core.files import (
     check_outside_the_package,
     check_replaceable,
     checksum,

@@ -13,20 +13,20 @@ from safetensors import SafetensorError
 from safetensors import torch as safetensors
 from torch import Tensor
 
+from pyroclust.core.errors import unknown_name
+from pyroclust.core.random_state import kept_random_state
+from pyroclust.core.registry import arguments_of, find
+from pyroclust.core.threads import single_precision
 from pyroclust.distributions import Component
-from pyroclust.errors import unknown_name
+from pyroclust.distributions.protocols import data_shape
 from pyroclust.guides import AmortizedGuide, SequentialGuide
 from pyroclust.guides.retarget import parts_of
-from pyroclust.protocols import data_shape
-from pyroclust.random_state import kept_random_state
-from pyroclust.registry import arguments_of, find
+from pyroclust.nn.state_dicts import tensors_difference
 from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, GuideCard, find_guide, parse_card, read_card
 from pyroclust.saving.guide_files import read_weights, write_guide_files
 from pyroclust.saving.models import build_model, describe_model
 from pyroclust.saving.objects import build, describe
 from pyroclust.saving.room import CheckedAllocations
-from pyroclust.state_dicts import tensors_difference
-from pyroclust.threads import single_precision
 
 __all__ = ["card_of", "describe_guide", "load_guide", "save_guide"]
 

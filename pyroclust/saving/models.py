@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
+from pyroclust.core.errors import unknown_name
+from pyroclust.core.registry import arguments_of, name_of, registered
 from pyroclust.distributions import Component, PartitionPrior
-from pyroclust.errors import unknown_name
+from pyroclust.distributions.protocols import Model
 from pyroclust.models import AbsentTables, LabelledTables, Mixture, PartiallyLabelled
-from pyroclust.protocols import Model
-from pyroclust.registry import arguments_of, name_of, registered
 from pyroclust.saving.depth import check_depth
 from pyroclust.saving.numbers import build_number, build_tensor
 from pyroclust.saving.objects import build, call, describe

@@ -10,8 +10,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from pyroclust.errors import unknown_name
-from pyroclust.registry import arguments_of, find, missing, name_of, suited
+from pyroclust.core.errors import unknown_name
+from pyroclust.core.registry import arguments_of, find, missing, name_of, suited
 from pyroclust.saving.distributions import build_distribution, describe_distribution
 from pyroclust.saving.numbers import build_number, build_tensor, build_whole, describe_numbers
 
@@ -254,6 +254,6 @@ def _not_registered(value: Any, where: str) -> str:
     kind = type(value)
     return (
         f"{where} is of class '{kind.__name__}' of {kind.__module__}, which is not registered: nothing could "
-        "build it again; put @register above the class (pyroclust.registry), or save guide.state_dict() and "
+        "build it again; put @pyroclust.register above the class, or save guide.state_dict() and "
         "keep the code"
     )

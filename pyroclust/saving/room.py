@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from pyroclust.memory import check_memory, free_memory
+from pyroclust.core.memory import check_memory, free_memory
 
 __all__ = ["CheckedAllocations"]
 

@@ -10,11 +10,11 @@ import torch
 from pyroclust import Analysis, cluster, compare, predict, update
 from pyroclust.analysis.constraining import constrained
 from pyroclust.analysis.picking import ModelAndGuide
-from pyroclust.constraints import Constraints
 from pyroclust.diagnostics import co_assignment
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior, log_evidence, refine
 from pyroclust.models import nig_mixture, normal_mixture, overlap2d
+from pyroclust.partitions.constraints import Constraints
 from pyroclust.sklearn import PartitionPosterior
 
 # Two groups of values, and one between them.

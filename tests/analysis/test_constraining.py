@@ -8,12 +8,12 @@ import torch
 from pyroclust import compare, forest
 from pyroclust.analysis.constraining import constrained, constraints_of
 from pyroclust.analysis.picking import ModelAndGuide
-from pyroclust.constraints import Constraints
 from pyroclust.data import read_table
 from pyroclust.diagnostics import co_assignment
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior, log_evidence
 from pyroclust.models import nig_mixture, normal_mixture, standardised_mixture, warped_clusters
+from pyroclust.partitions.constraints import Constraints
 
 # Two groups of values, and one between them.
 SEVEN = pd.DataFrame({"a": [0.0, 0.3, 0.5, 2.0, 3.4, 3.7, 4.0]})

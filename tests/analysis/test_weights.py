@@ -12,10 +12,10 @@ import pyroclust
 from pyroclust.analysis.predicting import analysis_of, predictive_law
 from pyroclust.baselines import partition_scores
 from pyroclust.data.datasets import read_table
+from pyroclust.data.draws.arviz import groups_of
 from pyroclust.data.standardise import standardise
 from pyroclust.diagnostics import VariationOfInformation
 from pyroclust.diagnostics.differences.conditioning import conditioning
-from pyroclust.io.arviz import groups_of
 from pyroclust.report.page import page_of
 from pyroclust.report.parts import FigureTable, Paragraph
 from pyroclust.results.data import AnalysedData

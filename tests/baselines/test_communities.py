@@ -14,7 +14,7 @@ from pyroclust.baselines import (
     partition_scores,
     run_baselines,
 )
-from pyroclust.graph_spectra import leading_eigenpairs
+from pyroclust.partitions.graph_spectra import leading_eigenpairs
 
 
 def blocks(sizes, within=0.6, between=0.05, seed=0):

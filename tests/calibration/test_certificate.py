@@ -22,13 +22,13 @@ from pyroclust.calibration.checking import certificate_content
 from pyroclust.calibration.rows import CoverageRow, ReliabilityRow
 from pyroclust.calibration.simulated_draws import draw_partitions, neighbour_share, partition_functionals
 from pyroclust.cli.cards import _accuracy, _lines
+from pyroclust.core.random_state import own_random_numbers
 from pyroclust.diagnostics import pareto_k
 from pyroclust.diagnostics.verdicts.calibration import tail_summary
 from pyroclust.distributions import ChineseRestaurantPrior
 from pyroclust.guides import AttentiveClusteringProcess, NeuralClusteringProcess, PredictiveFilter
 from pyroclust.infer.simulation import simulate_worlds
 from pyroclust.models import Mixture, gaussian2d, nig_mixture, overlap2d, sensitivity2d, warped_clusters
-from pyroclust.random_state import own_random_numbers
 
 TINY = CertificateSettings(
     seed=5,

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pyroclust.data.datasets import read_table
-from pyroclust.delimited.numerals import Cells, Marks, find_marks
+from pyroclust.data.delimited.numerals import Cells, Marks, find_marks
 from pyroclust.results.files import csv_text
 
 NUMBERS = st.floats(-1e12, 1e12, allow_subnormal=False)

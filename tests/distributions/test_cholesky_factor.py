@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.distributions import biject_to, transform_to
 
-from pyroclust.distributions.components.inverse_wishart import CholeskyFactorTransform, cholesky_factor
+from pyroclust.distributions.families.inverse_wishart import CholeskyFactorTransform, cholesky_factor
 
 
 @pytest.mark.parametrize("dim", [1, 2, 4])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from pyroclust.compiling import lean
+from pyroclust.core.compiling import lean
 from pyroclust.distributions import (
     BernoulliBeta,
     Categories,
@@ -22,7 +22,7 @@ from pyroclust.distributions.compiled import families  # noqa: F401  (registers 
 from pyroclust.distributions.compiled.columns import column_functions, log_predictives_by_column
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.compiled.protocol import family_of, refresh, tabulate
-from pyroclust.distributions.components.column_groups import ColumnGroups, by_columns
+from pyroclust.distributions.families.column_groups import ColumnGroups, by_columns
 
 FAMILIES = {
     "known": (NormalKnownVariance(3, 2.0, mean=0.5), 3),

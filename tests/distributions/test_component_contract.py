@@ -16,7 +16,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from pyroclust.distributions import Categories, ChineseRestaurantPrior, ClusteredData, Product
-from pyroclust.distributions.components.clustered_data import block_moments
+from pyroclust.distributions.families.clustered_data import block_moments
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior
 from pyroclust.models import Mixture

@@ -11,7 +11,7 @@ from scipy import integrate, stats
 from scipy.special import gammaln
 
 from pyroclust.distributions import NormalIndependent
-from pyroclust.distributions.components.normal_independent import VarianceIntegral
+from pyroclust.distributions.families.normal_independent import VarianceIntegral
 
 
 def log_marginal_over_the_mean(points, mean, variance, shape, rate):
@@ -82,7 +82,7 @@ def extreme_integrals(num_blocks):
 def test_integral_agrees_with_a_much_finer_and_wider_rule(monkeypatch):
     integrals = extreme_integrals(3000)
     found = integrals.log_integral()
-    monkeypatch.setattr("pyroclust.distributions.components.normal_independent._DEPTH", 45.0)
+    monkeypatch.setattr("pyroclust.distributions.families.normal_independent._DEPTH", 45.0)
     low, high, step = integrals._bracket()
     finest = int(((high - low) / step).max() * 6)
     index = torch.linspace(0, 1, finest, dtype=torch.float64)

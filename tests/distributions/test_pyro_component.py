@@ -16,7 +16,7 @@ from pyroclust.distributions import (
     student_t,
     von_mises,
 )
-from pyroclust.distributions.components.product import GroupedSupport, SideBySide
+from pyroclust.distributions.families.product import GroupedSupport, SideBySide
 
 
 def laplace_parameters():

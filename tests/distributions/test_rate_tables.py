@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from pyroclust.compiling import compiled
+from pyroclust.core.compiling import compiled
 from pyroclust.distributions import rate_tables
 from pyroclust.distributions.block_rates import log_beta_binomial
 from pyroclust.distributions.rate_tables import RateTable, log_edges, log_no_edges, rate_table

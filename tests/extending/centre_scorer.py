@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from pyroclust.core.registry import register
 from pyroclust.nn import NetworkScorer
-from pyroclust.registry import register
 
 
 @dataclass(frozen=True)

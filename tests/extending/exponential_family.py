@@ -6,8 +6,8 @@ from pyro.distributions import Exponential, Gamma, TorchDistribution
 from torch import Tensor
 from torch.distributions import constraints
 
+from pyroclust.core.registry import register
 from pyroclust.distributions import Component, ConjugateComponent
-from pyroclust.registry import register
 
 
 @register(Component)

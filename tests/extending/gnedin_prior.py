@@ -3,8 +3,8 @@
 import torch
 from torch import Size, Tensor
 
+from pyroclust.core.registry import register
 from pyroclust.distributions import PartitionDistribution, PartitionPrior
-from pyroclust.registry import register
 
 
 class GnedinPartition(PartitionDistribution):

@@ -11,10 +11,10 @@ import torch
 from faults.cases import Case
 
 from pyroclust import load_guide, save_guide
+from pyroclust.core.random_state import own_random_numbers
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.models import nig_mixture, overlap2d
-from pyroclust.random_state import own_random_numbers
 
 _MODEL = overlap2d()
 _PATIENCE = 30
@@ -25,7 +25,7 @@ import torch
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.models import overlap2d
-from pyroclust.random_state import own_random_numbers
+from pyroclust.core.random_state import own_random_numbers
 
 def draws(_=None):
     with own_random_numbers(3):

@@ -18,8 +18,8 @@ from faults.cases import Case, snapshot
 from faults.processes import broken, without_room
 
 from pyroclust import load_guide, save_guide
-from pyroclust.files import clear_leftovers, locked_folder, new_part, replace_file
-from pyroclust.files.locks import LOCK_FILE
+from pyroclust.core.files import clear_leftovers, locked_folder, new_part, replace_file
+from pyroclust.core.files.locks import LOCK_FILE
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.models import overlap2d
@@ -83,7 +83,10 @@ def _guessed_name(folder: Path) -> str:
     precious, part = folder / "precious", folder / ".part-guessed"
     precious.write_bytes(b"precious")
     part.symlink_to(precious)
-    with mock.patch("pyroclust.files.writing.new_part", return_value=part), pytest.raises(FileExistsError):
+    with (
+        mock.patch("pyroclust.core.files.writing.new_part", return_value=part),
+        pytest.raises(FileExistsError),
+    ):
         replace_file(folder / "card.json", b"new")
     assert precious.read_bytes() == b"precious"
     return "FileExistsError; nothing was written through the link"
@@ -223,7 +226,7 @@ def _no_flock() -> Iterator[None]:
 
 def _lock_of_a_killed_one(folder: Path) -> str:
     code = (
-        "import os, signal; from pathlib import Path; from pyroclust.files import locked_folder\n"
+        "import os, signal; from pathlib import Path; from pyroclust.core.files import locked_folder\n"
         "with locked_folder(Path()): os.kill(os.getpid(), signal.SIGKILL)"
     )
     without = "import errno, fcntl\ndef missing(*_): raise OSError(errno.ENOSYS, '')\nfcntl.flock = missing\n"

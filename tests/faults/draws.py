@@ -12,8 +12,8 @@ from faults.cases import Case, gives, refuses
 
 from pyroclust import diagnose, diagnostics
 from pyroclust.baselines import KMeans, partition_scores
-from pyroclust.io.draws import draws_from
-from pyroclust.points import as_points
+from pyroclust.data.draws.draws import draws_from
+from pyroclust.distributions.points import as_points
 
 LABELS = np.array([[0, 0, 1], [0, 1, 1]])
 TOGETHER = [[1.0, 0.5, 0.0], [0.5, 1.0, 0.5], [0.0, 0.5, 1.0]]

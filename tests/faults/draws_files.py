@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 from faults.cases import Case, command, gives, refuses
 
-from pyroclust.io import read_draws
+from pyroclust.data.draws import read_draws
 
 LABELS = np.array([[0, 0, 1], [0, 1, 1]])
 CHAIN = [LABELS.tolist()]

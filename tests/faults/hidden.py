@@ -11,7 +11,7 @@ import pandas as pd
 from faults.cases import Case, command, refuses
 
 from pyroclust import Draws, read_table
-from pyroclust.io import draws_from
+from pyroclust.data.draws import draws_from
 
 FAMILY = "hidden"
 ROWS = 90

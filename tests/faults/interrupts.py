@@ -19,12 +19,12 @@ from faults.cases import Case, run_command
 from faults.processes import left_over, run_and_signal
 
 from pyroclust import compare, diagnose, save_guide, to_arviz
-from pyroclust.files import unfinished
+from pyroclust.core.files import unfinished
+from pyroclust.core.interrupts import interrupt_between_steps
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import fine_tune
 from pyroclust.infer.mcmc import CollapsedGibbs, CompanionNUTS
 from pyroclust.infer.mcmc.compiled_kernel import CompiledTransition
-from pyroclust.interrupts import interrupt_between_steps
 from pyroclust.models import companion, nig_mixture, overlap2d
 from pyroclust.partitions import Draws
 

@@ -18,8 +18,8 @@ from faults.cases import Case, run_command, snapshot
 from faults.processes import broken, left_over, run_and_signal, without_room
 
 from pyroclust import Analysis, diagnose
-from pyroclust.files import check_outside_the_package, unfinished, write_file
-from pyroclust.files.exchange import JOURNAL
+from pyroclust.core.files import check_outside_the_package, unfinished, write_file
+from pyroclust.core.files.exchange import JOURNAL
 from pyroclust.results.files import name_of_run, results_folder, write_files, write_json
 
 _FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -205,7 +205,7 @@ def _no_hard_links(folder: Path) -> str:
 _KILLED = """
 import json, os, shutil, sys
 from pathlib import Path
-from pyroclust.files import checksum, exchange_results, sealed, settle_results, unfinished
+from pyroclust.core.files import checksum, exchange_results, sealed, settle_results, unfinished
 
 CALLS = ("link", "unlink", "rename", "mkdir", "rmdir", "fsync")
 # A disk is not slow here: what counts is where a process ends.
@@ -315,8 +315,8 @@ def _read_unfinished(folder: Path) -> str:
     diagnose(_draws(), out=out)
     before = snapshot(out)
     with (
-        mock.patch("pyroclust.files.exchange.move_to_new", side_effect=SystemExit),
-        mock.patch("pyroclust.files.exchange.settle_results", side_effect=[None, OSError("dead")]),
+        mock.patch("pyroclust.core.files.exchange.move_to_new", side_effect=SystemExit),
+        mock.patch("pyroclust.core.files.exchange.settle_results", side_effect=[None, OSError("dead")]),
         pytest.raises(SystemExit),
     ):
         diagnose(_draws(1), out=out, overwrite=True)

@@ -172,7 +172,7 @@ def _printed_certificate(folder: Path) -> str:
 
 
 def _stages(folder: Path) -> str:
-    from pyroclust.progress import progress_bar, stages
+    from pyroclust.core.progress import progress_bar, stages
 
     err = io.StringIO()
     err.isatty = lambda: True  # type: ignore[method-assign]

@@ -14,11 +14,11 @@ import torch
 from faults.cases import Case
 from torch import Tensor
 
+from pyroclust.core.random_state import seeded
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.infer import exact_posterior, importance_sample, sequential_monte_carlo
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.models import gaussian2d
-from pyroclust.random_state import seeded
 
 POINTS = np.random.default_rng(0).normal(size=(6, 2)).astype(np.float32)
 MODEL = gaussian2d()

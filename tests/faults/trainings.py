@@ -24,8 +24,8 @@ from training_cases import TINY, new_guide, recipe, same
 from training_cases import run as fit_tiny
 
 from pyroclust import load_guide, save_guide
+from pyroclust.core.files import locked_folder
 from pyroclust.distributions import ChineseRestaurantProcess
-from pyroclust.files import locked_folder
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer import FitSettings, Validation, fit
@@ -156,7 +156,7 @@ def _log_of_others(folder: Path) -> str:
 def _locked(folder: Path) -> str:
     (folder / "t").mkdir()
     code = (
-        "import sys; from pathlib import Path; from pyroclust.files import locked_folder\n"
+        "import sys; from pathlib import Path; from pyroclust.core.files import locked_folder\n"
         "with locked_folder(Path('t')): print('locked', flush=True); sys.stdin.read()"
     )
     pipe = subprocess.PIPE

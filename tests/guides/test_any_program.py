@@ -12,6 +12,7 @@ from torch import Tensor
 
 from pyroclust import save_guide
 from pyroclust.distributions import ChineseRestaurantProcess
+from pyroclust.distributions.programs import SimulatedModel
 from pyroclust.guides import AttentiveClusteringProcess, ClusterwiseClusteringProcess, NeuralClusteringProcess
 from pyroclust.infer import (
     FitSettings,
@@ -23,7 +24,6 @@ from pyroclust.infer import (
     sequential_monte_carlo,
 )
 from pyroclust.models import Program, gaussian2d, overlap2d
-from pyroclust.programs import SimulatedModel
 
 GUIDES = [NeuralClusteringProcess, ClusterwiseClusteringProcess, AttentiveClusteringProcess]
 

@@ -12,6 +12,7 @@ from cases import some_of
 from pyro.infer import SVI
 from pyro.optim import Adam
 
+from pyroclust.core.registry import rebuild
 from pyroclust.guides import AttentiveClusteringProcess, ClusterwiseClusteringProcess, retarget
 from pyroclust.guides.attentive_clustering_process import attentive_network_for
 from pyroclust.infer import InclusiveKL, exact_posterior, importance_sample
@@ -24,7 +25,6 @@ from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.latents import DiscreteLatents, GaussianLatents
 from pyroclust.nn.pools import AttentivePool, SummedPool
 from pyroclust.partitions import enumerate_partitions, is_canonical
-from pyroclust.registry import rebuild
 from pyroclust.saving.guides import describe_guide
 
 Guide = ClusterwiseClusteringProcess

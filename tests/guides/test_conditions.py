@@ -12,6 +12,7 @@ from pyro import poutine
 from pyro.distributions import Beta, Gamma, LogNormal, Normal, Poisson, Uniform
 from torch import Tensor
 
+from pyroclust.core.registry import rebuild
 from pyroclust.diagnostics import importance_evidence
 from pyroclust.distributions import (
     BernoulliBeta,
@@ -39,7 +40,6 @@ from pyroclust.infer.quality import log_importance_weights
 from pyroclust.models import Mixture, gaussian2d, sensitivity2d
 from pyroclust.nn import AdaptiveShape, FixedShape, RandomOrder, SummedScorer
 from pyroclust.partitions import enumerate_partitions, is_canonical
-from pyroclust.registry import rebuild
 from pyroclust.saving.guides import describe_guide, load_guide, save_guide
 
 NIG = NormalInverseGamma(1, 0.08, shape=2.0, rate=0.2)

@@ -5,7 +5,6 @@ import torch
 from partition_laws import check_frequencies, partition_index
 
 from pyroclust import load_guide
-from pyroclust.constraints import Constraints
 from pyroclust.diagnostics import importance_efficiency, importance_evidence
 from pyroclust.distributions import ChineseRestaurantPrior, DirichletMultinomialPrior, NormalKnownVariance
 from pyroclust.guides import (
@@ -24,6 +23,7 @@ from pyroclust.infer import (
 )
 from pyroclust.models import Mixture, StochasticBlockModel, filtering_clusters, overlap2d
 from pyroclust.partitions import enumerate_partitions
+from pyroclust.partitions.constraints import Constraints
 
 KNOWN = Constraints.of(6, must_link=[(0, 1), (1, 5)], cannot_link=[(0, 2), (2, 3)])
 EVERY = enumerate_partitions(6)

@@ -13,7 +13,6 @@ from sklearn.datasets import load_iris
 import pyroclust.guides
 import pyroclust.models
 import pyroclust.nn
-from pyroclust.constraints import Constraints
 from pyroclust.distributions import (
     BlockRates,
     ChineseRestaurantPrior,
@@ -24,6 +23,7 @@ from pyroclust.distributions import (
 )
 from pyroclust.distributions.clusterwise.steps import ClusterwiseScorer
 from pyroclust.distributions.partition_distribution import PartitionDistribution
+from pyroclust.distributions.protocols import Guide, JointModel, Model, data_shape
 from pyroclust.distributions.sequential.constrained import ConstrainedScorer
 from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
@@ -75,7 +75,7 @@ from pyroclust.nn import (
 from pyroclust.nn.compiled_filter import CompiledFilterScorer
 from pyroclust.nn.foreseeing_scorer import ForeseeingScorer
 from pyroclust.partitions import canonical, enumerate_partitions
-from pyroclust.protocols import Guide, JointModel, Model, data_shape
+from pyroclust.partitions.constraints import Constraints
 
 
 def everything_below(base: type, *packages: object) -> list[type]:

@@ -7,7 +7,6 @@ import torch
 from cases import some_of
 from torch import nn
 
-from pyroclust.adjacency import in_order
 from pyroclust.guides import AttentiveClusteringProcess, ClusterwiseClusteringProcess, NeuralClusteringProcess
 from pyroclust.guides.attentive_clustering_process import attentive_network_for
 from pyroclust.guides.clusterwise_clustering_process import clusterwise_network_for
@@ -16,6 +15,7 @@ from pyroclust.infer import FitSettings, fit, simulate
 from pyroclust.models import StochasticBlockModel
 from pyroclust.nn import GatedGraphEncoder, GraphEncoder, RandomOrder
 from pyroclust.partitions import enumerate_partitions
+from pyroclust.partitions.adjacency import in_order
 from pyroclust.saving.guides import load_guide, save_guide
 
 MODEL = StochasticBlockModel()

@@ -9,6 +9,7 @@ import pytest
 import torch
 from cases import some_of
 
+from pyroclust.core.registry import rebuild
 from pyroclust.distributions import ChineseRestaurantPrior, GammaConcentration
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter, SequentialGuide
 from pyroclust.guides.neural_clustering_process import light_scorer_for
@@ -17,7 +18,6 @@ from pyroclust.infer import simulate
 from pyroclust.models import Mixture, gaussian2d, nig_mixture, niw_mixture, overlap2d
 from pyroclust.nn import DensestFirst, FutureAttention, InducedFuture, RandomOrder, SummedScorer
 from pyroclust.partitions import enumerate_partitions, is_canonical
-from pyroclust.registry import rebuild
 from pyroclust.saving.guides import describe_guide
 
 MODELS: dict[str, Callable[[], Mixture]] = {

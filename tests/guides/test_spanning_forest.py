@@ -8,13 +8,13 @@ from sklearn.cluster import AgglomerativeClustering
 from torch import nn
 
 from pyroclust import load_guide, save_guide
-from pyroclust.constraints import Constraints
 from pyroclust.distributions import ChineseRestaurantPrior, PerturbedSpanningForest
 from pyroclust.guides import SpanningForestGuide
 from pyroclust.infer import PartialFenchelYoungLoss
 from pyroclust.models import PartiallyLabelled, StochasticBlockModel, gaussian2d
 from pyroclust.nn import ImageEncoder, VectorEncoder
 from pyroclust.partitions import canonical
+from pyroclust.partitions.constraints import Constraints
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.distributions import ChineseRestaurantProcess
+from pyroclust.distributions.protocols import PartitionGuide
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior, log_evidence
 from pyroclust.infer.amortization_gap import AmortizationGap, amortization_gap
@@ -14,7 +15,6 @@ from pyroclust.infer.simulation import simulate
 from pyroclust.models import Mixture, overlap2d
 from pyroclust.nn import DensestFirst
 from pyroclust.partitions import enumerate_partitions
-from pyroclust.protocols import PartitionGuide
 
 
 def filter_guide(model: Mixture) -> PredictiveFilter:

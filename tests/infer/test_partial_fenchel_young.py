@@ -6,13 +6,13 @@ import torch
 from pyro.infer import SVI
 from torch import Tensor, nn
 
-from pyroclust.constraints import Constraints
 from pyroclust.distributions import PerturbedSpanningForest
 from pyroclust.guides import PredictiveFilter, SpanningForestGuide
 from pyroclust.infer import FitSettings, PartialFenchelYoungLoss, fit
 from pyroclust.models import PartiallyLabelled, gaussian2d, overlap2d
 from pyroclust.nn import VectorEncoder
 from pyroclust.partitions import canonical
+from pyroclust.partitions.constraints import Constraints
 
 
 @pytest.fixture(autouse=True)

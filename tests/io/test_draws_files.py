@@ -11,8 +11,9 @@ import pytest
 import torch
 import xarray as xr
 
-from pyroclust import memory, to_arviz
-from pyroclust.io.draws import read_draws
+from pyroclust import to_arviz
+from pyroclust.core import memory
+from pyroclust.data.draws.draws import read_draws
 from pyroclust.partitions import Draws, canonical, renumbering
 from pyroclust.partitions.renumbering import canonical_draws, check_room
 

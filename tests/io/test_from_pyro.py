@@ -8,9 +8,9 @@ from pyro.infer import MCMC
 
 import pyroclust
 from pyroclust import from_pyro
+from pyroclust.data.draws.pointwise import pointwise_log_likelihood
 from pyroclust.distributions import ChineseRestaurantPrior, NormalInverseGamma
 from pyroclust.infer.mcmc import CollapsedGibbs, Compose, SliceHyperparameters, SplitMerge, assignments
-from pyroclust.io.pointwise import pointwise_log_likelihood
 from pyroclust.models import Mixture, gaussian2d
 
 DATA = torch.tensor([[0.0, 0.0], [0.1, 0.0], [0.2, 0.1], [3.0, 0.0], [3.1, 0.2]])

@@ -12,8 +12,8 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pyroclust.data.draws import draws_from, read_draws
 from pyroclust.diagnostics import Binder, VariationOfInformation, co_assignment
-from pyroclust.io import draws_from, read_draws
 from pyroclust.partitions import canonical, is_canonical
 
 SHAPES = arrays.array_shapes(min_dims=3, max_dims=3, min_side=2, max_side=5)

@@ -17,6 +17,8 @@ from pyro.distributions import Poisson
 from pyro.infer import MCMC
 
 from pyroclust import to_arviz
+from pyroclust.data.draws.arviz import prior_sbc_group
+from pyroclust.data.draws.pointwise import pointwise_log_likelihood
 from pyroclust.data.standardise import Standardised
 from pyroclust.diagnostics import SimulationBasedCalibration, functionals, sbc, variation_of_information
 from pyroclust.diagnostics.chains.thinning import central_draw
@@ -27,13 +29,11 @@ from pyroclust.distributions import (
     PitmanYorPrior,
 )
 from pyroclust.infer.mcmc import CollapsedGibbs, assignments
-from pyroclust.io.arviz import prior_sbc_group
-from pyroclust.io.pointwise import pointwise_log_likelihood
 from pyroclust.models import Mixture, niw_mixture
 from pyroclust.partitions import Draws, canonical, enumerate_partitions
 from pyroclust.results.analysis import Analysis
 
-# An interpreter that has arviz >= 1 and what pyroclust.io.arviz imports; CI sets it where it has one.
+# An interpreter that has arviz >= 1 and what pyroclust.data.draws.arviz imports; CI sets it where it has one.
 ARVIZ_1 = os.environ.get("PYROCLUST_ARVIZ1_PYTHON")
 
 
@@ -238,7 +238,7 @@ def test_a_tree_where_arviz_is_1(comparison, calibration, tmp_path, monkeypatch)
 
 
 def test_containers_need_no_torch():
-    script = "import sys; import pyroclust.io.arviz; assert 'torch' not in sys.modules"
+    script = "import sys; import pyroclust.data.draws.arviz; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
@@ -326,7 +326,7 @@ class TestLogLikelihood:
         data, draws = torch.randn(6, 2), torch.randint(3, (50, 6))
         draws = torch.from_numpy(np.stack([np.unique(row, return_inverse=True)[1] for row in draws.numpy()]))
         whole = pointwise_log_likelihood(niw_mixture(), data, draws)
-        monkeypatch.setattr("pyroclust.io.pointwise._NUMBERS", 200)
+        monkeypatch.setattr("pyroclust.data.draws.pointwise._NUMBERS", 200)
         torch.testing.assert_close(pointwise_log_likelihood(niw_mixture(), data, draws), whole)
 
     def test_what_cannot_be_evaluated_is_refused(self, comparison):

@@ -8,7 +8,6 @@ from pyro import poutine
 from pyro.distributions import Gamma
 
 from pyroclust import save_guide
-from pyroclust.constraints import Constraints
 from pyroclust.distributions import (
     ChineseRestaurantPrior,
     ConstrainedPartition,
@@ -26,6 +25,7 @@ from pyroclust.infer import (
 )
 from pyroclust.models import Mixture, companion, gaussian2d, overlap2d
 from pyroclust.partitions import enumerate_partitions
+from pyroclust.partitions.constraints import Constraints
 
 EVERY = enumerate_partitions(6)
 KNOWN = Constraints.of(6, must_link=[(1, 4)], cannot_link=[(1, 3), (3, 5)])

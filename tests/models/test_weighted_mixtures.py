@@ -6,7 +6,7 @@ import torch
 from cases import CONJUGATE, POSTERIOR_PRIORS
 from pyro.distributions import Gamma
 
-from pyroclust.constraints import Constraints
+from pyroclust.data.draws.pointwise import pointwise_log_likelihood
 from pyroclust.distributions import (
     ChineseRestaurantPrior,
     ClusteredData,
@@ -26,9 +26,9 @@ from pyroclust.infer import (
     tempered_populations,
 )
 from pyroclust.infer.mcmc import AuxiliaryGibbs
-from pyroclust.io.pointwise import pointwise_log_likelihood
 from pyroclust.models import Mixture, PosteriorPredictive, StochasticBlockModel, companion, gaussian2d
 from pyroclust.partitions import canonical, enumerate_partitions
+from pyroclust.partitions.constraints import Constraints
 from pyroclust.saving.models import describe_model
 
 WEIGHTS = torch.tensor([3, 1, 2, 1])

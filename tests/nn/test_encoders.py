@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from pyroclust.core.registry import rebuild
 from pyroclust.infer import simulate
 from pyroclust.models import DeformedGlyphs, SpikeWaveforms, gaussian2d
 from pyroclust.nn import ImageEncoder, VectorEncoder, WaveformEncoder
-from pyroclust.registry import rebuild
 
 
 def small_images() -> tuple[nn.Module, Tensor]:

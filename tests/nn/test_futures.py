@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from pyroclust.core.registry import rebuild
 from pyroclust.nn import FutureAttention, ImageEncoder, InducedFuture
-from pyroclust.registry import rebuild
 
 WIDTH = 8
 FUTURES: dict[str, Callable[[], nn.Module]] = {

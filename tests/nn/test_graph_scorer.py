@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from pyroclust.adjacency import in_order, profile_correlations
 from pyroclust.distributions import BlockRates, ChineseRestaurantPrior, DirichletMultinomialPrior
 from pyroclust.guides import BlockFilter, NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import graph_scorer_for
@@ -12,6 +11,7 @@ from pyroclust.infer import FitSettings, fit, simulate
 from pyroclust.models import StochasticBlockModel, gaussian2d
 from pyroclust.nn import GatedGraphEncoder, GraphScorer, RandomOrder
 from pyroclust.partitions import canonical, enumerate_partitions
+from pyroclust.partitions.adjacency import in_order, profile_correlations
 from pyroclust.saving.guides import load_guide, save_guide
 
 MODELS = [

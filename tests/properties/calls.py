@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject, SearchStrategy
 from properties.hostile import broken, forms, plain
 
-from pyroclust.arrays import on_host
+from pyroclust.core.arrays import on_host
 
 __all__ = ["Call", "all_calls", "judge_example", "not_tested", "same"]
 

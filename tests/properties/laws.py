@@ -11,9 +11,9 @@ from properties.calls import Call
 from properties.hostile import any_labels, finite
 
 from pyroclust import distributions as laws
-from pyroclust.constraints import Constraints
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
 from pyroclust.partitions import canonical, enumerate_partitions, is_canonical
+from pyroclust.partitions.constraints import Constraints
 
 POSITIVE = st.floats(0.05, 20)
 SIZES = st.integers(1, 5)

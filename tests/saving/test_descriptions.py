@@ -13,6 +13,7 @@ from pyro import distributions as dist
 from torch import Tensor
 from torch import distributions as torch_dist
 
+from pyroclust.core.registry import registered
 from pyroclust.distributions import (
     BernoulliBeta,
     ChineseRestaurantPrior,
@@ -39,7 +40,6 @@ from pyroclust.models import (
     overlap2d,
     warped_clusters,
 )
-from pyroclust.registry import registered
 from pyroclust.saving.cards import GuideCard
 from pyroclust.saving.distributions import DISTRIBUTIONS, build_distribution, describe_distribution
 from pyroclust.saving.models import build_model, describe_model

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from pyroclust.arrays import as_finite, unit_of
+from pyroclust.core.arrays import as_finite, unit_of
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT
 
 __all__ = [

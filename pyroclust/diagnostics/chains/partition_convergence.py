@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.counts import check_count, check_seed
+from pyroclust.core.counts import check_count, check_seed
+from pyroclust.core.memory import check_memory
 from pyroclust.diagnostics.chains.convergence import Convergence, convergence, rhats_and_ess
 from pyroclust.diagnostics.chains.functionals import functionals
 from pyroclust.diagnostics.draws.labels import as_chains
 from pyroclust.diagnostics.draws.losses import PartitionLoss, VariationOfInformation, pairwise_loss
-from pyroclust.memory import check_memory
 from pyroclust.partitions.raw_labels import DrawsLike
 
 __all__ = [

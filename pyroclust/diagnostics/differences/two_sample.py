@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.counts import check_count, check_seed
+from pyroclust.core.counts import check_count, check_seed
+from pyroclust.core.memory import check_memory
 from pyroclust.diagnostics.chains.thinning import independent_draws, mixing
 from pyroclust.diagnostics.draws.labels import labels_and_weights
 from pyroclust.diagnostics.draws.losses import Binder, losses_within
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
-from pyroclust.memory import check_memory
 from pyroclust.partitions.raw_labels import DrawsLike, raw_labels
 
 __all__ = [

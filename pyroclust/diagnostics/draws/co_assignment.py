@@ -5,13 +5,13 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import scipy
 
-from pyroclust.arrays import as_numbers
-from pyroclust.compiling import strict_lean
+from pyroclust.core.arrays import as_numbers
+from pyroclust.core.compiling import strict_lean
+from pyroclust.core.memory import check_memory
+from pyroclust.core.threads import num_threads
 from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.diagnostics.draws.labels import checked_weights, flat_integers, labels_and_weights
-from pyroclust.memory import check_memory
 from pyroclust.partitions.raw_labels import DrawsLike
-from pyroclust.threads import num_threads
 
 __all__ = ["add_equal_labels", "average_linkage", "co_assignment", "cuts", "dendrogram_order"]
 

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from pyroclust.compiling import strict_lean
-from pyroclust.threads import num_threads
+from pyroclust.core.compiling import strict_lean
+from pyroclust.core.threads import num_threads
 
 __all__ = ["all_losses", "compact", "companions", "largest_company", "matched_losses"]
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
 from pyroclust.diagnostics.draws.labels import distinct_draws
 from pyroclust.partitions.raw_labels import DrawsLike
 

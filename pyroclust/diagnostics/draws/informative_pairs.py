@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from pyroclust.arrays import whole_numbers
-from pyroclust.compiling import strict
-from pyroclust.counts import check_count, check_number
+from pyroclust.core.arrays import whole_numbers
+from pyroclust.core.compiling import strict
+from pyroclust.core.counts import check_count, check_number
+from pyroclust.core.threads import num_threads
 from pyroclust.diagnostics.draws.co_assignment import co_assignment
 from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.diagnostics.draws.labels import distinct_draws
 from pyroclust.diagnostics.draws.losses import Binder, losses_within
 from pyroclust.diagnostics.draws.pairs import MAX_PAIRED_POINTS, paired_draws
 from pyroclust.partitions.raw_labels import DrawsLike
-from pyroclust.threads import num_threads
 
 __all__ = ["InformativePairs", "most_informative_pairs"]
 

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from pyroclust.arrays import as_numbers
-from pyroclust.arrays import checked_weights as counts_of_rows
-from pyroclust.counts import check_count, check_seed
+from pyroclust.core.arrays import as_numbers
+from pyroclust.core.arrays import checked_weights as counts_of_rows
+from pyroclust.core.counts import check_count, check_seed
+from pyroclust.core.memory import check_memory
 from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.diagnostics.weights.importance import importance_weights, stratified_draws
-from pyroclust.memory import check_memory
 from pyroclust.partitions.draws import Draws
 from pyroclust.partitions.raw_labels import DrawsLike, raw_labels
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.counts import check_number
+from pyroclust.core.counts import check_number
 from pyroclust.diagnostics.draws.contingency import all_losses, matched_losses
 from pyroclust.diagnostics.draws.labels import (
     checked_labels,

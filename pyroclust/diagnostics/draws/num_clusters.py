@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pyroclust.arrays import as_numbers
+from pyroclust.core.arrays import as_numbers
 from pyroclust.diagnostics.draws.labels import (
     check_probabilities,
     checked_weights,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.arrays import as_finite_or_missing, unit_of
+from pyroclust.core.arrays import as_finite_or_missing, unit_of
 from pyroclust.diagnostics.draws.labels import (
     checked_labels,
     checked_row_weights,

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.compiling import compiled
-from pyroclust.counts import check_count, check_seed
+from pyroclust.core.compiling import compiled
+from pyroclust.core.counts import check_count, check_seed
 from pyroclust.diagnostics.draws.labels import distinct_draws
 from pyroclust.diagnostics.draws.losses import (
     NormalisedVariationOfInformation,

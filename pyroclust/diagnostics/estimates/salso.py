@@ -6,15 +6,15 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from pyroclust.compiling import strict_inner, strict_lean
-from pyroclust.counts import check_count, check_seed
+from pyroclust.core.compiling import strict_inner, strict_lean
+from pyroclust.core.counts import check_count, check_seed
+from pyroclust.core.threads import num_threads
 from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.diagnostics.draws.labels import DistinctDraws
 from pyroclust.diagnostics.draws.losses import PartitionLoss
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.diagnostics.draws.pairs import MAX_PAIRED_POINTS
 from pyroclust.diagnostics.estimates.searches import DrawsSearch, LinkageSearch, PartitionSearch, best_of
-from pyroclust.threads import num_threads
 
 __all__ = ["Problem", "SalsoSearch", "State", "run_start", "searched_draws"]
 

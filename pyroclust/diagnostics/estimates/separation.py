@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.arrays import as_finite_or_missing, unit_of
-from pyroclust.counts import check_count
+from pyroclust.core.arrays import as_finite_or_missing, unit_of
+from pyroclust.core.counts import check_count
 from pyroclust.diagnostics.draws.labels import (
     checked_labels,
     checked_row_weights,

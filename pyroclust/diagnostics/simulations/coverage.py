@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.arrays import as_finite
-from pyroclust.compiling import strict
-from pyroclust.counts import check_count, check_seed
+from pyroclust.core.arrays import as_finite
+from pyroclust.core.compiling import strict
+from pyroclust.core.counts import check_count, check_seed
 from pyroclust.diagnostics.draws.labels import checked_labels
 from pyroclust.diagnostics.simulations.sbc import rank_statistics
 from pyroclust.diagnostics.simulations.uniformity import ecdf_test, goodness_of_fit, threshold_band

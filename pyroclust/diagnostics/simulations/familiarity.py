@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.arrays import as_finite
-from pyroclust.counts import check_count, check_number, check_seed
+from pyroclust.core.arrays import as_finite
+from pyroclust.core.counts import check_count, check_number, check_seed
 from pyroclust.diagnostics.limits import MIN_FAMILIARITY, written
 from pyroclust.diagnostics.simulations.point_summaries import (
     column_summaries,

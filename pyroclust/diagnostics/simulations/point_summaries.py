@@ -3,7 +3,7 @@
 import numpy as np
 import scipy
 
-from pyroclust.counts import check_seed
+from pyroclust.core.counts import check_seed
 
 __all__ = ["column_summaries", "distance_summaries", "embedding_distances", "mahalanobis"]
 

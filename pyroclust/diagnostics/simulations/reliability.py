@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from pyroclust.compiling import strict
-from pyroclust.counts import check_count, check_number, check_seed
+from pyroclust.core.compiling import strict
+from pyroclust.core.counts import check_count, check_number, check_seed
 from pyroclust.diagnostics.simulations.coverage import truth_and_draws
 
 __all__ = ["PairReliability", "pair_reliability"]

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.arrays import as_numbers, whole_numbers
-from pyroclust.counts import check_count, check_seed
+from pyroclust.core.arrays import as_numbers, whole_numbers
+from pyroclust.core.counts import check_count, check_seed
+from pyroclust.core.text import listed
 from pyroclust.diagnostics.simulations.uniformity import uniformity
-from pyroclust.text import listed
 
 __all__ = ["SbcRow", "SimulationBasedCalibration", "rank_counts", "rank_statistics", "sbc"]
 

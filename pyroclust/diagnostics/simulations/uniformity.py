@@ -6,10 +6,10 @@ from functools import lru_cache
 import numpy as np
 import scipy
 
-from pyroclust.arrays import as_finite, as_numbers, whole_numbers
-from pyroclust.counts import check_count, check_number
+from pyroclust.core.arrays import as_finite, as_numbers, whole_numbers
+from pyroclust.core.counts import check_count, check_number
+from pyroclust.core.memory import check_memory
 from pyroclust.diagnostics.draws.labels import check_probabilities
-from pyroclust.memory import check_memory
 
 __all__ = ["Uniformity", "ecdf_band", "ecdf_test", "goodness_of_fit", "threshold_band", "uniformity"]
 

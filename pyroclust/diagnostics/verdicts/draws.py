@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
 from pyroclust.diagnostics.limits import CLEAR, MIN_ESS
 from pyroclust.diagnostics.verdicts.findings import convergence_findings, said
 from pyroclust.diagnostics.verdicts.verdict import Finding, Mark, Trust, Verdict, all_passed

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from pyroclust.arrays import plain
+from pyroclust.core.arrays import plain
 
 __all__ = ["Answer", "Finding", "Mark", "Trust", "Verdict"]
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 from scipy.special import log_expit, logsumexp
 
-from pyroclust.arrays import as_finite, as_numbers
+from pyroclust.core.arrays import as_finite, as_numbers
 from pyroclust.diagnostics.limits import (
     MAX_BRIDGE_ERROR,
     MAX_EVIDENCE_ERROR,

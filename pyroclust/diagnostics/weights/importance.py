@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy.special import logsumexp
 
-from pyroclust.arrays import as_finite, as_numbers, unit_of
+from pyroclust.core.arrays import as_finite, as_numbers, unit_of
 from pyroclust.diagnostics.limits import MIN_TELLING_SHARE
 
 __all__ = [

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.arrays import as_numbers
+from pyroclust.core.arrays import as_numbers
 
 __all__ = ["OrderSpread", "evidence_by_order", "evidences_of_orders", "mean_by_order"]
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pyroclust.constraints import Constraints
+from pyroclust.partitions.constraints import Constraints
 
 __all__ = ["FreeMembers", "HeldMembers", "KnownGroups", "Members"]
 

@@ -6,7 +6,6 @@ from typing import Any
 import torch
 from torch import Size, Tensor
 
-from pyroclust.constraints import Constraints
 from pyroclust.distributions.clusterwise.forcing import ForcedClusters
 from pyroclust.distributions.clusterwise.members import KnownGroups
 from pyroclust.distributions.clusterwise.sampling import (
@@ -19,8 +18,9 @@ from pyroclust.distributions.clusterwise.sampling import (
 )
 from pyroclust.distributions.clusterwise.steps import ClusterwiseScorer
 from pyroclust.distributions.partition_distribution import PartitionDistribution
+from pyroclust.distributions.points import broadcast_shapes
 from pyroclust.partitions import canonical
-from pyroclust.points import broadcast_shapes
+from pyroclust.partitions.constraints import Constraints
 
 __all__ = ["ClusterwisePartition"]
 

@@ -11,8 +11,8 @@ from pyroclust.distributions.clusterwise.filtering import POINTS_AT_ONCE, Cluste
 from pyroclust.distributions.clusterwise.sampling import those_left
 from pyroclust.distributions.clusterwise.steps import row_blocks
 from pyroclust.distributions.partition_distribution import PartitionDistribution
+from pyroclust.distributions.points import broadcast_shapes
 from pyroclust.partitions import canonical
-from pyroclust.points import broadcast_shapes
 
 __all__ = ["SurestFirstPartition"]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pyroclust.compiling import inner
+from pyroclust.core.compiling import inner
 from pyroclust.distributions.compiled.protocol import refresh
 
 __all__ = ["NEGLIGIBLE", "add_point", "draw_index"]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from pyroclust.compiling import inner
+from pyroclust.core.compiling import inner
 from pyroclust.distributions.compiled.pointers import ViewType, address_of, caller, from_place
 from pyroclust.distributions.compiled.protocol import Family
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.compiling import lean
+from pyroclust.core.compiling import lean
 from pyroclust.distributions.compiled.clusters import NEGLIGIBLE, add_point, draw_index
 from pyroclust.distributions.compiled.protocol import log_predictive_above
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pyroclust.compiling import inner, lean
+from pyroclust.core.compiling import inner, lean
 
 __all__ = ["log_rising", "look_up", "table_of", "tabulate_rising"]
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from pyroclust.compiling import inner, lean
+from pyroclust.core.compiling import inner, lean
 from pyroclust.distributions import Component, ConjugateComponent
 from pyroclust.distributions.compiled.pointers import Addresses, ViewType, address_of, caller, from_place
 

@@ -4,9 +4,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.compiling import lean
-from pyroclust.constraints import Constraints
+from pyroclust.core.compiling import lean
 from pyroclust.distributions.forests.spanning_trees import Forests
+from pyroclust.partitions.constraints import Constraints
 
 __all__ = ["constrained_forests"]
 

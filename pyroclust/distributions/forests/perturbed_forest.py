@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Size, Tensor
 
-from pyroclust.constraints import Constraints
-from pyroclust.counts import check_count, check_number, check_seed
+from pyroclust.core.counts import check_count, check_number, check_seed
+from pyroclust.core.random_state import seed_from_torch
 from pyroclust.distributions.forests.perturbed_means import (
     EDGES,
     PAIRS,
@@ -19,7 +19,7 @@ from pyroclust.distributions.forests.perturbed_means import (
 )
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.priors.prior import PartitionPrior
-from pyroclust.random_state import seed_from_torch
+from pyroclust.partitions.constraints import Constraints
 
 __all__ = ["PerturbedSpanningForest"]
 

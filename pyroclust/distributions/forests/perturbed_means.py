@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from pyroclust.constraints import Constraints
 from pyroclust.distributions.forests.constrained_forests import constrained_forests
 from pyroclust.distributions.forests.spanning_trees import (
     Forests,
@@ -18,6 +17,7 @@ from pyroclust.distributions.forests.spanning_trees import (
     pair_sums,
     spanning_forests,
 )
+from pyroclust.partitions.constraints import Constraints
 
 __all__ = ["EDGES", "PAIRS", "Maximum", "Mean", "Noise", "Regret", "Solved", "Statistic"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.compiling import lean
+from pyroclust.core.compiling import lean
 
 __all__ = ["Forests", "add_edges", "add_pairs", "edge_sums", "forests_of", "pair_sums", "spanning_forests"]
 

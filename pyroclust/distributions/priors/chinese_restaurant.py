@@ -4,7 +4,8 @@ import torch
 from torch import Size, Tensor
 from torch.distributions import constraints
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.distributions.hyperparameters import Hyperparameter
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.priors.two_parameter import (
@@ -13,7 +14,6 @@ from pyroclust.distributions.priors.two_parameter import (
     as_parameter,
 )
 from pyroclust.distributions.rising_factorial import sum_of_inverses
-from pyroclust.registry import register
 
 __all__ = ["ChineseRestaurantPrior", "ChineseRestaurantProcess"]
 

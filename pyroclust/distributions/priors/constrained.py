@@ -5,10 +5,10 @@ from typing import Any
 import torch
 from torch import Size, Tensor
 
-from pyroclust.constraints import Constraints
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.partitions import canonical
+from pyroclust.partitions.constraints import Constraints
 
 __all__ = ["ConstrainedPartition", "check_enough_clusters"]
 

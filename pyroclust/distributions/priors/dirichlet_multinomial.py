@@ -4,7 +4,8 @@ import torch
 from torch import Tensor
 from torch.distributions import Distribution, constraints
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.distributions.hyperparameters import Hyperparameter, as_number, shown
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.priors.two_parameter import (
@@ -13,7 +14,6 @@ from pyroclust.distributions.priors.two_parameter import (
     as_parameter,
 )
 from pyroclust.distributions.rising_factorial import log_rising
-from pyroclust.registry import register
 
 __all__ = ["DirichletMultinomialPartition", "DirichletMultinomialPrior", "expected_occupied"]
 

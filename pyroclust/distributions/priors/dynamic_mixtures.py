@@ -9,10 +9,12 @@ import torch
 from torch import Size, Tensor
 from torch.distributions import Categorical, Distribution, constraints
 
-from pyroclust.compiling import strict
-from pyroclust.counts import check_count
+from pyroclust.core.compiling import strict
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.distributions.hyperparameters import Hyperparameter
 from pyroclust.distributions.partition_distribution import PartitionDistribution
+from pyroclust.distributions.points import broadcast_shapes
 from pyroclust.distributions.priors.dirichlet_multinomial import (
     DirichletMultinomialPrior,
     expected_occupied,
@@ -22,8 +24,6 @@ from pyroclust.distributions.priors.gibbs_type import block_sizes
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.priors.two_parameter import as_parameter, draw_from_urn
 from pyroclust.partitions import as_partitions, most_clusters
-from pyroclust.points import broadcast_shapes
-from pyroclust.registry import register
 
 __all__ = ["DynamicMixturesPrior"]
 

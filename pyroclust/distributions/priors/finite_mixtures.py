@@ -6,9 +6,11 @@ import torch
 from torch import Size, Tensor
 from torch.distributions import Distribution, constraints
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.distributions.hyperparameters import Hyperparameter
 from pyroclust.distributions.partition_distribution import PartitionDistribution
+from pyroclust.distributions.points import broadcast_shapes
 from pyroclust.distributions.priors.dirichlet_multinomial import (
     DirichletMultinomialPrior,
     expected_occupied,
@@ -23,8 +25,6 @@ from pyroclust.distributions.priors.gibbs_type import block_sizes, log_block_wei
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.priors.two_parameter import as_parameter, draw_from_urn
 from pyroclust.partitions import label_range
-from pyroclust.points import broadcast_shapes
-from pyroclust.registry import register
 
 __all__ = ["FiniteMixturesPrior", "MixtureOfFiniteMixtures"]
 

@@ -10,10 +10,10 @@ import torch
 from torch import Size, Tensor
 from torch.distributions import Categorical, Distribution
 
+from pyroclust.core.threads import num_threads
+from pyroclust.distributions.points import broadcast_shapes
 from pyroclust.distributions.priors.shared_terms import SharedTerms, fill_log_sums, pull_back
 from pyroclust.distributions.rising_factorial import log_rising
-from pyroclust.points import broadcast_shapes
-from pyroclust.threads import num_threads
 
 __all__ = [
     "MOST_TERMS",

@@ -11,11 +11,11 @@ from scipy.special import gammaln, logsumexp, psi, roots_legendre
 from torch import Tensor
 from torch.distributions import Distribution
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.distributions.priors.chinese_restaurant import ChineseRestaurantPrior, ChineseRestaurantProcess
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.rising_factorial import sum_of_inverses
-from pyroclust.registry import register
 
 __all__ = ["GammaConcentration", "log_gamma_mixed_v", "mean_num_clusters"]
 

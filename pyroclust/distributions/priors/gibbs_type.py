@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.compiling import strict, strict_inner, strict_lean
+from pyroclust.core.compiling import strict, strict_inner, strict_lean
 from pyroclust.distributions.rising_factorial import log_rising
 from pyroclust.partitions import most_clusters
 

@@ -4,7 +4,8 @@ import torch
 from torch import Tensor
 from torch.distributions import Distribution, constraints
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.distributions.hyperparameters import Hyperparameter, is_number, shown
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.priors.two_parameter import (
@@ -14,7 +15,6 @@ from pyroclust.distributions.priors.two_parameter import (
     has_no_discount,
 )
 from pyroclust.distributions.rising_factorial import log_rising, sum_of_inverses
-from pyroclust.registry import register
 
 __all__ = ["PitmanYorPrior", "PitmanYorProcess"]
 

@@ -6,9 +6,10 @@ import torch
 from torch import Size, Tensor
 from torch.distributions import Distribution
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
 from pyroclust.distributions.hyperparameters import Hyperparameterised
 from pyroclust.distributions.partition_distribution import PartitionDistribution
+from pyroclust.distributions.points import broadcast_shapes
 from pyroclust.distributions.priors.finite_mixtures_v import log_component_numbers
 from pyroclust.distributions.priors.gibbs_type import (
     block_sizes,
@@ -17,7 +18,6 @@ from pyroclust.distributions.priors.gibbs_type import (
     log_v_of_fewer,
 )
 from pyroclust.partitions import as_partitions, label_range
-from pyroclust.points import broadcast_shapes
 
 __all__ = ["PartitionPrior"]
 

@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy.special import gammaln
 
-from pyroclust.compiling import strict, strict_inner
+from pyroclust.core.compiling import strict, strict_inner
 
 __all__ = ["SharedTerms", "fill_log_sums", "pull_back"]
 

@@ -8,15 +8,15 @@ import numpy as np
 import torch
 from torch import Size, Tensor
 
-from pyroclust.arrays import as_numbers
-from pyroclust.compiling import strict
+from pyroclust.core.arrays import as_numbers
+from pyroclust.core.compiling import strict
+from pyroclust.core.threads import num_threads
 from pyroclust.distributions.hyperparameters import as_number, shown
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.priors.gibbs_type import block_sizes, log_block_weights
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.rising_factorial import log_rising
 from pyroclust.partitions import label_range
-from pyroclust.threads import num_threads
 
 __all__ = [
     "TwoParameterPartition",

@@ -6,10 +6,10 @@ import torch
 from torch import Size, Tensor
 
 from pyroclust.distributions.partition_distribution import PartitionDistribution
+from pyroclust.distributions.points import broadcast_shapes
 from pyroclust.distributions.sequential.completion import CompletedPartition
 from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.partitions import canonical
-from pyroclust.points import broadcast_shapes
 
 __all__ = ["AnchoredPartition"]
 

@@ -6,10 +6,10 @@ import torch
 from torch import Size, Tensor
 
 from pyroclust.distributions.partition_distribution import PartitionDistribution
+from pyroclust.distributions.points import broadcast_shapes
 from pyroclust.distributions.sequential.sampling import Prefixes, extend_labels
 from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.partitions import as_partitions, canonical
-from pyroclust.points import broadcast_shapes
 
 __all__ = ["CompletedPartition"]
 

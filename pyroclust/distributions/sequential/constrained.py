@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyroclust.constraints import Constraints
 from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.distributions.sequential.steps import ForcedSteps, prefix_sums
+from pyroclust.partitions.constraints import Constraints
 
 __all__ = ["ConstrainedEncoding", "ConstrainedScorer"]
 

@@ -7,12 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyroclust.distributions.components.component import Component, ConjugateComponent
+from pyroclust.core.registry import register
+from pyroclust.distributions.families.component import Component, ConjugateComponent
 from pyroclust.distributions.hyperparameters import check_conditions
 from pyroclust.distributions.priors.opening_odds import OpeningOdds
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.sequential.scorer import Scorer
-from pyroclust.registry import register
 
 __all__ = ["FilterEncoding", "FilterScorer"]
 

@@ -8,13 +8,13 @@ import torch
 from torch import Size, Tensor
 
 from pyroclust.distributions.partition_distribution import PartitionDistribution
+from pyroclust.distributions.points import broadcast_shapes
 from pyroclust.distributions.sequential.beam import search_labels
 from pyroclust.distributions.sequential.completion import CompletedPartition
 from pyroclust.distributions.sequential.forcing import teacher_forced_log_prob
 from pyroclust.distributions.sequential.sampling import sample_labels, score_labels
 from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.partitions import canonical
-from pyroclust.points import broadcast_shapes
 
 __all__ = ["OrderAveragedPartition", "SequentialPartition", "num_orders_of"]
 

@@ -8,7 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import torch
 from torch import Tensor
 
-from pyroclust.distributions.components.component import Component
+from pyroclust.distributions.families.component import Component
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.sequential.steps import ForcedSteps, pooled_before, prefix_sums
 

@@ -1,6 +1,7 @@
 """Markov chain Monte Carlo over partitions, as kernels of ``pyro.infer.MCMC``."""
 
 from pyroclust.distributions.compiled import families  # noqa: F401  (registers them)
+from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.mcmc.auxiliary_gibbs import AuxiliaryGibbs
 from pyroclust.infer.mcmc.collapsed_gibbs import CollapsedGibbs
 from pyroclust.infer.mcmc.companion_nuts import CompanionNUTS
@@ -16,7 +17,6 @@ from pyroclust.infer.mcmc.slice_hyperparameters import SliceHyperparameters
 from pyroclust.infer.mcmc.split_merge import MergeSplit, SplitMerge
 from pyroclust.infer.mcmc.starts import FromDraws, OneCluster, Overdispersed, Singletons, Starts
 from pyroclust.infer.mcmc.states import ChainStates
-from pyroclust.protocols import CollapsedModel
 
 __all__ = [
     "AuxiliaryGibbs",

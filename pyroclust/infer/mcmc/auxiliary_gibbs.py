@@ -5,8 +5,10 @@ import torch
 from pyro.distributions import validation_enabled
 from torch import Tensor
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.random_state import kept_random_state
 from pyroclust.distributions import Component, DynamicMixturesPrior
+from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.mcmc.auxiliary_pass import AuxiliaryPass, AuxiliaryPool, seating_weights
 from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.loop import Transition
@@ -16,8 +18,6 @@ from pyroclust.infer.mcmc.parameters.updates import ExactParameters, ParameterUp
 from pyroclust.infer.mcmc.starts import Starts
 from pyroclust.infer.mcmc.states import ChainStates, Trace, log_joint, log_prior_of_states
 from pyroclust.partitions import canonical
-from pyroclust.protocols import CollapsedModel
-from pyroclust.random_state import kept_random_state
 
 __all__ = ["AuxiliaryGibbs", "AuxiliaryTransition", "has_density"]
 

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pyroclust.core.memory import check_memory
 from pyroclust.distributions import PartitionPrior
 from pyroclust.infer.mcmc.compiled.seating import Seating, Tables, collect, more_slots, seat, visit_points
 from pyroclust.infer.mcmc.parameters.clusters import (
@@ -14,7 +15,6 @@ from pyroclust.infer.mcmc.parameters.clusters import (
     finite_or_impossible,
     log_likelihood,
 )
-from pyroclust.memory import check_memory
 
 __all__ = ["AuxiliaryPass", "AuxiliaryPool", "seating_weights"]
 

@@ -5,11 +5,11 @@ from copy import copy
 import numpy as np
 
 from pyroclust.distributions import ChineseRestaurantPrior
+from pyroclust.distributions.points import Points
+from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.mcmc.long_chains import LongChains
 from pyroclust.infer.mcmc.named_kernels import allowed_kernel_name, named_kernel
 from pyroclust.infer.mcmc.starts import FromDraws
-from pyroclust.points import Points
-from pyroclust.protocols import CollapsedModel
 
 __all__ = ["coarse_starts"]
 

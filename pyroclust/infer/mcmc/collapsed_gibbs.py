@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from torch import Tensor
 
+from pyroclust.distributions.protocols import CollapsedModel, is_of_graphs
 from pyroclust.infer.mcmc.compiled.groups import GroupProposals, Groups, GroupSweep
 from pyroclust.infer.mcmc.compiled.runner import END_OF_STEP
 from pyroclust.infer.mcmc.compiled.steps import (
@@ -13,7 +14,6 @@ from pyroclust.infer.mcmc.compiled.steps import (
 from pyroclust.infer.mcmc.compiled.sweep import GibbsSweep
 from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel
 from pyroclust.infer.mcmc.starts import Starts
-from pyroclust.protocols import CollapsedModel, is_of_graphs
 
 __all__ = ["CollapsedGibbs", "CollapsedKernel"]
 

@@ -13,18 +13,18 @@ from pyro.infer.autoguide.initialization import init_to_uniform
 from pyro.infer.mcmc.mcmc_kernel import MCMCKernel
 from torch import Tensor
 
-from pyroclust.counts import check_count, check_seed
-from pyroclust.distributions.components.component import parameters_of_points
+from pyroclust.core.counts import check_count, check_seed
+from pyroclust.core.interrupts import interrupt_between_steps
+from pyroclust.core.progress import progress_bar
+from pyroclust.core.random_state import kept_random_state, seed_from_torch
+from pyroclust.distributions.families.component import parameters_of_points
+from pyroclust.distributions.points import Points, as_points, check_data_set
+from pyroclust.distributions.protocols import CollapsedModel, CompanionProgram
 from pyroclust.infer.mcmc.kernel import DOUBLE
 from pyroclust.infer.mcmc.loop import check_draws
 from pyroclust.infer.mcmc.states import ChainStates, Trace, log_joint, log_prior_of_states
 from pyroclust.infer.variational import sample_companion_labels
-from pyroclust.interrupts import interrupt_between_steps
 from pyroclust.partitions import Draws, canonical, num_clusters
-from pyroclust.points import Points, as_points, check_data_set
-from pyroclust.progress import progress_bar
-from pyroclust.protocols import CollapsedModel, CompanionProgram
-from pyroclust.random_state import kept_random_state, seed_from_torch
 
 __all__ = ["CompanionNUTS", "partitions_given"]
 

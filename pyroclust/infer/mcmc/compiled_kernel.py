@@ -9,7 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pyroclust.core.threads import num_threads
 from pyroclust.distributions.priors.gibbs_type import block_sizes, log_block_weights
+from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.mcmc.compiled.chain import Chain, hyper_places, place, start_chain
 from pyroclust.infer.mcmc.compiled.prior_tables import DISCOUNT, NUM_OF_PRIOR
 from pyroclust.infer.mcmc.compiled.runner import Program, run_draws
@@ -22,8 +24,6 @@ from pyroclust.infer.mcmc.states import (
     log_prior_of_states,
 )
 from pyroclust.partitions import label_range
-from pyroclust.protocols import CollapsedModel
-from pyroclust.threads import num_threads
 
 __all__ = ["CompiledKernel", "CompiledTransition", "advance_chain", "same_states", "trace_of"]
 

@@ -2,13 +2,13 @@
 
 from typing import Any
 
+from pyroclust.core.random_state import kept_random_state
 from pyroclust.distributions import Component
+from pyroclust.distributions.protocols import CollapsedModel, is_of_graphs
 from pyroclust.infer.mcmc.auxiliary_gibbs import has_density
 from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.named_kernels import allowed_kernel_name, named_kernel
 from pyroclust.infer.mcmc.parameters.target import UnconstrainedSpace
-from pyroclust.protocols import CollapsedModel, is_of_graphs
-from pyroclust.random_state import kept_random_state
 
 __all__ = ["NARROW", "default_kernel", "default_kernel_name", "has_kernel", "own_or_default_kernel"]
 

@@ -6,11 +6,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
 from pyroclust.distributions import PartitionDistribution
+from pyroclust.distributions.protocols import JointModel, PointwiseGuide
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition
 from pyroclust.infer.checks import log_joint_of
-from pyroclust.protocols import JointModel, PointwiseGuide
 
 __all__ = [
     "MovedChains",

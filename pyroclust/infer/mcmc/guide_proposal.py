@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.distributions.protocols import CollapsedModel, PointwiseGuide
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
 from pyroclust.infer.mcmc.compiled.steps import (
     require_conjugate,
@@ -24,7 +25,6 @@ from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.loop import Transition
 from pyroclust.infer.mcmc.starts import Starts
 from pyroclust.infer.mcmc.states import ChainStates, log_joint
-from pyroclust.protocols import CollapsedModel, PointwiseGuide
 
 __all__ = ["BlockRule", "GuideProposal", "NeighbourBlocks", "UniformBlocks"]
 

@@ -9,16 +9,16 @@ import torch
 from pyro.infer.mcmc.mcmc_kernel import MCMCKernel
 from torch import Tensor
 
-from pyroclust.adjacency import as_adjacency, check_graph
-from pyroclust.counts import check_count, check_seed
+from pyroclust.core.counts import check_count, check_seed
+from pyroclust.core.random_state import seed_from_torch, seeded
+from pyroclust.distributions.points import Points, as_points, check_data_set
+from pyroclust.distributions.protocols import CollapsedModel, is_of_graphs, takes_missing
 from pyroclust.infer.checks import checked_log_joint
 from pyroclust.infer.mcmc.loop import Transition, check_draws, run_blocks
 from pyroclust.infer.mcmc.starts import Overdispersed, Starts, as_starts
 from pyroclust.infer.mcmc.states import ChainStates, log_joint
 from pyroclust.partitions import Draws, as_partitions, canonical, check_num_points
-from pyroclust.points import Points, as_points, check_data_set
-from pyroclust.protocols import CollapsedModel, is_of_graphs, takes_missing
-from pyroclust.random_state import seed_from_torch, seeded
+from pyroclust.partitions.adjacency import as_adjacency, check_graph
 
 __all__ = ["DOUBLE", "PartitionKernel"]
 

@@ -5,12 +5,12 @@ import time
 import numpy as np
 from torch import Tensor
 
+from pyroclust.core.random_state import seeded
+from pyroclust.distributions.points import Points, as_points
+from pyroclust.infer.large_tables import sweeps_of
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.loop import check_draws, run_blocks
-from pyroclust.large_tables import sweeps_of
 from pyroclust.partitions import Draws
-from pyroclust.points import Points, as_points
-from pyroclust.random_state import seeded
 
 __all__ = ["MOST_SWEEPS", "LongChains"]
 

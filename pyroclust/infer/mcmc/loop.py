@@ -3,10 +3,10 @@
 import time
 from abc import ABC, abstractmethod
 
+from pyroclust.core.interrupts import interrupt_between_steps
+from pyroclust.core.memory import check_memory
+from pyroclust.core.progress import progress_bar
 from pyroclust.infer.mcmc.states import ChainStates, Trace
-from pyroclust.interrupts import interrupt_between_steps
-from pyroclust.memory import check_memory
-from pyroclust.progress import progress_bar
 
 __all__ = ["Transition", "check_draws", "run_blocks"]
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from pyroclust.errors import unknown_name
+from pyroclust.core.errors import unknown_name
+from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.mcmc.auxiliary_gibbs import AuxiliaryGibbs
 from pyroclust.infer.mcmc.collapsed_gibbs import CollapsedGibbs
 from pyroclust.infer.mcmc.compose import Compose
@@ -11,7 +12,6 @@ from pyroclust.infer.mcmc.parallel_tempering import ParallelTempering
 from pyroclust.infer.mcmc.reallocation import Reallocate
 from pyroclust.infer.mcmc.slice_hyperparameters import SliceHyperparameters
 from pyroclust.infer.mcmc.split_merge import MergeSplit, SplitMerge
-from pyroclust.protocols import CollapsedModel
 
 __all__ = ["allowed_kernel_name", "kernel_names", "named_kernel"]
 

@@ -9,7 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.counts import check_number
+from pyroclust.core.counts import check_number
+from pyroclust.core.threads import num_threads, of_each
+from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.mcmc.compiled.chain import Chain, place, start_chain
 from pyroclust.infer.mcmc.compiled.runner import Program
 from pyroclust.infer.mcmc.compiled_kernel import advance_chain, same_states, trace_of
@@ -22,8 +24,6 @@ from pyroclust.infer.mcmc.powered_chains import (
 )
 from pyroclust.infer.mcmc.starts import Starts
 from pyroclust.infer.mcmc.states import ChainStates, Trace
-from pyroclust.protocols import CollapsedModel
-from pyroclust.threads import num_threads, of_each
 
 __all__ = ["POWERS", "ParallelTempering"]
 

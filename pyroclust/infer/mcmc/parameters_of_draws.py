@@ -4,11 +4,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pyroclust.core.random_state import seeded
+from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.mcmc.parameters.clusters import ChainClusters, ChainFamilies
 from pyroclust.infer.mcmc.parameters.updates import SliceParameters
 from pyroclust.partitions import as_partitions
-from pyroclust.protocols import CollapsedModel
-from pyroclust.random_state import seeded
 
 __all__ = ["parameters_of_draws"]
 

@@ -7,6 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pyroclust.core.random_state import seeded
+from pyroclust.core.threads import num_threads, of_each
 from pyroclust.infer.mcmc.compiled.chain import Chain, place, start_chain
 from pyroclust.infer.mcmc.compiled.runner import Program, total_of
 from pyroclust.infer.mcmc.compiled.steps import require_conjugate
@@ -14,8 +16,6 @@ from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel, advance_chain, 
 from pyroclust.infer.mcmc.compose import Compose
 from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.states import ChainStates
-from pyroclust.random_state import seeded
-from pyroclust.threads import num_threads, of_each
 
 __all__ = ["PoweredChains", "compiled_moves", "powered_log_likelihood", "require_compiled_moves"]
 

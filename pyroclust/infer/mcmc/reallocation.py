@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
+from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.mcmc.collapsed_gibbs import CollapsedKernel
 from pyroclust.infer.mcmc.compiled.chain import hyper_places
 from pyroclust.infer.mcmc.compiled.hyperparameters import density_code
@@ -12,7 +13,6 @@ from pyroclust.infer.mcmc.compiled.proposals import ACCEPTED, PROPOSED
 from pyroclust.infer.mcmc.compiled.reallocation import Reallocation
 from pyroclust.infer.mcmc.compiled.runner import END_OF_STEP
 from pyroclust.infer.mcmc.starts import Starts
-from pyroclust.protocols import CollapsedModel
 
 __all__ = ["Reallocate"]
 

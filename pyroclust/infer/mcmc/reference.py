@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.counts import check_count, check_number
+from pyroclust.core.counts import check_count, check_number
 from pyroclust.diagnostics import co_assignment, max_rhat
 from pyroclust.diagnostics.chains.partition_convergence import convergence_with_log_joint
+from pyroclust.distributions.points import Points, as_points
 from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.long_chains import LongChains
 from pyroclust.infer.mcmc.starts import FromDraws
-from pyroclust.points import Points, as_points
 
 __all__ = ["AGREED", "NUM_CHAINS", "Reference", "largest_rhat", "reference_chains"]
 

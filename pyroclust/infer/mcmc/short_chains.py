@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pyroclust.core.random_state import seeded
 from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.loop import Transition
 from pyroclust.infer.mcmc.states import ChainStates
-from pyroclust.random_state import seeded
 
 __all__ = ["ShortChains"]
 

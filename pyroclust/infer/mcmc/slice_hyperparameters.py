@@ -3,12 +3,12 @@
 import numpy as np
 import torch
 
-from pyroclust.counts import check_number
+from pyroclust.core.counts import check_number
+from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.mcmc.compiled.chain import hyper_places
 from pyroclust.infer.mcmc.compiled.hyperparameters import SliceUpdate, density_code
 from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel
 from pyroclust.infer.mcmc.starts import Starts
-from pyroclust.protocols import CollapsedModel
 
 __all__ = ["SliceHyperparameters"]
 

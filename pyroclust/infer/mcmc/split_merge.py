@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.mcmc.collapsed_gibbs import CollapsedKernel
 from pyroclust.infer.mcmc.compiled.groups import GroupProposals, Groups
 from pyroclust.infer.mcmc.compiled.proposals import ACCEPTED, MERGES, PROPOSED, SPLITS, Proposals
 from pyroclust.infer.mcmc.compiled.runner import END_OF_STEP
 from pyroclust.infer.mcmc.starts import Starts
-from pyroclust.protocols import CollapsedModel
 
 __all__ = ["MergeSplit", "ProposalKernel", "SplitMerge"]
 

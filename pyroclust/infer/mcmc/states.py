@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.checks import log_joint_of
 from pyroclust.partitions import Draws
-from pyroclust.protocols import CollapsedModel
 
 __all__ = [
     "ChainStates",

@@ -9,9 +9,13 @@ import numpy as np
 import torch
 from torch import Size, Tensor
 
-from pyroclust.counts import check_count, check_seed
+from pyroclust.core.counts import check_count, check_seed
+from pyroclust.core.progress import progress_bar
+from pyroclust.core.random_state import seed_from_torch, seeded
 from pyroclust.diagnostics.weights.evidence import EvidenceMethod, LogEvidence, repeated_log_evidence
 from pyroclust.distributions import ConjugateComponent
+from pyroclust.distributions.points import Points, as_points
+from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.infer.checks import log_joint_of, refuse_weights, require_likelihood
@@ -20,10 +24,6 @@ from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.short_chains import ShortChains
 from pyroclust.partitions import label_range
-from pyroclust.points import Points, as_points
-from pyroclust.progress import progress_bar
-from pyroclust.protocols import CollapsedModel
-from pyroclust.random_state import seed_from_torch, seeded
 
 __all__ = ["annealed_log_evidence"]
 

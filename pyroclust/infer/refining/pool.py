@@ -9,10 +9,10 @@ import torch
 from pyro.distributions import Delta
 from torch import Tensor
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.distributions.programs import sampled
+from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.refining.posterior_chains import PosteriorChains, check_shares
-from pyroclust.programs import sampled
-from pyroclust.protocols import CollapsedModel
 
 __all__ = ["PosteriorPool"]
 

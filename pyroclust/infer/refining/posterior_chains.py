@@ -6,15 +6,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.counts import check_number
+from pyroclust.core.counts import check_number
+from pyroclust.core.random_state import seed_from_torch
 from pyroclust.distributions import ConjugateComponent
+from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.states import ChainStates
 from pyroclust.nn.compiled_filter import CompiledFilterScorer
-from pyroclust.protocols import CollapsedModel
-from pyroclust.random_state import seed_from_torch
 
 __all__ = ["PosteriorChains", "check_shares"]
 

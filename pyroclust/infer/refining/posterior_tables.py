@@ -8,10 +8,10 @@ import torch
 from pyro.distributions import Delta
 from torch import Tensor
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.distributions.programs import SimulatedModel, sampled
+from pyroclust.distributions.protocols import LawOfModels
 from pyroclust.infer.refining.posterior_chains import PosteriorChains, check_shares
-from pyroclust.programs import SimulatedModel, sampled
-from pyroclust.protocols import LawOfModels
 
 __all__ = ["PosteriorTables"]
 

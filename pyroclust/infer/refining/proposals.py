@@ -9,15 +9,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.constraints import Constraints
+from pyroclust.core.progress import progress_bar
 from pyroclust.diagnostics import LogEvidence, importance_evidence, log_evidences
 from pyroclust.diagnostics.weights.importance import importance_weights, stratified_draws
+from pyroclust.distributions.protocols import Guide, JointModel, Model, some_points
 from pyroclust.infer.checks import log_joint_of
+from pyroclust.infer.large_tables import LARGE_TABLE
 from pyroclust.infer.refining.clock import Clock
-from pyroclust.large_tables import LARGE_TABLE
 from pyroclust.partitions import Draws
-from pyroclust.progress import progress_bar
-from pyroclust.protocols import Guide, JointModel, Model, some_points
+from pyroclust.partitions.constraints import Constraints
 
 __all__ = [
     "NUM_ORDERS",

@@ -6,11 +6,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.counts import check_count, check_seed
+from pyroclust.core.counts import check_count, check_seed
+from pyroclust.core.memory import check_memory
+from pyroclust.core.progress import progress_bar
+from pyroclust.core.random_state import seed_from_torch, seeded
 from pyroclust.diagnostics import Round
 from pyroclust.distributions import ConjugateComponent
+from pyroclust.distributions.points import Points, as_points
+from pyroclust.distributions.protocols import CollapsedModel, PartitionGuide, is_of_graphs
 from pyroclust.distributions.sequential.partition import num_orders_of
 from pyroclust.infer.checks import held_to_constraints, points_of
+from pyroclust.infer.large_tables import sweep_cost, sweeps_of
 from pyroclust.infer.mcmc.defaults import own_or_default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.short_chains import ShortChains
@@ -27,13 +33,7 @@ from pyroclust.infer.refining.proposals import (
 )
 from pyroclust.infer.refining.refinement import Refinement
 from pyroclust.infer.refining.settling import Watch
-from pyroclust.large_tables import sweep_cost, sweeps_of
-from pyroclust.memory import check_memory
 from pyroclust.partitions import Draws
-from pyroclust.points import Points, as_points
-from pyroclust.progress import progress_bar
-from pyroclust.protocols import CollapsedModel, PartitionGuide, is_of_graphs
-from pyroclust.random_state import seed_from_torch, seeded
 
 __all__ = ["refine"]
 
@@ -68,8 +68,8 @@ def refine(
        Where the model has no ``log_joint``, only ``num_draws`` are drawn, and all go on.
     3. From each a chain of the kernel runs, many at a time in threads. With ``sweeps=None`` the chains are
        looked at after 10, 20, 40, ... up to 640 sweeps, fewer above 1,000 points
-       (:func:`~pyroclust.large_tables.sweeps_of`) and where sweeps cost more
-       (:func:`~pyroclust.large_tables.sweep_cost`), as with full covariances above four columns. Below 80
+       and where sweeps cost more
+       (:mod:`~pyroclust.infer.large_tables`), as with full covariances above four columns. Below 80
        sweeps they are looked at four times. They have settled when a test finds no change since the look
        before, and chains of one ancestor are no more alike than others, or so little that the nested R-hat of
        every functional is at most 1.05 and half of the draws, or 400, are effective.

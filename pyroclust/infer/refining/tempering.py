@@ -7,21 +7,21 @@ import numpy as np
 import torch
 from torch import Size, Tensor
 
-from pyroclust.counts import check_count, check_number, check_seed
+from pyroclust.core.counts import check_count, check_number, check_seed
+from pyroclust.core.memory import check_memory
+from pyroclust.core.progress import progress_bar
+from pyroclust.core.random_state import seed_from_torch, seeded
 from pyroclust.diagnostics.weights.evidence import EvidenceMethod, LogEvidence, population_evidence
 from pyroclust.distributions import ConjugateComponent
+from pyroclust.distributions.points import Points, as_points
+from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.checks import refuse_weights, require_likelihood
 from pyroclust.infer.importance import resampled
 from pyroclust.infer.mcmc.defaults import own_or_default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.powered_chains import PoweredChains
 from pyroclust.infer.mcmc.states import ChainStates, Trace
-from pyroclust.memory import check_memory
 from pyroclust.partitions import Draws, canonical
-from pyroclust.points import Points, as_points
-from pyroclust.progress import progress_bar
-from pyroclust.protocols import CollapsedModel
-from pyroclust.random_state import seed_from_torch, seeded
 
 __all__ = ["Populations", "tempered_populations"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from pyroclust.files import replace_file
+from pyroclust.core.files import replace_file
 
 __all__ = ["CHECKPOINT_FILE", "FAILURE", "FORMAT", "failure_of", "read_checkpoint", "write_checkpoint"]
 

@@ -11,7 +11,10 @@ from typing import Any, NoReturn
 
 from torch import nn
 
-from pyroclust.files import clear_leftovers, locked_folder
+from pyroclust.core.files import clear_leftovers, locked_folder
+from pyroclust.core.interrupts import interrupt_between_steps
+from pyroclust.core.progress import progress_bar
+from pyroclust.distributions.programs import as_model
 from pyroclust.infer.checks import check_own_model
 from pyroclust.infer.choices import Choice
 from pyroclust.infer.training.checkpoint import CHECKPOINT_FILE, FAILURE, read_checkpoint, write_checkpoint
@@ -20,9 +23,6 @@ from pyroclust.infer.training.logs import TrainingLog
 from pyroclust.infer.training.settings import FitSettings
 from pyroclust.infer.training.trainer import StepFigures, Trainer
 from pyroclust.infer.training.validation import Validation
-from pyroclust.interrupts import interrupt_between_steps
-from pyroclust.programs import as_model
-from pyroclust.progress import progress_bar
 
 __all__ = ["FitResult", "fit"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TextIO
 
-from pyroclust.files import replace_file
+from pyroclust.core.files import replace_file
 
 __all__ = ["EVENTS_FOLDER", "LOG_FILE", "VALIDATION_FILE", "TrainingLog", "check_table"]
 

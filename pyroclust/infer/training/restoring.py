@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.infer.training.settings import FitSettings
-from pyroclust.state_dicts import tensors_difference
+from pyroclust.nn.state_dicts import tensors_difference
 
 __all__ = ["check_averages", "check_entries", "check_figures", "check_optimizer", "check_tensors"]
 

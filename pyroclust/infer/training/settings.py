@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import torch
 
-from pyroclust.counts import MAX_SEED, check_number, check_seed, shown
+from pyroclust.core.counts import MAX_SEED, check_number, check_seed, shown
+from pyroclust.core.memory import check_memory
 from pyroclust.infer.checks import MAX_LEARNING_RATE
 from pyroclust.infer.chunked_loss import VisitingOrders
-from pyroclust.memory import check_memory
 
 __all__ = ["FitSettings"]
 

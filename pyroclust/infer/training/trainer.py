@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor, nn
 
+from pyroclust.core.random_state import own_random_numbers
+from pyroclust.core.text import listed
+from pyroclust.distributions.protocols import Guide, LawOfModels, points_shape
 from pyroclust.infer.choices import Choice
 from pyroclust.infer.chunked_loss import VisitingOrders
 from pyroclust.infer.inclusive_kl import InclusiveKL
@@ -25,9 +28,6 @@ from pyroclust.infer.training.restoring import (
     check_tensors,
 )
 from pyroclust.infer.training.settings import FitSettings
-from pyroclust.protocols import Guide, LawOfModels, points_shape
-from pyroclust.random_state import own_random_numbers
-from pyroclust.text import listed
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric

@@ -7,14 +7,14 @@ from typing import Any, Self
 import torch
 from torch import nn
 
-from pyroclust.counts import check_count, check_seed
+from pyroclust.core.counts import check_count, check_seed
+from pyroclust.core.memory import check_memory
+from pyroclust.core.random_state import own_random_numbers
+from pyroclust.distributions.protocols import LawOfModels, data_shape
 from pyroclust.infer.own_loss import HasTerms, OwnLoss
 from pyroclust.infer.quality import divergences, efficiencies
 from pyroclust.infer.simulation import World, simulate_worlds
-from pyroclust.memory import check_memory
 from pyroclust.nn.modes import evaluating
-from pyroclust.protocols import LawOfModels, data_shape
-from pyroclust.random_state import own_random_numbers
 
 __all__ = ["Validation"]
 

@@ -6,9 +6,9 @@ from typing import Protocol
 
 from torch import Tensor, nn
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.nn.encoders.dense_encoder import checked_widths, dense_layers
-from pyroclust.registry import register
 
 __all__ = ["Decoder", "DenseDecoder", "ImageDecoder"]
 

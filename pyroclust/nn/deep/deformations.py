@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pyroclust.counts import check_number
-from pyroclust.registry import register
+from pyroclust.core.counts import check_number
+from pyroclust.core.registry import register
 
 __all__ = ["Deformation", "ImageDeformation", "NormalNoise"]
 

@@ -8,8 +8,8 @@ import pyro.distributions as dist
 import torch
 from torch import Tensor
 
-from pyroclust.counts import check_number
-from pyroclust.registry import register
+from pyroclust.core.counts import check_number
+from pyroclust.core.registry import register
 
 __all__ = ["ExactSum", "GumbelSoftmax", "Relaxation"]
 

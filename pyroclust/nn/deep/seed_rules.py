@@ -5,9 +5,9 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
-from pyroclust.constraints import Constraints
+from pyroclust.core.registry import register
 from pyroclust.distributions.forests.constrained_forests import constrained_forests
-from pyroclust.registry import register
+from pyroclust.partitions.constraints import Constraints
 
 __all__ = ["NearestSeed", "SeedRule", "SpreadingSeeds"]
 

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from pyroclust.counts import check_number
+from pyroclust.core.counts import check_number
+from pyroclust.core.registry import register
 from pyroclust.nn.deep.deformations import Deformation
-from pyroclust.registry import register
 
 __all__ = ["Views"]
 

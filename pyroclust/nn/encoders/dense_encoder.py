@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.nn.encoders.encoder import Encoder, single_points
 from pyroclust.nn.sizes import MAX_BLOCKS
-from pyroclust.registry import register
 
 __all__ = ["DenseEncoder", "checked_widths", "dense_layers"]
 

@@ -3,10 +3,10 @@
 import torch
 from torch import Tensor, nn
 
-from pyroclust.adjacency import leading_eigenvectors, linked_neighbours
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.nn.encoders.encoder import Encoder
-from pyroclust.registry import register
+from pyroclust.partitions.adjacency import leading_eigenvectors, linked_neighbours
 
 __all__ = ["GatedGraphEncoder", "GraphEncoder"]
 

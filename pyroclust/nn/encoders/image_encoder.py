@@ -2,9 +2,9 @@
 
 from torch import Tensor, nn
 
-from pyroclust.counts import check_count
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
 from pyroclust.nn.encoders.encoder import FIRST_SPREAD, Encoder, keep_differences, single_points
-from pyroclust.registry import register
 
 __all__ = ["ImageEncoder"]
 

@@ -2,10 +2,10 @@
 
 from torch import Tensor, nn
 
-from pyroclust.counts import check_count, check_number
+from pyroclust.core.counts import check_count, check_number
+from pyroclust.core.registry import register
 from pyroclust.nn.encoders.encoder import FIRST_SPREAD, Encoder, keep_differences, single_points
 from pyroclust.nn.sizes import MAX_BLOCKS
-from pyroclust.registry import register
 
 __all__ = ["VectorEncoder"]
 

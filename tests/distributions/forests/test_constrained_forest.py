@@ -7,12 +7,12 @@ import pytest
 import torch
 from forest_cases import components_of, similarity_of
 
-from pyroclust.constraints import Constraints
 from pyroclust.distributions import ChineseRestaurantPrior, PerturbedSpanningForest
 from pyroclust.distributions.forests import perturbed_means
 from pyroclust.distributions.forests.constrained_forests import constrained_forests
 from pyroclust.distributions.forests.spanning_trees import spanning_forests
 from pyroclust.partitions import canonical, is_canonical
+from pyroclust.partitions.constraints import Constraints
 
 # Cannot-links whose groups are all apart from one another, as those of labels: forests are a matroid.
 MATROIDS = {

@@ -11,7 +11,6 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist
 from sklearn.cluster import AgglomerativeClustering
 
-from pyroclust.constraints import Constraints
 from pyroclust.distributions import (
     ChineseRestaurantPrior,
     DirichletMultinomialPrior,
@@ -21,6 +20,7 @@ from pyroclust.distributions import (
 from pyroclust.distributions.forests import perturbed_means
 from pyroclust.distributions.forests.spanning_trees import spanning_forests
 from pyroclust.partitions import canonical, enumerate_partitions, is_canonical
+from pyroclust.partitions.constraints import Constraints
 
 
 def best_forest(weights: torch.Tensor, k: int) -> tuple[float, torch.Tensor]:

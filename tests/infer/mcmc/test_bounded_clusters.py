@@ -7,7 +7,6 @@ from cases import short_and_long
 from partition_laws import check_law, check_log_joint
 from pyro.distributions import Beta, Gamma
 
-from pyroclust.constraints import Constraints
 from pyroclust.distributions import NormalKnownVariance, PitmanYorPrior
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior
@@ -23,6 +22,7 @@ from pyroclust.infer.mcmc import (
 )
 from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.models import Mixture, niw_mixture, normal_mixture, overlap2d, table_mixture
+from pyroclust.partitions.constraints import Constraints
 
 LINKS = {"must_link": [(3, 4)], "labels": [0, -1, 1, -1, -1, 0, -1]}
 MODELS = {

@@ -8,7 +8,7 @@ import torch
 from partition_laws import check_law, check_log_joint, effective_partitions
 from scipy import integrate
 
-from pyroclust.compiling import lean
+from pyroclust.core.compiling import lean
 from pyroclust.distributions import (
     BernoulliBeta,
     Categories,
@@ -33,7 +33,7 @@ from pyroclust.distributions.compiled.protocol import (
     log_predictive_above,
     log_predictive_without,
 )
-from pyroclust.distributions.components.clustered_data import block_moments
+from pyroclust.distributions.families.clustered_data import block_moments
 from pyroclust.infer import exact_posterior
 from pyroclust.infer.mcmc import CollapsedGibbs, MergeSplit, SplitMerge
 from pyroclust.infer.mcmc.compiled.chain import place, start_chain

@@ -8,7 +8,6 @@ from partition_laws import check_law, check_log_joint
 from pyro.distributions import Beta, Gamma
 from pyro.infer import MCMC
 
-from pyroclust.constraints import Constraints
 from pyroclust.distributions import (
     ChineseRestaurantPrior,
     NormalInverseGamma,
@@ -32,6 +31,7 @@ from pyroclust.infer.mcmc import (
     assignments,
 )
 from pyroclust.models import Mixture, overlap2d
+from pyroclust.partitions.constraints import Constraints
 
 KNOWN = Constraints.of(7, must_link=[(0, 1), (1, 5)], cannot_link=[(0, 2), (2, 3)])
 WEIGHTS = torch.tensor([2, 1, 3, 1, 1, 2])

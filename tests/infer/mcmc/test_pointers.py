@@ -9,7 +9,7 @@ import pytest
 import torch
 from numba.core.errors import TypingError
 
-from pyroclust.compiling import lean
+from pyroclust.core.compiling import lean
 from pyroclust.distributions import (
     BernoulliBeta,
     ChineseRestaurantPrior,

@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 import torch
 
-from pyroclust.constraints import Constraints
 from pyroclust.data.datasets import read_table
 from pyroclust.data.standardise import standardise
 from pyroclust.distributions import GammaConcentration
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import annealed_log_evidence, log_evidence, refine
 from pyroclust.models import Mixture, gaussian2d, nig_mixture, normal_mixture, warped_clusters
+from pyroclust.partitions.constraints import Constraints
 
 
 @pytest.fixture(scope="module")

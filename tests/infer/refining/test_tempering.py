@@ -8,7 +8,6 @@ from partition_laws import check_law, check_log_joint
 from pyro.distributions import Beta, Gamma, Poisson
 from scipy.special import logsumexp, softmax
 
-from pyroclust.constraints import Constraints
 from pyroclust.diagnostics import EvidenceMethod, co_assignment, population_evidence
 from pyroclust.distributions import (
     Categories,
@@ -26,6 +25,7 @@ from pyroclust.infer.mcmc import CollapsedGibbs, Compose, SliceHyperparameters
 from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.models import Mixture, gaussian2d, overlap2d
 from pyroclust.partitions import Draws, enumerate_partitions
+from pyroclust.partitions.constraints import Constraints
 
 NUM_POPULATIONS = 40
 

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from training_cases import TINY, new_guide, run, same
 
+from pyroclust.core.interrupts import interrupt_between_steps
 from pyroclust.infer import InclusiveKL
 from pyroclust.infer.training.checkpoint import read_checkpoint
-from pyroclust.interrupts import interrupt_between_steps
 
 
 def after(calls: int, what: Any, monkeypatch: pytest.MonkeyPatch) -> None:

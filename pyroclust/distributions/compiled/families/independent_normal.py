@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.compiling import inner, lean
+from pyroclust.core.compiling import inner, lean
 from pyroclust.distributions import NormalIndependent
 from pyroclust.distributions.compiled.protocol import compile_family, hyper_array, implement
 

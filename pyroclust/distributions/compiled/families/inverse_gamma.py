@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.compiling import inner
+from pyroclust.core.compiling import inner
 from pyroclust.distributions import NormalInverseGamma
 from pyroclust.distributions.compiled.columns import implement_columns
 from pyroclust.distributions.compiled.families.partly_observed import compile_columns

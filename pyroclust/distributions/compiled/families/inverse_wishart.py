@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.compiling import inner
+from pyroclust.core.compiling import inner
 from pyroclust.distributions import NormalInverseWishart
 from pyroclust.distributions.compiled.families.inverse_gamma import LARGE
 from pyroclust.distributions.compiled.protocol import compile_family, hyper_array, implement

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.compiling import inner, lean
+from pyroclust.core.compiling import inner, lean
 from pyroclust.distributions import BlockRates
 from pyroclust.distributions.compiled.clusters import draw_index
 from pyroclust.distributions.compiled.protocol import compile_family

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.compiling import compiled, inner, lean
+from pyroclust.core.compiling import compiled, inner, lean
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.compiled.protocol import (
@@ -19,6 +19,7 @@ from pyroclust.distributions.compiled.protocol import (
     refresh,
     tabulate,
 )
+from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.mcmc.compiled.prior_tables import (
     CONCENTRATION,
     DISCOUNT,
@@ -33,7 +34,6 @@ from pyroclust.infer.mcmc.compiled.steps import (
     step_of,
 )
 from pyroclust.partitions import canonical
-from pyroclust.protocols import CollapsedModel
 
 __all__ = [
     "LINKED",

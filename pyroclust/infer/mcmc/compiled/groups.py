@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.compiling import inner
+from pyroclust.core.compiling import inner
 from pyroclust.distributions.compiled.clusters import draw_index
 from pyroclust.distributions.compiled.protocol import (
     log_marginal,
@@ -25,6 +25,7 @@ from pyroclust.distributions.compiled.protocol import (
     log_predictive_without,
     refresh,
 )
+from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.mcmc.compiled.chain import accumulate
 from pyroclust.infer.mcmc.compiled.prior_tables import log_open
 from pyroclust.infer.mcmc.compiled.proposals import (
@@ -48,7 +49,6 @@ from pyroclust.infer.mcmc.compiled.proposals import (
 from pyroclust.infer.mcmc.compiled.steps import (
     step_of,
 )
-from pyroclust.protocols import CollapsedModel
 
 __all__ = ["GroupProposals", "GroupSweep", "Groups"]
 

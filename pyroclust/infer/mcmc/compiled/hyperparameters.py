@@ -9,7 +9,7 @@ import pyro.distributions
 import torch.distributions as dist
 from torch.distributions import Distribution
 
-from pyroclust.compiling import inner, lean
+from pyroclust.core.compiling import inner, lean
 from pyroclust.infer.mcmc.compiled.chain import log_likelihood, recompute
 from pyroclust.infer.mcmc.compiled.prior_tables import (
     CONCENTRATION,

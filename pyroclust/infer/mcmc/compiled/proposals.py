@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.compiling import inner
+from pyroclust.core.compiling import inner
 from pyroclust.distributions.compiled.protocol import (
     log_marginal,
     log_predictive,

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.compiling import inner
+from pyroclust.core.compiling import inner
 from pyroclust.distributions.compiled.clusters import NEGLIGIBLE
 from pyroclust.distributions.compiled.protocol import add_log_predictives, log_predictive
 from pyroclust.infer.mcmc.compiled.chain import join, log_likelihood, recompute

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import typeof, types
 
-from pyroclust.compiling import compiled
+from pyroclust.core.compiling import compiled
 from pyroclust.distributions.compiled.pointers import Address, address_of, caller
 from pyroclust.infer.mcmc.compiled.chain import LINKED, Chain, RebuildSums, log_likelihood, write_labels
 from pyroclust.infer.mcmc.compiled.hyperparameters import DrawComponents, DrawConcentration

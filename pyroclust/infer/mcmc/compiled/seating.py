@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pyroclust.compiling import compiled
+from pyroclust.core.compiling import compiled
 from pyroclust.distributions.compiled.clusters import draw_index
 
 __all__ = ["Seating", "Tables", "collect", "more_slots", "seat", "visit_points"]

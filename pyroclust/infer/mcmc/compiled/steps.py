@@ -9,9 +9,9 @@ and called by its address: the loop over draws is one for all. A new move regist
 from collections.abc import Callable
 from typing import Any
 
-from pyroclust.compiling import inner
+from pyroclust.core.compiling import inner
 from pyroclust.distributions import ConjugateComponent
-from pyroclust.protocols import CollapsedModel
+from pyroclust.distributions.protocols import CollapsedModel
 
 __all__ = ["STEPS", "require_conjugate", "step_of"]
 

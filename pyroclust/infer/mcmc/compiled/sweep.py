@@ -7,7 +7,7 @@ nothing; its predictive under the cluster without it comes from the cached poste
 
 from typing import Any, NamedTuple
 
-from pyroclust.compiling import inner
+from pyroclust.core.compiling import inner
 from pyroclust.distributions.compiled.clusters import NEGLIGIBLE, draw_index
 from pyroclust.distributions.compiled.protocol import (
     add_log_predictives,

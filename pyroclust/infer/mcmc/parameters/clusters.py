@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.distributions import Component
-from pyroclust.protocols import CollapsedModel
+from pyroclust.distributions.protocols import CollapsedModel
 
 __all__ = ["ChainClusters", "ChainFamilies", "finite_or_impossible", "log_likelihood"]
 

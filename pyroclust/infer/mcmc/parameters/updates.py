@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.compiling import compiled
-from pyroclust.counts import check_count, check_number
+from pyroclust.core.compiling import compiled
+from pyroclust.core.counts import check_count, check_number
 from pyroclust.distributions import Component, ConjugateComponent
 from pyroclust.infer.mcmc.parameters.clusters import ChainClusters, ChainFamilies
 from pyroclust.infer.mcmc.parameters.target import ParameterTarget

@@ -1,0 +1,185 @@
+"""How the compiled functions of the library are made, and kept on disk."""
+
+import os
+import pickle
+import stat
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from numba import __version__ as numba_version
+from numba import njit
+from numba.core.caching import FunctionCache
+
+__all__ = [
+    "COMPILE_OPTIONS",
+    "LEAN_OPTIONS",
+    "compiled",
+    "inner",
+    "lean",
+    "strict",
+    "strict_inner",
+    "strict_lean",
+]
+
+# Reassociation lets sums over dimensions use vector units; nan and infinity keep their meaning. What is not
+# said here, a function would inherit from whichever caller is compiled first.
+COMPILE_OPTIONS: Any = {
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract", "arcp", "nsz"},
+    "forceinline": False,
+    "_nrt": True,
+}
+_STRICT_OPTIONS: Any = {**COMPILE_OPTIONS, "fastmath": False}
+# For functions that allocate nothing: no reference counts, which cost more than the arithmetic.
+LEAN_OPTIONS: Any = {**COMPILE_OPTIONS, "_nrt": False}
+_STRICT_LEAN_OPTIONS: Any = {**LEAN_OPTIONS, "fastmath": False}
+_INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+# Bytes at the end of a file of machine code that say whether the rest is whole.
+_DIGEST = 16
+
+_LIBRARY = Path(__file__).parents[1]
+# The code of these is inlined into that of functions elsewhere.
+_FAMILIES, _KERNELS = _LIBRARY / "distributions" / "compiled", _LIBRARY / "infer" / "mcmc"
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compile a function that may allocate arrays, and take a random number generator from Python.
+
+    It runs without Python's lock, and sums may be reordered. Its machine code is kept on disk while the
+    files that it may come from do not change: in ``NUMBA_CACHE_DIR`` where that is set, else beside its file,
+    else in the user's cache folder. Where none of these can be written, or others may write there, nothing is
+    kept, and every process compiles what it uses.
+
+    Args:
+        function: a function that numba can compile.
+    """
+    return _cached(function, COMPILE_OPTIONS)
+
+
+def lean(function: Callable[..., Any]) -> Any:
+    """Compile a function that allocates nothing, like :func:`compiled` otherwise.
+
+    The arrays it works on belong to its caller and are not reference-counted: with named tuples of arrays
+    the counting takes up to ten times as long as the work. Numba refuses to compile it if it allocates, by
+    ``a + b`` or ``a[:] = b`` of arrays too. Called from Python with a generator it would leak the generator.
+
+    Args:
+        function: a function that numba can compile.
+    """
+    return _cached(function, LEAN_OPTIONS)
+
+
+def strict(function: Callable[..., Any]) -> Any:
+    """Compile a function whose sums keep their order, like :func:`compiled` otherwise.
+
+    Args:
+        function: a function that numba can compile.
+    """
+    return _cached(function, _STRICT_OPTIONS)
+
+
+def strict_lean(function: Callable[..., Any]) -> Any:
+    """Compile a function whose sums keep their order and that allocates nothing, like :func:`lean` otherwise.
+
+    Args:
+        function: a function that numba can compile.
+    """
+    return _cached(function, _STRICT_LEAN_OPTIONS)
+
+
+def inner(function: Callable[..., Any]) -> Any:
+    """Compile a function that only compiled functions call, like :func:`lean` otherwise.
+
+    The code that would read its arguments from Python objects is left out; for named tuples of arrays it is
+    a quarter of all there is to compile. Called from Python, the function would end the process.
+
+    Args:
+        function: a function that numba can compile.
+    """
+    return _cached(function, {**LEAN_OPTIONS, **_INNER})
+
+
+def strict_inner(function: Callable[..., Any]) -> Any:
+    """Compile a function like :func:`inner`, whose sums keep their order.
+
+    Args:
+        function: a function that numba can compile.
+    """
+    return _cached(function, {**_STRICT_LEAN_OPTIONS, **_INNER})
+
+
+def _cached(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    dispatcher = njit(nogil=True, **options)(function)
+    # Numba raises RuntimeError where no folder can be written.
+    with suppress(RuntimeError):
+        store = _Cache(function)
+        if function.__closure__ is None and _is_private(Path(store.cache_path)):
+            dispatcher._cache = store
+    return dispatcher
+
+
+class _Cache(FunctionCache):
+    """Machine code of a function on disk: one file for each combination of types.
+
+    Numba's own cache looks at the file of a function alone, though the code contains that of all that it
+    calls; its index breaks where a type of an older version exists no more, and where two processes write at
+    once. Here the name of a file says all that its content depends on.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        # Now, not when code is saved: a file may be edited while this process still runs what it read.
+        self._stamp = _stamp(Path(function.__code__.co_filename))
+
+    def _load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            content = self._path(sig, target_context.codegen()).read_bytes()
+            data, digest = content[:-_DIGEST], content[-_DIGEST:]
+            # Damaged machine code would end the process, or compute something else.
+            if blake2b(data, digest_size=_DIGEST).digest() != digest:
+                return None
+            return self._impl.rebuild(target_context, pickle.loads(data))
+        except (OSError, EOFError, LookupError, ValueError, pickle.UnpicklingError):
+            return None
+
+    def _save_overload(self, sig: Any, data: Any) -> None:
+        if not self._impl.check_cachable(data):
+            return
+        with suppress(OSError, LookupError):
+            path = self._path(sig, data.codegen)
+            for old in path.parent.glob(f"{self._impl.filename_base}.*.nbc"):
+                if old.name.split(".")[-3] != path.name.split(".")[-3]:
+                    old.unlink(missing_ok=True)
+            with self._cache_file._open_for_write(str(path)) as stream:
+                content = self._cache_file._dump(self._impl.reduce(data))
+                stream.write(content + blake2b(content, digest_size=_DIGEST).digest())
+
+    def _path(self, sig: Any, codegen: Any) -> Path:
+        key = _digest([str(sig), repr(codegen.magic_tuple()), repr(self._py_func.__code__.co_code)])
+        return Path(self._cache_path) / f"{self._impl.filename_base}.{self._stamp}.{key}.nbc"
+
+
+def _digest(parts: list[str]) -> str:
+    return blake2b("\0".join(parts).encode(), digest_size=12).hexdigest()
+
+
+@cache
+def _stamp(path: Path) -> str:
+    """Return a digest of all files that the code of a file may come from."""
+    inside = path.is_relative_to(_LIBRARY) and not path.is_relative_to(_KERNELS)
+    folder = _LIBRARY.joinpath(*path.relative_to(_LIBRARY).parts[:-1][:2]) if inside else _KERNELS
+    files = {path, Path(__file__), *folder.rglob("*.py"), *_FAMILIES.rglob("*.py")}
+    return _digest([numba_version, *(f"{one.name}\0{one.read_text('utf-8')}" for one in sorted(files))])
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether nobody else can put machine code into a folder."""
+    if os.name == "nt":
+        return True
+    found = folder.stat()
+    return not found.st_mode & stat.S_IWOTH and found.st_uid in (0, os.geteuid())

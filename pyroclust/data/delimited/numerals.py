@@ -1,0 +1,175 @@
+"""Numbers as people write them: decimal points and commas, marks of thousands, and what is ambiguous."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyroclust.core.text import short, visible
+
+__all__ = ["MISSING", "Cells", "Marks", "find_marks", "grouped", "is_numeral"]
+
+# Cells of a column of numbers that hold none.
+MISSING = frozenset(
+    (
+        *("", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"),
+        *("None", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!"),
+    )
+)
+
+# Apostrophes and spaces, those that do not break a line too.
+_BETWEEN = "'\u2019 \u00a0\u2007\u2009\u202f"
+_EXPONENT = r"(?:[eE][+-]?\d+)?"
+_INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
+_GROUPS = rf"[1-9]\d{{0,2}}(?:([.,{_BETWEEN}])\d{{3}})(?:\1\d{{3}})*"
+_GROUPED = re.compile(rf"[+-]?{_GROUPS}(?:([.,])\d+)?", re.ASCII)
+_PLAIN = re.compile(rf"[+-]?\d+{_EXPONENT}", re.ASCII)
+_OF_NUMBERS = b"0123456789+-eE\n"
+_BROKEN = re.compile(rf"[+-]?(?:\d+([.,])\d*|([.,])\d+){_EXPONENT}", re.ASCII)
+
+
+class Plain(NamedTuple):
+    """The numbers of a column in which every cell is one, and the decimal mark of those that have one."""
+
+    values: NDArray[np.float64]
+    mark: str
+
+
+class Cells(list[str]):
+    """The cells of one column; whether they are plain numbers is found out once."""
+
+    @classmethod
+    def of(cls, cells: Sequence[str]) -> "Cells":
+        """Return cells of any kind as cells of a column."""
+        return cells if isinstance(cells, Cells) else cls(cells)
+
+    @cached_property
+    def plain(self) -> Plain | None:
+        """The numbers, ``None`` unless all cells are some, with one decimal mark and no other marks."""
+        text = "\n".join(self)
+        others = set(text.encode(errors="replace").translate(None, _OF_NUMBERS))
+        if others not in (set(), {ord(".")}, {ord(",")}) or text.count("\n") != len(self) - 1:
+            return None
+        mark = chr(others.pop()) if others else ""
+        try:
+            values = list(map(float, text.replace(",", ".").split("\n") if mark == "," else self))
+        except ValueError:
+            return None
+        return Plain(np.array(values, dtype=np.float64), mark)
+
+    @cached_property
+    def there(self) -> Counter[str]:
+        """How often each cell comes that is not missing, without spaces around it."""
+        found = Counter(map(str.strip, self))
+        for cell in MISSING:
+            found.pop(cell, None)
+        return found
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """Those of them that can be no numbers."""
+        return [cell for cell in self.there if not is_numeral(cell)]
+
+
+@dataclass(frozen=True)
+class Marks:
+    """How the numbers of a file are written, and what was understood where it is not the plain case."""
+
+    decimal: str = "."
+    thousands: str = ""
+    notes: tuple[str, ...] = ()
+
+    def numbers(self, cells: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the numbers of cells, nan where there are none, and which cells are text."""
+        values, is_text = np.full(len(cells), np.nan), np.zeros(len(cells), dtype=bool)
+        plain = Cells.of(cells).plain
+        if plain is not None and plain.mark in ("", self.decimal):
+            return plain.values.copy(), is_text
+        groups = rf"|[1-9]\d{{0,2}}(?:[{re.escape(self.thousands)}]\d{{3}})+" if self.thousands else ""
+        whole, mark = rf"(?:\d+{groups})", re.escape(self.decimal)
+        number = re.compile(rf"[+-]?(?:{whole}(?:{mark}\d*)?|{mark}\d+){_EXPONENT}", re.ASCII)
+        as_ours = str.maketrans(self.decimal, ".", self.thousands)
+        for place, cell in enumerate(cells):
+            text = cell.strip()
+            if number.fullmatch(text):
+                values[place] = float(text.translate(as_ours))
+            elif _INFINITE.fullmatch(text):
+                values[place] = float(text)
+            else:
+                is_text[place] = text not in MISSING
+        return values, is_text
+
+
+def is_numeral(text: str) -> bool:
+    """Say whether a cell can be read as a number, under any marks."""
+    text = text.strip()
+    found = _PLAIN.fullmatch(text) or _BROKEN.fullmatch(text) or grouped(text) or _INFINITE.fullmatch(text)
+    return found is not None
+
+
+def grouped(text: str) -> re.Match[str] | None:
+    """Match a number with marks between its thousands, the mark first and then the decimal mark."""
+    found = _GROUPED.fullmatch(text)
+    return None if found is None or found[1] == found[2] else found
+
+
+def find_marks(columns: Iterable[Sequence[str]], *, delimiter: str, decimal: str | None = None) -> Marks:
+    """Find out how the numbers of a file are written: with the decimal mark under which all can be read."""
+    texts = _marked(columns)
+    ways = {mark: [text for text in texts if not _is_read(text, mark)] for mark in decimal or ".,"}
+    possible = [mark for mark, problems in ways.items() if not problems]
+    if decimal is None and not possible:
+        raise ValueError(_contradiction(ways["."][0], ways[","][0]))
+    mark, notes = decimal or possible[0], []
+    either = [text for text in texts if grouped(text)] if len(possible) == 2 else []
+    for text in either:
+        # Points are what most software writes, unless semicolons divide cells for the sake of commas.
+        if "," in text or ("." in text and delimiter == ";"):
+            own = "," if "," in text else "."
+            whole, broken = text.translate(str.maketrans("", "", ".,")), float(text.replace(own, "."))
+            raise ValueError(
+                f"'{text}' could be {whole} or {broken:g}: say which with --decimal . or --decimal ,"
+            )
+    if mark == "," and decimal is None:
+        notes.append("Commas in numbers were read as decimal marks.")
+    groups = {match[1]: text for text in reversed(texts) if (match := grouped(text)) and match[1] != mark}
+    if groups:
+        example = groups[min(groups)]
+        notes.append(f"Marks between thousands were left out of numbers such as '{example}'.")
+    if delimiter != "," and (points := [text for text in either if "." in text]):
+        notes.append(f"Points in numbers such as '{points[0]}' were read as decimal marks.")
+    return Marks(mark, "".join(sorted(groups)), tuple(notes))
+
+
+def _marked(columns: Iterable[Sequence[str]]) -> list[str]:
+    """Return numbers with marks in them, of columns in which every cell that is there can be a number."""
+    found: dict[str, None] = {}
+    for cells in map(Cells.of, columns):
+        if cells.plain is None:
+            found |= dict.fromkeys(cells.there if not cells.texts else ())
+        elif mark := cells.plain.mark:
+            # The first with a decimal mark that is certain says all.
+            certain = next((cell for cell in cells if mark in cell and not grouped(cell)), None)
+            found |= dict.fromkeys(cells if certain is None else [certain])
+    return [text for text in found if not _PLAIN.fullmatch(text) and not _INFINITE.fullmatch(text)]
+
+
+def _is_read(text: str, decimal: str) -> bool:
+    """Say whether a number can have been written with a decimal mark."""
+    broken, groups = _BROKEN.fullmatch(text), grouped(text)
+    if broken and decimal in text:
+        return True
+    return bool(groups and groups[1] != decimal and groups[2] in (None, decimal))
+
+
+def _contradiction(one: str, other: str) -> str:
+    first, second = (short(visible(text), 30) for text in (one, other))
+    return (
+        f"numbers such as '{first}' and '{second}' are written in two ways: "
+        "give --decimal, or write them alike"
+    )

@@ -1,0 +1,298 @@
+"""Columns of a table of draws: which are points, which say something of a draw, how rows are ordered."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from pyroclust.core.text import listed, visible
+from pyroclust.data.delimited.numerals import MISSING
+from pyroclust.data.draws.arrays import labels_among
+from pyroclust.data.draws.orientation import draws_in_rows
+from pyroclust.partitions.draws import Draws, draws_of_labels
+from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights
+
+__all__ = ["draws_in_frame"]
+
+# Names of columns that are no points, without a leading dot and in lower case; Stan's end in two underscores.
+_COUNTS = ("count", "counts", "freq", "frequency", "multiplicity", "probability", "prob", "posterior_prob")
+_WARMUP = ("warmup", "is_warmup", "warm_up", "burnin", "is_burnin", "burn_in")
+_BESIDE = {
+    *("chain", "iteration", "draw", "log_joint", "lp", "log_prob", "num_clusters"),
+    *(*WEIGHT_NAMES, *_COUNTS, *_WARMUP),
+}
+# More of them, which a point may have too: leaving them out is said.
+_OF_A_DRAW = {
+    *("id", "index", "row", "rowname", "rownames", "row_name", "row_names", "row_id", "rowid", "seed"),
+    *("rng_seed", "iter", "step", "sweep", "sample", "sample_id", "draw_id", "iteration_id", "n_clusters"),
+    *("nclusters", "nclust", "n_clust", "num_clust", "k_plus", "kplus", "num_components", "n_components"),
+    *("concentration", "time", "elapsed", "seconds", "timestamp", "date", "datetime", "temperature"),
+    *("energy", "thin", "accept", "accepted", "acceptance", "accept_prob", "accept_stat", "replicate"),
+    *("rep", "run", "run_id", "log_lik", "loglik", "log_likelihood", "log_posterior", "logpost"),
+    *("log_prior", "logprior", "log_density"),
+}
+_ALIASES = {f"chain_{end}": "chain" for end in ("id", "no", "nr", "num", "number", "idx", "index")}
+_BETWEEN_WORDS = re.compile(r"[.\- ]")
+# Names of the two columns of a table with one row for each point of each draw.
+_POINT_OF_A_ROW = {"point", "item", "obs", "observation", "unit", "subject", "individual", "i", "n"}
+_LABEL_OF_A_ROW = {"label", "cluster", "assignment", "class", "component", "group", "membership", "z"}
+_NOT = {"", "0", "0.0", "false", "f", "no"}
+_INDEX = re.compile(r"^(.+)\[(\d+)\]$")
+# CmdStan writes z.1, which in other files is a name like any other.
+_INDEX_OF_STAN = re.compile(r"^(.+)\[(\d+)\]$|^(.+)\.(\d+)$")
+_DRAW = re.compile(r"(chain[ ._]?\d+[ ._])?(draw|iter|iteration|sweep)[ ._\[]?\d+\]?", re.IGNORECASE)
+# Columns of tables that summarise draws; a point may have one such name, not two.
+_STATISTIC = re.compile(
+    r"mean|sd|std|std_?dev|median|mad|r_?hat|n_?eff|(ess|mcse)(_\w+)?|se_mean|(hdi|eti|hpd|ci)_?[\d.]+%?|q[\d.]+|[\d.]+%"
+)
+_ORDER = ("iteration", "draw")
+_LOG_JOINT, _LOG_PROB = ("log_joint", "lp__", "lp"), ("log_prob",)
+# Rows from which on a column that counts them, or never repeats a value, is no chance.
+_MANY_ROWS, _SOME_ROWS = 10, 3
+
+
+def draws_in_frame(
+    frame: pd.DataFrame,
+    *,
+    where: str,
+    variable: str | None = None,
+    is_header: bool = True,
+    names_points: bool = True,
+    transpose: bool | None = None,
+    notes: tuple[str, ...] = (),
+) -> Draws:
+    """Return the draws in a table: a row a draw, a column a point, and columns that say more of a draw."""
+    if len(frame) == 0:
+        raise ValueError(f"{where} holds a header and no draws; expected one row a draw")
+    beside: dict[str, np.ndarray] = {}
+    if is_header:
+        frame, beside, left = _without_known(frame.set_axis(_names(frame, where), axis=1))
+        _refuse_names(frame, where)
+        names, chosen = _points(frame, where, variable, is_stan=any(n.endswith("__") for n in beside))
+        frame, notes = frame[names], (*notes, *left, *chosen)
+    elif variable is not None:
+        raise ValueError(f"variable is '{variable}', but {where} has no names of columns; leave it out")
+    _refuse_counters(frame, where, is_header=is_header)
+    if frame.shape[1] == 0:
+        raise ValueError(f"{where} has no column that could be a point; expected one a point")
+    labels = frame.to_numpy() if _are_numbers(frame) else _as_text(frame, where)
+    names_points = names_points and not transpose
+    if not beside or transpose is not None:
+        labels, turned = draws_in_rows(labels, where=where, transpose=transpose)
+        names_points, notes = names_points and not turned, (*notes, *turned)
+    of_draws = [name for name in (*_LOG_JOINT, *_LOG_PROB) if name in beside]
+    if transpose and of_draws:
+        raise ValueError(
+            f"transpose is True, but {where} has the column '{of_draws[0]}', one number a draw, where each "
+            "row would be a point: leave transpose or the column out"
+        )
+    order, num_chains = _order({} if transpose else beside, len(labels), where)
+    refuse_weights(beside, (len(labels),), where)
+    _refuse_unequal(beside, where)
+
+    def first(names: tuple[str, ...]) -> np.ndarray | None:
+        return next((beside[name][order] for name in names if name in beside), None)
+
+    return draws_of_labels(
+        labels[order].reshape(num_chains, -1, labels.shape[1]),
+        where=where,
+        log_joint=first(_LOG_JOINT),
+        log_prob=first(_LOG_PROB),
+        point_names=tuple(str(name) for name in frame.columns) if names_points else None,
+        notes=notes,
+    )
+
+
+def _without_known(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, np.ndarray], tuple[str, ...]]:
+    """Divide a table with a header into candidates for points, what is known of each draw, and a note."""
+    kept, found, left = [], dict[str, np.ndarray](), []
+    are_letters = all(len(name) == 1 for name in frame.columns)
+    for place, name in enumerate(frame.columns):
+        if _is_beside(name):
+            found[_plain(name)] = frame.iloc[:, place].to_numpy()
+        elif _plain(name) in _OF_A_DRAW or (_plain(name) == "k" and not are_letters):
+            left.append(name)
+        # A first column without a name is an index of R or pandas.
+        elif place > 0 or name != "Unnamed: 0":
+            kept.append(place)
+    notes = (f"Left out: {listed(left)}; by its name no point.",) if left else ()
+    return frame.iloc[:, kept], found, notes
+
+
+def _names(frame: pd.DataFrame, where: str) -> list[str]:
+    """Return names of columns; as pandas reads files, a number follows a name that was there before."""
+    names, seen = list[str](), Counter[str]()
+    for place, one in enumerate(frame.columns):
+        name = visible(str(one).strip()) or f"Unnamed: {place}"
+        names.append(f"{name}.{seen[name]}" if name in seen and not _is_beside(name) else name)
+        seen[name] += 1
+    if len({*names}) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{where} has two columns '{twice}', expected names of their own: rename one")
+    return names
+
+
+def _plain(name: str) -> str:
+    bare = _BETWEEN_WORDS.sub("_", name.strip().removeprefix(".").lower())
+    return _ALIASES.get(bare, bare)
+
+
+def _is_beside(name: str) -> bool:
+    """Say whether a column of this name says something of a draw that is read too."""
+    return _plain(name) in _BESIDE or name.endswith("__")
+
+
+def _points(
+    frame: pd.DataFrame, where: str, variable: str | None, *, is_stan: bool
+) -> tuple[list[str], tuple[str, ...]]:
+    """Return the columns that are points, and a note where others were left out."""
+    names = list(frame.columns)
+    indices = _INDEX_OF_STAN if is_stan or variable is not None else _INDEX
+    bases: dict[str, dict[str, int]] = {}
+    for name in names:
+        if match := indices.match(name):
+            bases.setdefault(match[1] or match[3], {})[name] = int(match[2] or match[4])
+    if variable is not None and not bases:
+        raise ValueError(
+            f"variable is '{variable}', but no columns of {where} have indices as in z[1]; leave it out"
+        )
+    if not bases:
+        return names, ()
+    can_be = {
+        base: len(some) > 1 and all(map(pd.api.types.is_integer_dtype, frame[[*some]].dtypes))
+        for base, some in bases.items()
+    }
+    base = labels_among({one: True for one in bases} if len(bases) == 1 else can_be, variable, where)
+    chosen = sorted(bases[base], key=lambda name: (bases[base][name], name))
+    left = [name for name in names if name not in bases[base]]
+    note = f"The points are the columns {visible(base)}[...]; left out: {listed(left, 5)}."
+    return chosen, (note,) if left else ()
+
+
+def _refuse_names(frame: pd.DataFrame, where: str) -> None:
+    """Refuse tables of statistics, those with a draw in each column, and with a row for each point of one."""
+    names = list(frame.columns)
+    for pattern, what in (
+        (_STATISTIC, "a table of statistics, expected the draws themselves: one row a draw"),
+        (_DRAW, "one a draw, expected one row a draw: transpose the table, as columns are points"),
+    ):
+        some = [name for name in names if pattern.fullmatch(name.lower())]
+        if len(some) > 1:
+            raise ValueError(f"{where} has the columns {listed(some, 3)}, {what}")
+    plain = {*map(_plain, names)}
+    if len(names) == 2 and plain & _POINT_OF_A_ROW and plain & _LABEL_OF_A_ROW:
+        raise ValueError(
+            f"{where} has the columns {listed(names)}, one row for each point of each draw, expected one row "
+            "a draw and one column a point: write it wide"
+        )
+
+
+def _refuse_counters(frame: pd.DataFrame, where: str, *, is_header: bool) -> None:
+    """Refuse whole numbers that are all different, as those of draws and seeds, where labels repeat."""
+    if frame.shape[1] < 3 or len(frame) < _SOME_ROWS:
+        return
+    values = [column for _, column in frame.items()]
+    apart = [at for at, one in enumerate(values) if one.dtype.kind in "iu" and one.is_unique]
+    counts = [at for at in apart if values[at].iloc[0] in (0, 1) and (values[at].diff()[1:] == 1).all()]
+    others = [one for at, one in enumerate(values) if at not in apart]
+    if len(frame) < _MANY_ROWS:
+        # A point of few draws may have such labels too, and in a header it has a name.
+        apart = counts if not is_header and apart == [0] else []
+    elif not all(one.nunique() <= len(frame) / 2 for one in others):
+        apart = counts
+    if apart and others:
+        called = [str(frame.columns[at]) if is_header else f"column {at + 1}" for at in apart]
+        raise ValueError(
+            f"{where} has another value in each of {len(frame)} draws in {listed(called)}, as the number or "
+            "the seed of a draw has, where labels of a point repeat: remove it, or name all columns in a "
+            "header, this one 'id' if it is no point"
+        )
+
+
+def _refuse_unequal(beside: Mapping[str, np.ndarray], where: str) -> None:
+    """Refuse draws that stand for several, and those of a warm-up."""
+    for name in _COUNTS:
+        if name in beside and len(pd.unique(beside[name])) > 1:
+            raise ValueError(
+                f"{where} has a column '{name}', one a draw, expected equally weighted draws: repeat or "
+                "resample them as it says, or rename it if it is a point"
+            )
+    for name in _WARMUP:
+        early = sum(str(one).strip().lower() not in _NOT for one in beside.get(name, ()))
+        if early:
+            raise ValueError(f"{where} has {early} draws of '{name}', expected none: remove these rows")
+
+
+def _order(beside: Mapping[str, np.ndarray], num_rows: int, where: str) -> tuple[np.ndarray, int]:
+    """Sort rows by chain, then by draw within the chain; without these columns the file's order stays."""
+    chain = pd.Series(beside.get("chain", np.zeros(num_rows)))
+    if lost := int((chain.isna() | chain.isin(MISSING)).sum()):
+        raise ValueError(f"{where} has {lost} rows without a chain, expected a number in each")
+    codes, _ = pd.factorize(chain, sort=True)
+    sizes = np.bincount(codes)
+    if sizes.min() < sizes.max():
+        raise ValueError(
+            f"{where} has chains of {sizes.min()} to {sizes.max()} draws, expected equal lengths: cut the "
+            "longer ones"
+        )
+    name, keys = next((name for name in _ORDER if name in beside), None), np.zeros(num_rows)
+    if name is not None:
+        keys = pd.to_numeric(pd.Series(beside[name]), errors="coerce").to_numpy(dtype=np.float64)
+        if lost := int(np.isnan(keys).sum()):
+            raise ValueError(
+                f"{where} has {lost} rows whose {name} is no number, expected the place of the draw in "
+                "its chain"
+            )
+        if len(sizes) == 1 and len(np.unique(keys)) < num_rows:
+            raise ValueError(
+                f"{where} has draws of the same {name} and no column chain, expected one draw a number: say "
+                "in a column chain which chain each row is of"
+            )
+    # The last key is the first to sort by; lexsort is stable.
+    return np.lexsort((keys, codes)), len(sizes)
+
+
+def _are_numbers(frame: pd.DataFrame) -> bool:
+    """Say whether all columns are numbers, or all are true and false."""
+    return all(kind.kind in "iuf" for kind in frame.dtypes) or all(kind.kind == "b" for kind in frame.dtypes)
+
+
+def _as_text(frame: pd.DataFrame, where: str) -> np.ndarray:
+    """Return labels as they are written, where some are names, or numbers begin with zeros."""
+    text = frame.astype(str).to_numpy(dtype=object)
+    lost = (frame.isna() | frame.isin(MISSING)).to_numpy()
+    if lost.any():
+        draw, point = np.argwhere(lost)[0]
+        word = frame.iloc[draw, point]
+        is_word = isinstance(word, str) and word
+        said = f", '{visible(word)}' for one; rename a cluster of that name" if is_word else ""
+        raise ValueError(
+            f"{where} holds {lost.sum()} missing or infinite label(s), the first in draw {draw + 1}, point "
+            f"{point + 1}{said}: every point needs a label in every draw"
+        )
+    seen: dict[int, str] = {}
+    for label in pd.unique(text.ravel()):
+        if label.isdecimal() and (other := seen.setdefault(int(label), label)) != label:
+            raise ValueError(
+                f"{where} holds the labels '{other}' and '{label}', one cluster or two, expected each label "
+                "written in one way"
+            )
+    columns = [set(text[:, place]) for place in range(text.shape[1])]
+    times = Counter(label for one in columns for label in one)
+    kinds = [kind.kind for kind in frame.dtypes]
+    for place, (kind, labels) in enumerate(zip(kinds, columns, strict=True)):
+        values = frame.iloc[:, place]
+        broken = values[np.trunc(values) != values] if kind == "f" else values[:0]
+        # Identifiers and dates share no value with other columns.
+        is_apart = len(columns) > 2 and kind not in "iuf" and all(times[label] == 1 for label in labels)
+        is_apart = is_apart and (bool({*kinds} & {*"iuf"}) or len(labels) == len(text) > 2)
+        if len(broken) or is_apart:
+            label = broken.iloc[0] if len(broken) else text[0, place]
+            raise ValueError(
+                f"{where} holds '{visible(str(label))}' and the like in column "
+                f"'{visible(str(frame.columns[place]))}' and nowhere else, as names of draws and means are, "
+                "expected labels of clusters: remove the column, or the row"
+            )
+    return text

@@ -1,0 +1,174 @@
+"""Draws of partitions from any software: reading them from files."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from os import PathLike
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from pyroclust.core.counts import check_count
+from pyroclust.core.text import listed, visible
+from pyroclust.data.delimited.foreign import check_file, foreign_suffix
+from pyroclust.data.delimited.reading import PLAIN, ReadingOptions
+from pyroclust.data.draws.arrays import read_npy_draws, read_npz_draws
+from pyroclust.data.draws.columns import draws_in_frame
+from pyroclust.data.draws.delimited import read_table_draws
+from pyroclust.partitions import Draws
+from pyroclust.partitions.raw_labels import DrawsLike, require_equal_weights
+
+__all__ = ["DRAWS_SUFFIXES", "DrawsSource", "draws_from", "read_draws"]
+
+DRAWS_SUFFIXES = (*PLAIN, ".npy", ".npz", ".nc")
+
+
+DrawsSource: TypeAlias = str | PathLike[str] | Draws | DrawsLike
+"""A file, draws, or any object that holds draws."""
+
+
+def draws_from(source: DrawsSource) -> Draws:
+    """Return equally weighted draws of a file, a data frame (:func:`read_draws`) or any other object."""
+    if isinstance(source, str | PathLike | pd.DataFrame):
+        return read_draws(source)
+    require_equal_weights("the draws", source)
+    return Draws.of(source)
+
+
+def read_draws(
+    path: str | PathLike[str] | pd.DataFrame | Sequence[str | PathLike[str]],
+    *,
+    variable: str | None = None,
+    group: str | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    header: bool | None = None,
+    transpose: bool | None = None,
+    burn_in: int = 0,
+) -> Draws:
+    r"""Read draws of partitions from a CSV, TSV, NumPy or NetCDF file.
+
+    Two points share a cluster in a draw where their labels are equal. Labels may be whole numbers or names;
+    they are renumbered by first appearance in each draw, so that equal partitions have equal labels.
+
+    * ``.csv``, ``.tsv``: one row a draw, one column a point, with a header or without; or one draw a column,
+      where labels hardly vary along a row. Columns ``chain`` and ``draw`` or ``iteration``, with a leading
+      dot or without, as R's posterior and CmdStan write them, divide and order the rows; ``log_joint`` or
+      ``lp__``, and ``log_prob``, are taken out. Columns that are no points by their names, as ``id`` and
+      ``seed``, are left out, and the notes say so; those that are none by their values, as row numbers, are
+      refused. Where columns have indices as in ``z[1]``, those of one name are the points: of ``variable``,
+      of ``assignments``, or of the only name with whole numbers.
+    * ``.npy``: ``(draws, points)`` or ``(chains, draws, points)``.
+    * ``.npz``: the array ``variable``, ``assignments``, or the only one of two or three dimensions; arrays
+      ``log_joint``, ``log_prob`` and ``point_names`` where they are.
+    * ``.nc``: ArviZ's files. The group ``group``, by default ``posterior``, and in it ``variable``,
+      ``assignments``, or the only variable of whole numbers with a third dimension.
+
+    Cost: O(S N log N) for S draws of N points, and 24 bytes a label.
+
+    Args:
+        path: the file; or a data frame, read as the table that it would be in one; or several files, a chain
+            each.
+        variable: name of the labels, where there is more than one candidate.
+        group: of a NetCDF file, such as ``guide`` in the ``draws.nc`` of a comparison.
+        delimiter: what divides the cells of a CSV or TSV file; found out by default.
+        decimal: its decimal mark, a point or a comma; found out by default.
+        header: whether its first line names the columns; found out by default.
+        transpose: whether points are in rows and draws in columns; found out by default.
+        burn_in: draws of each chain that are left out, the first.
+
+    Raises:
+        ValueError: if the file is missing, of another kind, damaged, empty or too large, or does not hold
+            labels of at least two points; in one sentence with what to do.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "draws.csv"
+        >>> _ = path.write_text("chain,a,b,c\n1,5,5,2\n2,7,1,7\n")
+        >>> draws = read_draws(path)
+        >>> draws.assignments.tolist(), draws.point_names
+        ([[[0, 0, 1]], [[0, 1, 0]]], ('a', 'b', 'c'))
+    """
+    options = ReadingOptions(delimiter, decimal, header)
+
+    def in_file(one: str | PathLike[str]) -> Draws:
+        found = _in_file(Path(one), variable=variable, group=group, options=options, transpose=transpose)
+        suffix = "" if group in (None, "posterior") else f" ({group})"
+        return replace(found, name=visible(Path(one).stem + suffix))
+
+    if isinstance(path, pd.DataFrame):
+        # Read as the table that it would be in a file; numbers as names name no points.
+        named = all(isinstance(one, str) for one in path.columns)
+        found = draws_in_frame(
+            path, where="the data frame", is_header=named, names_points=named, transpose=transpose
+        )
+    elif isinstance(path, str | PathLike):
+        found = in_file(path)
+    else:
+        found = _as_chains([in_file(one) for one in path])
+    return _without_burn_in(found, burn_in) if check_count("burn_in", burn_in, at_least=0) else found
+
+
+def _in_file(
+    path: Path, *, variable: str | None, group: str | None, options: ReadingOptions, transpose: bool | None
+) -> Draws:
+    kind = path.suffix.lower()
+    if kind not in DRAWS_SUFFIXES:
+        raise ValueError(f"cannot read draws from '{path}': {foreign_suffix(path, DRAWS_SUFFIXES)}")
+    if group is not None and kind != ".nc":
+        raise ValueError(f"group is '{group}', but only .nc files have groups and '{path}' is a {kind} file")
+    if options.told and kind not in PLAIN:
+        raise ValueError(f"{options.told[0]} is told, but '{path}' is no text file: leave it out")
+    check_file(path)
+    try:
+        if kind in PLAIN:
+            return read_table_draws(path, variable=variable, options=options, transpose=transpose)
+        if kind == ".npy":
+            return read_npy_draws(path, variable=variable, transpose=transpose)
+        if transpose is not None:
+            raise ValueError(f"transpose is {transpose}, but arrays of '{path}' have names: leave it out")
+        if kind == ".npz":
+            return read_npz_draws(path, variable=variable)
+        from pyroclust.data.draws.netcdf import read_netcdf_draws
+
+        return read_netcdf_draws(path, variable=variable, group=group)
+    except PermissionError:
+        raise ValueError(f"'{path}' cannot be read: permission denied") from None
+    except MemoryError:
+        raise ValueError(f"'{path}' does not fit into memory; thin the draws") from None
+
+
+def _as_chains(files: Sequence[Draws]) -> Draws:
+    """Return the draws of several files as chains, one after the other."""
+    if not files:
+        raise ValueError("the draws are an empty list of files, expected at least one")
+    sizes = sorted({one.assignments.shape[1:] for one in files})
+    if len(sizes) > 1:
+        raise ValueError(
+            f"the files hold {listed(f'{draws:,} draws of {points:,} points' for draws, points in sizes)}, "
+            "expected as many of as many in each: cut the longer ones"
+        )
+    for one, other in combinations(files, 2):
+        labels = one.assignments
+        # Chains that stay at one partition are equal in earnest.
+        if np.array_equal(labels, other.assignments) and (labels != labels[:, :1]).any():
+            raise ValueError(
+                f"the files '{one.name}' and '{other.name}' hold the very same draws, expected a chain "
+                "of its own in each: leave one out"
+            )
+    notes = tuple(dict.fromkeys(note for one in files for note in one.notes))
+    return replace(Draws.joined(files), name=listed([one.name for one in files], 3), notes=notes)
+
+
+def _without_burn_in(draws: Draws, burn_in: int) -> Draws:
+    number = draws.assignments.shape[1]
+    if burn_in >= number:
+        raise ValueError(f"burn_in is {burn_in:,}, expected fewer than the {number:,} draws of a chain")
+    log_joint, log_prob = (
+        None if values is None else values[:, burn_in:] for values in (draws.log_joint, draws.log_prob)
+    )
+    notes = (*draws.notes, f"The first {burn_in:,} draws of each chain were left out.")
+    assignments = draws.assignments[:, burn_in:]
+    return replace(draws, assignments=assignments, log_joint=log_joint, log_prob=log_prob, notes=notes)

@@ -1,0 +1,225 @@
+"""Columns of categories with Dirichlet-distributed probabilities, a column's own number of them each."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from pyro import sample as site
+from pyro.distributions import Dirichlet, TorchDistribution
+from torch import Size, Tensor
+from torch.distributions import constraints
+
+from pyroclust.core.counts import check_count
+from pyroclust.core.registry import register
+from pyroclust.distributions.families.component import Component, ConjugateComponent, number
+from pyroclust.distributions.hyperparameters import Hyperparameter
+from pyroclust.distributions.points import broadcast_shapes
+
+__all__ = ["CategoricalColumns", "Categories"]
+
+
+class CategoricalColumns(TorchDistribution):
+    r"""Vectors of independent categories, written 0, 1, 2, ...; one that is missing (nan) says nothing.
+
+    .. math:: p(x) = \prod_{d \text{ observed}} p_{d x_d}
+
+    Args:
+        probs: for each column, ``(*batch, L_d)``.
+    """
+
+    arg_constraints: dict[str, Any] = {}  # noqa: RUF012
+
+    def __init__(self, probs: Sequence[Tensor]) -> None:
+        batch = broadcast_shapes(*(one.shape[:-1] for one in probs))
+        self.probs = [one.expand(*batch, one.shape[-1]) for one in probs]
+        super().__init__(batch, Size((len(self.probs),)), validate_args=False)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """A category of its column each, or missing."""
+        return _OfLevels([one.shape[-1] for one in self.probs])
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> "CategoricalColumns":
+        """Return the same distribution with a larger batch shape."""
+        return CategoricalColumns([one.expand(*Size(batch_shape), one.shape[-1]) for one in self.probs])
+
+    def sample(self, sample_shape: Any = Size()) -> Tensor:
+        """Draw a category of every column, ``(*sample_shape, *batch_shape, D)``."""
+        shape = self._extended_shape(Size(sample_shape))[:-1]
+        columns = []
+        for one in self.probs:
+            wide = one.expand(*shape, one.shape[-1])
+            columns.append(wide.reshape(-1, wide.shape[-1]).multinomial(1).view(shape))
+        return torch.stack(columns, -1).to(self.probs[0].dtype)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Return the sum of log-probabilities of the categories that are there, in nats."""
+        found: Tensor | float = 0.0
+        for one, column in zip(self.probs, value.unbind(-1), strict=True):
+            there = ~column.isnan() if column.is_floating_point() else torch.ones_like(column).bool()
+            code = torch.where(there, column, 0).long()
+            shape = broadcast_shapes(code.shape, one.shape[:-1])
+            log_probs = one.log().expand(*shape, one.shape[-1])
+            picked = log_probs.gather(-1, code.expand(shape).unsqueeze(-1)).squeeze(-1)
+            found = found + torch.where(there, picked, 0.0)
+        assert isinstance(found, Tensor)
+        return found
+
+
+class _OfLevels(constraints.Constraint):
+    """Whole numbers below the number of categories of each column, or nan."""
+
+    event_dim = 1
+    is_discrete = True
+
+    def __init__(self, levels: Sequence[int]) -> None:
+        self.levels = tuple(levels)
+        super().__init__()
+
+    def check(self, value: Tensor) -> Tensor:
+        """Say of every vector whether all columns hold one of their categories."""
+        there = value.nan_to_num(0.0, posinf=-1.0, neginf=-1.0) if value.is_floating_point() else value
+        most = there.new_tensor(self.levels)
+        return ((there >= 0) & (there < most) & (there == there.round())).all(-1)
+
+    def __repr__(self) -> str:
+        return f"categories({', '.join(map(str, self.levels))})"
+
+
+@register(Component)
+class Categories(ConjugateComponent):
+    r"""Independent columns of categories, each with probabilities of its own in every cluster.
+
+    .. math:: p_{kd} \sim \mathrm{Dirichlet}(a, \ldots, a), \qquad x_{id} \sim \mathrm{Categorical}(p_{kd})
+
+    Points hold the numbers 0 to :math:`L_d - 1` of their categories, or nan where one is missing: that column
+    then drops out of the sufficient statistics. Parameters of a cluster: ``"probs_0"`` ``(L_0,)``,
+    ``"probs_1"``, ...
+
+    Args:
+        levels: number :math:`L_d` of categories of each column, at least 2.
+        concentration: a, prior pseudo-observations of every category.
+
+    Shape:
+        moments: ``(..., sum of the levels)``, how often each category is there.
+
+    Raises:
+        ValueError: if the concentration is not positive, or a column has fewer than two categories.
+
+    Example:
+        >>> family = Categories([2, 3])  # uniform: two points of the same category have mean of p^2
+        >>> block = family.moments(torch.tensor([[1.0, torch.nan], [1.0, 2.0]])).sum(0)
+        >>> round(family.log_marginal(torch.tensor(2.0), block).exp().item(), 6)  # 1/3 times 1/3
+        0.111111
+
+    References:
+        Minka (2000), Estimating a Dirichlet distribution. https://tminka.github.io/papers/dirichlet/
+    """
+
+    hyper_names = ("concentration",)
+    expected = "the number 0, 1, ... of a category in every column, or nan"
+    takes_missing = True
+
+    def __init__(self, levels: Sequence[int], concentration: Hyperparameter = 1.0) -> None:
+        if isinstance(levels, str) or not isinstance(levels, Sequence) or not levels:
+            raise ValueError(f"levels is {levels!r}, expected a list of whole numbers, one a column")
+        self.levels = tuple(check_count("levels", one, at_least=2) for one in levels)
+        super().__init__(len(self.levels))
+        self.concentration = number(concentration)
+        self._check_hyperparameters()
+
+    def _check_hyperparameters(self) -> None:
+        self._check_positive("concentration")
+
+    @property
+    def support(self) -> constraints.Constraint:  # type: ignore[override]
+        """A category of its column each, or missing."""
+        return _OfLevels(self.levels)
+
+    @property
+    def typical_scale(self) -> float:
+        """Root mean over columns of the prior mean of p (1 - p)."""
+        a = self._typical("concentration")
+        return math.sqrt(
+            sum((1 - 1 / one) / one / (1 + 1 / (a * one)) for one in self.levels) / len(self.levels)
+        )
+
+    def parameters(self) -> dict[str, Tensor]:
+        """Sample the probabilities of a cluster, column by column."""
+        found = {}
+        for column, levels in enumerate(self.levels):
+            value = self.hyper("concentration", trailing=2).to(torch.get_default_dtype())
+            law = Dirichlet(value.expand(*value.shape[:-1], levels), validate_args=False)
+            found[f"probs_{column}"] = site(f"probs_{column}", law)
+        return found
+
+    def likelihood(self, parameters: Mapping[str, Tensor]) -> TorchDistribution:
+        """Return the law of a point."""
+        return CategoricalColumns([parameters[f"probs_{column}"] for column in range(self.dim)])
+
+    def check(self, data: Tensor) -> None:
+        """Refuse data of which a column holds no category.
+
+        Raises:
+            ValueError: if the last dimension is not D, or so.
+        """
+        if data.dim() and data.shape[-1] == self.dim and data.is_floating_point():
+            data = data.nan_to_num(0.0, posinf=torch.inf, neginf=-torch.inf)
+        super().check(data)
+
+    def moments(self, data: Tensor) -> Tensor:
+        """Return a one for the category of each column, zeros where it is missing."""
+        numbers = torch.cat([torch.arange(one, dtype=torch.float64) for one in self.levels]).to(data.device)
+        widths = torch.tensor(self.levels, device=data.device)
+        return (data.double().repeat_interleave(widths, -1) == numbers).double()
+
+    def _posterior(self, counts: Tensor, moments: Tensor) -> Tensor:
+        _, moments = self.over_batch(counts, moments)
+        return self.hyper("concentration", trailing=2) + moments
+
+    def log_marginal(self, counts: Tensor, moments: Tensor) -> Tensor:
+        """Return the log marginal likelihood of blocks in nats, the counts of points not needed."""
+        return self.log_marginal_by_group(counts, moments).sum(-1)
+
+    def log_marginal_by_group(self, counts: Tensor, moments: Tensor) -> Tensor:
+        """Return the log marginal likelihood of each column of blocks in nats, ``(..., D)``."""
+        posterior = self._posterior(counts, moments)
+        prior = self._posterior(torch.zeros_like(counts), torch.zeros_like(moments))
+        found = self._totals(posterior.lgamma() - prior.lgamma())
+        return found + self._totals(prior).lgamma() - self._totals(posterior).lgamma()
+
+    def predictive_parameters(self, counts: Tensor, moments: Tensor) -> Tensor:
+        """Pack the log-probabilities of all categories."""
+        posterior = self._posterior(counts, moments)
+        widths = torch.tensor(self.levels, device=moments.device)
+        return posterior.log() - self._totals(posterior).log().repeat_interleave(widths, -1)
+
+    def log_predictive(self, data: Tensor, parameters: Tensor) -> Tensor:
+        """Return the log predictive probability of the categories that are there, in nats."""
+        return (self.moments(data) * parameters).sum(-1)
+
+    def log_predictive_by_group(self, data: Tensor, parameters: Tensor) -> Tensor:
+        """Return the log predictive probability of each column, 0 where it is missing, ``(..., D)``."""
+        return self._totals(self.moments(data) * parameters)
+
+    def counts_by_group(self, moments: Tensor) -> Tensor:
+        """Return how many points have each column, ``(..., D)``."""
+        return self._totals(moments)
+
+    @property
+    def num_groups(self) -> int:
+        """As many as columns."""
+        return self.dim
+
+    def sample_parameters(self, counts: Tensor, moments: Tensor) -> dict[str, Tensor]:
+        """Draw probabilities from their Dirichlet posteriors."""
+        parts = self._posterior(counts, moments).split(self.levels, -1)
+        return {
+            f"probs_{column}": Dirichlet(one, validate_args=False).sample()
+            for column, one in enumerate(parts)
+        }
+
+    def _totals(self, values: Tensor) -> Tensor:
+        """Sum over the categories of each column, ``(..., D)``."""
+        return torch.stack([one.sum(-1) for one in values.split(self.levels, -1)], -1)

@@ -1,5 +1,0 @@
-"""Draws of partitions from files and objects of any software."""
-
-from pyroclust.io.draws import DRAWS_SUFFIXES, DrawsSource, draws_from, read_draws
-
-__all__ = ["DRAWS_SUFFIXES", "DrawsSource", "draws_from", "read_draws"]

@@ -1,0 +1,249 @@
+"""Undirected graphs as adjacency matrices: read from what users have, checked, and their eigenvectors."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pyroclust.core.memory import check_memory
+
+__all__ = [
+    "as_adjacency",
+    "check_adjacency",
+    "check_graph",
+    "in_order",
+    "leading_eigenvectors",
+    "linked_neighbours",
+    "node_summaries",
+    "profile_correlations",
+]
+
+# Of entries whose mean square is 1.
+_ROUNDING = 1e-6
+_BYTES_AN_ENTRY = 16
+
+
+def as_adjacency(graph: Any, *, name: str = "adjacency") -> Tensor:
+    """Return graphs as symmetric matrices of zeros and ones with an empty diagonal, float64.
+
+    Args:
+        graph: a tensor or an array ``(*batch, N, N)``, a sparse matrix of SciPy, or an undirected graph of
+            networkx, whose nodes keep their order.
+        name: of the argument, for errors.
+
+    Raises:
+        ValueError: if these are no such matrices, or a graph is directed or has more than one edge between
+            two nodes.
+
+    Example:
+        >>> as_adjacency([[0, 1], [1, 0]])
+        tensor([[0., 1.],
+                [1., 0.]], dtype=torch.float64)
+        >>> as_adjacency([[0, 1], [0, 0]])
+        Traceback (most recent call last):
+        ValueError: adjacency is not symmetric, expected an undirected graph: take (a + a.T) > 0
+    """
+    if isinstance(graph, Tensor):
+        found = graph.detach().to_dense() if graph.layout != torch.strided else graph.detach()
+    elif hasattr(graph, "toarray"):
+        _check_size(int(graph.shape[0]), name)
+        found = torch.from_numpy(np.asarray(graph.toarray(), dtype=np.float64))
+    elif hasattr(graph, "adjacency") and hasattr(graph, "nodes"):
+        found = _of_networkx(graph, name)
+    else:
+        try:
+            array = np.asarray(graph)
+            found = torch.from_numpy(array if array.dtype.kind == "c" else array.astype(np.float64))
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{name} is of type {type(graph).__name__}, expected an adjacency matrix (N, N) of zeros and "
+                "ones, or a graph of networkx"
+            ) from None
+    if found.is_complex():
+        raise ValueError(f"{name} holds complex numbers, expected zeros and ones")
+    found = found.to(torch.float64)
+    check_adjacency(found, name=name)
+    return found
+
+
+def check_adjacency(graphs: Tensor, *, name: str = "adjacency") -> None:
+    """Refuse what are no matrices of undirected graphs without loops, at least one node each.
+
+    Args:
+        graphs: ``(*batch, N, N)``.
+        name: of the argument, for errors.
+
+    Raises:
+        ValueError: if so.
+
+    Example:
+        >>> check_adjacency(torch.zeros(2, 3, 3))
+    """
+    if graphs.dim() < 2 or graphs.shape[-1] != graphs.shape[-2] or 0 in graphs.shape:
+        raise ValueError(
+            f"{name} has shape {tuple(graphs.shape)}, expected (..., N, N), a row and a column a node"
+        )
+    if not bool(((graphs == 0) | (graphs == 1)).all()):
+        raise ValueError(
+            f"{name} holds other numbers than 0 and 1, expected a graph without weights: take a threshold, "
+            "as adjacency > 0.5"
+        )
+    if not torch.equal(graphs, graphs.mT):
+        raise ValueError(f"{name} is not symmetric, expected an undirected graph: take (a + a.T) > 0")
+    if bool(graphs.diagonal(dim1=-2, dim2=-1).any()):
+        raise ValueError(f"{name} has loops, expected none: set its diagonal to 0")
+
+
+def check_graph(adjacency: Tensor, *, name: str = "data") -> None:
+    """Refuse anything but one graph of at least two nodes.
+
+    Args:
+        adjacency: ``(N, N)``.
+        name: of the argument, for errors.
+
+    Raises:
+        ValueError: if so.
+
+    Example:
+        >>> check_graph(torch.zeros(3, 3))
+    """
+    check_adjacency(adjacency, name=name)
+    if adjacency.dim() != 2 or len(adjacency) < 2:
+        raise ValueError(
+            f"{name} has shape {tuple(adjacency.shape)}, expected one graph (N, N) of two nodes or more: run "
+            "graphs one by one"
+        )
+
+
+def in_order(matrices: Tensor, order: Tensor) -> Tensor:
+    """Renumber the nodes of graphs: bring rows and columns into an order.
+
+    Shape:
+        matrices: ``(B, N, N)``; order: ``(B, N)``; output: ``(B, N, N)``.
+
+    Example:
+        >>> in_order(torch.tensor([[[1, 2], [3, 4]]]), torch.tensor([[1, 0]]))
+        tensor([[[4, 3],
+                 [2, 1]]])
+    """
+    rows = matrices.gather(1, order.unsqueeze(-1).expand(matrices.shape))
+    return rows.gather(2, order.unsqueeze(-2).expand(matrices.shape))
+
+
+def profile_correlations(adjacency: Tensor) -> Tensor:
+    r"""Return how much alike the edges of two nodes are: correlations of rows, and correlations of these.
+
+    .. math::
+        R_{ij} = \text{corr}(A_{i \cdot}, A_{j \cdot}), \qquad
+        S_{ij} = \text{corr}(R_{i \cdot}, R_{j \cdot})
+
+    Nodes of one block have the same law of edges, and so correlated rows; the second correlations see it
+    where the edges of two nodes are few. Rows without variance have correlations of 0. Cost O(N^3) a graph.
+
+    Shape:
+        adjacency: ``(B, N, N)``; output: ``(B, 2, N, N)``.
+
+    Example:
+        >>> profile_correlations(torch.ones(3, 7, 7) - torch.eye(7)).shape
+        torch.Size([3, 2, 7, 7])
+    """
+    first = _correlations(adjacency)
+    return torch.stack([first, _correlations(first)], 1)
+
+
+def _correlations(rows: Tensor) -> Tensor:
+    centred = rows - rows.mean(-1, keepdim=True)
+    length = centred.norm(dim=-1, keepdim=True)
+    unit = torch.where(length > 1e-6, centred / length.clamp(min=1e-6), 0.0)
+    return unit @ unit.mT
+
+
+def linked_neighbours(graphs: Tensor) -> Tensor:
+    """Return the share of pairs of a node's neighbours that are linked, 0 for fewer than two; O(N^3) a graph.
+
+    Shape:
+        graphs: ``(*batch, N, N)``, floating; output: ``(*batch, N)``.
+
+    Example:
+        >>> linked_neighbours(torch.tensor([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]))
+        tensor([0., 0., 0.])
+    """
+    degree = graphs.sum(-1)
+    return ((graphs @ graphs) * graphs).sum(-1) / (degree * (degree - 1)).clamp(min=1)
+
+
+def node_summaries(adjacency: Tensor) -> Tensor:
+    """Return a node's share of links, its share of linked neighbours, and their mean share of links.
+
+    What simulated graphs are compared by, whatever the numbers of their nodes. Cost O(N^3) a graph.
+
+    Shape:
+        adjacency: ``(*batch, N, N)``; output: ``(*batch, N, 3)``.
+
+    Example:
+        >>> node_summaries(torch.ones(4, 4) - torch.eye(4))[0]
+        tensor([1., 1., 1.], dtype=torch.float64)
+    """
+    graphs = adjacency.double()
+    degree = graphs.sum(-1)
+    around = (graphs @ degree.unsqueeze(-1)).squeeze(-1) / degree.clamp(min=1)
+    others = max(1, graphs.shape[-1] - 1)
+    return torch.stack([degree / others, linked_neighbours(graphs), around / others], -1)
+
+
+def leading_eigenvectors(adjacency: Tensor, count: int) -> Tensor:
+    r"""Return the eigenvectors of the largest eigenvalues of the normalised adjacency, the first left out.
+
+    .. math:: D^{-1/2} A D^{-1/2} v_j = \mu_j v_j, \qquad \mu_1 \ge \mu_2 \ge \ldots
+
+    These are the eigenvectors of the smallest eigenvalues of the normalised Laplacian. They are scaled to
+    entries of mean square 1, and of either sign their entries' sum of cubes is positive, or where it is
+    zero the first entry that is not. A graph of fewer nodes has columns of zeros in place of those that it
+    lacks. Nodes without edges have a degree of 1. Cost O(N^3) a graph.
+
+    Args:
+        adjacency: ``(*batch, N, N)``.
+        count: how many.
+
+    Shape:
+        output: ``(*batch, N, count)``, float64.
+
+    Example:
+        >>> path = torch.diag(torch.ones(3), 1)
+        >>> leading_eigenvectors(path + path.T, 2).shape
+        torch.Size([4, 2])
+    """
+    graphs = adjacency.detach().double()
+    scale = graphs.sum(-1).clamp(min=1).rsqrt()
+    _, vectors = torch.linalg.eigh(scale.unsqueeze(-1) * graphs * scale.unsqueeze(-2))
+    nodes = graphs.shape[-1]
+    found = vectors.flip(-1)[..., 1 : count + 1] * nodes**0.5
+    cubes = found.pow(3).sum(-2, keepdim=True)
+    # Where these cancel, rounding would decide: there the first entry that is not zero does.
+    first = (found.abs() > _ROUNDING).to(torch.uint8).argmax(-2, keepdim=True)
+    side = torch.where(cubes.abs() > _ROUNDING, cubes, found.gather(-2, first))
+    found = torch.where(side < 0, -found, found)
+    return torch.nn.functional.pad(found, (0, count - found.shape[-1]))
+
+
+def _check_size(num_nodes: int, name: str) -> None:
+    check_memory(
+        _BYTES_AN_ENTRY * num_nodes**2,
+        f"{name} has {num_nodes:,} nodes: the entries of its matrix",
+        remedy="take a part of the graph",
+    )
+
+
+def _of_networkx(graph: Any, name: str) -> Tensor:
+    for kind, remedy in (("is_directed", "to_undirected()"), ("is_multigraph", "networkx.Graph(graph)")):
+        if getattr(graph, kind)():
+            word = kind.removeprefix("is_").replace("multigraph", "a multigraph")
+            raise ValueError(f"{name} is {word}, expected a simple undirected graph: take {remedy}")
+    _check_size(graph.number_of_nodes(), name)
+    places = {node: place for place, node in enumerate(graph.nodes)}
+    found = torch.zeros(len(places), len(places), dtype=torch.float64)
+    ends = torch.tensor([[places[one], places[other]] for one, other in graph.edges]).view(-1, 2)
+    found[ends[:, 0], ends[:, 1]] = 1
+    found[ends[:, 1], ends[:, 0]] = 1
+    return found
