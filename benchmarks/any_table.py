@@ -43,7 +43,7 @@ from pyroclust.guides import AnchoredGuide, PredictiveFilter
 from pyroclust.infer.mcmc import Compose, FromDraws
 from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.infer.quality import efficiencies
-from pyroclust.infer.simulation import simulate_worlds
+from pyroclust.infer.simulation import simulate_batches
 from pyroclust.models import AnyTable, table_mixture
 
 RUNS = Path(__file__).parents[1] / "runs" / "any_table"
@@ -60,7 +60,7 @@ def on_simulations(guide: Any, width: int, size: int) -> dict[str, float]:
     gains = []
     with seeded(1000 * width + size), torch.no_grad():
         law = AnyTable(least_columns=width, most_columns=width)
-        for one in simulate_worlds(law, guide, None, num_datasets=DATASETS, num_points=size):
+        for one in simulate_batches(law, guide, None, num_datasets=DATASETS, num_points=size):
             filter = PredictiveFilter(one.model)
             gains.append(
                 one.guide.posterior(one.data).log_prob(one.assignments)

@@ -24,7 +24,7 @@ from rich.console import Console
 from pyroclust.calibration.accuracy import order_row
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.infer import FitSettings, divergences, efficiencies, fit, simulate
-from pyroclust.infer.simulation import World
+from pyroclust.infer.simulation import SimulatedBatch
 from pyroclust.models import Mixture, gaussian2d, overlap2d
 from pyroclust.nn import RandomOrder
 
@@ -59,7 +59,7 @@ def trained(
 def measure(model: Mixture, guide: Any) -> dict[str, float]:
     pyro.set_rng_seed(DATA_SEED)
     data, truth = simulate(model, torch.empty(40, 20, 2))
-    row = order_row([World(model, guide, None, data, truth)], num_orders=40)
+    row = order_row([SimulatedBatch(model, guide, None, data, truth)], num_orders=40)
     figures = {"order 20": row.median if row else 0.0}
     pyro.set_rng_seed(DATA_SEED)
     figures["KL 8"] = divergences(model, guide, simulate(model, torch.empty(100, 8, 2))[0]).mean().item()

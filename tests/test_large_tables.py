@@ -8,7 +8,13 @@ import torch
 
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import refine
-from pyroclust.infer.large_tables import LARGE_TABLE, about_draws, draws_of, sweep_cost, sweeps_of
+from pyroclust.infer.large_tables import (
+    LARGE_TABLE,
+    default_num_draws,
+    large_table_notes,
+    most_sweeps,
+    sweep_cost,
+)
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.infer.mcmc.long_chains import LongChains
 from pyroclust.infer.refining.refine import _looks
@@ -17,24 +23,24 @@ from pyroclust.models import nig_mixture, niw_mixture
 
 @pytest.mark.parametrize("num_points", [1, 300, LARGE_TABLE])
 def test_small_tables_know_nothing_of_them(num_points: int):
-    assert sweeps_of(num_points, num_chains=1000, most=640) == 640
-    assert sweeps_of(num_points, num_chains=8000, most=640) == 640
-    assert sweeps_of(num_points, num_chains=40, most=128_000) == 128_000
-    assert draws_of(num_points) == 1000
-    assert about_draws(num_points) == ()
+    assert most_sweeps(num_points, num_chains=1000, most=640) == 640
+    assert most_sweeps(num_points, num_chains=8000, most=640) == 640
+    assert most_sweeps(num_points, num_chains=40, most=128_000) == 128_000
+    assert default_num_draws(num_points) == 1000
+    assert large_table_notes(num_points) == ()
 
 
 def test_large_tables_have_fewer_sweeps_and_draws_and_say_so():
-    assert sweeps_of(5000, num_chains=1000, most=640) == 78
-    assert sweeps_of(20_000, num_chains=250, most=640) == 52
-    assert sweeps_of(20_000, num_chains=4, most=128_000) == 3256
-    assert draws_of(20_000) == 250
-    assert "250 draws" in about_draws(20_000)[0]
+    assert most_sweeps(5000, num_chains=1000, most=640) == 78
+    assert most_sweeps(20_000, num_chains=250, most=640) == 52
+    assert most_sweeps(20_000, num_chains=4, most=128_000) == 3256
+    assert default_num_draws(20_000) == 250
+    assert "250 draws" in large_table_notes(20_000)[0]
 
 
 @pytest.mark.parametrize(("num_chains", "most"), [(1000, 640), (8000, 640), (4, 128_000), (40, 128_000)])
 def test_sweeps_have_no_cliff(num_chains: int, most: int):
-    found = [sweeps_of(points, num_chains=num_chains, most=most) for points in range(900, 3000)]
+    found = [most_sweeps(points, num_chains=num_chains, most=most) for points in range(900, 3000)]
     assert found[0] == most > found[-1]
     # A row more is 1.3 thousandths of the sweeps less, and one for the rounding.
     assert all(0 <= before - after <= before / 700 + 1 for before, after in itertools.pairwise(found))

@@ -28,7 +28,7 @@ from pyroclust.data import (
     unscaled,
 )
 from pyroclust.data.pairs import PairsLike
-from pyroclust.infer.large_tables import draws_of
+from pyroclust.infer.large_tables import default_num_draws
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import results_folder
@@ -300,7 +300,7 @@ def compare(
     if weight is not None and not isinstance(weight, str):
         table = replace(table, weights=checked_weights("weight", weight, num_rows=len(table.data)))
     points = scaled(table, raw=raw, pca=pca)
-    size, usual = len(points.data), draws_of(len(points.data))
+    size, usual = len(points.data), default_num_draws(len(points.data))
     mcmc_draws = usual if mcmc_draws is None else mcmc_draws
     rooms = (
         ("num_draws", num_draws or usual, "draws", "draw fewer (--draws)"),

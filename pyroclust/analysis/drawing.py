@@ -25,7 +25,7 @@ from pyroclust.diagnostics.verdicts.verdict import all_passed
 from pyroclust.distributions.sequential.partition import num_orders_of
 from pyroclust.guides import AmortizedGuide
 from pyroclust.infer import refine
-from pyroclust.infer.large_tables import draws_of
+from pyroclust.infer.large_tables import default_num_draws
 from pyroclust.infer.mcmc.defaults import default_kernel_name, has_kernel
 from pyroclust.infer.refining import proposals
 from pyroclust.infer.refining.clock import Clock
@@ -97,7 +97,7 @@ def draw_guide(work: Work) -> str:
             began = time.process_time()
             parts = [part(_DRAWS_OF_AN_ORDER, 1) for _ in range(_FEWEST_ORDERS)]
             a_part = (time.process_time() - began) / len(parts)
-            in_time = min(draws_of(len(data)) // _DRAWS_OF_AN_ORDER, int(_GUIDE_SECONDS / a_part))
+            in_time = min(default_num_draws(len(data)) // _DRAWS_OF_AN_ORDER, int(_GUIDE_SECONDS / a_part))
             parts += [part(_DRAWS_OF_AN_ORDER, 1) for _ in range(len(parts), in_time)]
             draws = Draws.joined([one for one, _ in parts])
             log_joint, log_prob = (
@@ -246,7 +246,7 @@ def refining(work: Work) -> Any:
     found = work.analysis
     assert found.guide is not None
     asked = work.asks("refining")
-    usual = work.settings.num_draws or draws_of(len(found.row_names))
+    usual = work.settings.num_draws or default_num_draws(len(found.row_names))
     draws, record = refine(
         work.model,
         work.guide,

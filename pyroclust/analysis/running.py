@@ -18,7 +18,7 @@ from pyroclust.analysis.steps import Work, check_names
 from pyroclust.core.text import duration, range_in_words
 from pyroclust.diagnostics import Answer, Trust, Verdict, judge
 from pyroclust.diagnostics.draws.pairs import about_pairs
-from pyroclust.infer.large_tables import about_draws, chain_seconds, takes_long
+from pyroclust.infer.large_tables import chain_seconds, large_table_notes, takes_long
 from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.models import in_words
 from pyroclust.partitions.constraints import Constraints
@@ -90,7 +90,7 @@ def begin(work: Work, picked: ModelAndGuide, constraints: Constraints | None, *,
     found.notes += [*table.notes, *points.notes]
     if not table.are_numbers or table.has_missing:
         found.notes.append(_ABOUT_VECTORS)
-    found.notes += [*about_draws(len(data)), *about_pairs(len(data)), *picked.notes]
+    found.notes += [*large_table_notes(len(data)), *about_pairs(len(data)), *picked.notes]
     seconds = chain_seconds(len(data), work.data.shape[-1]) * (25 if work.settings.thorough else 1)
     if takes_long(seconds):
         quicker = "leave --thorough out" if work.settings.thorough else "take --warmup 500"

@@ -22,7 +22,7 @@ from pyroclust.diagnostics import judge
 from pyroclust.diagnostics.verdicts.findings import settled_finding
 from pyroclust.guides.continued_draws import ContinuedDraws
 from pyroclust.infer import refine
-from pyroclust.infer.large_tables import draws_of
+from pyroclust.infer.large_tables import default_num_draws
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import name_of_run, results_folder, table_content
@@ -104,7 +104,7 @@ def update(
     beside = {"aggregate": aggregate, "refuses_unseen": refuse_unseen}
     added = rows_like(old, new, model, **beside, **reading)
     table = _all_rows(old, added)
-    num_draws = draws_of(len(table.data)) if num_draws is None else num_draws
+    num_draws = default_num_draws(len(table.data)) if num_draws is None else num_draws
     draws = some_draws(found, found.reference.draws.num_draws)
     run = name_of_run(
         "update",

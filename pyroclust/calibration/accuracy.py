@@ -15,13 +15,13 @@ from pyroclust.core.random_state import alone
 from pyroclust.diagnostics import pareto_k
 from pyroclust.diagnostics.verdicts.calibration import tail_summary
 from pyroclust.infer.quality import divergences, effective_shares, log_importance_weights
-from pyroclust.infer.simulation import World
+from pyroclust.infer.simulation import SimulatedBatch
 
 __all__ = ["exact_row", "order_row", "sampled_row", "speed_row", "truth_row"]
 
 _POINTS_AT_ONCE = 20_000
 
-Worlds = Sequence[World]
+Worlds = Sequence[SimulatedBatch]
 
 
 def exact_row(worlds: Worlds) -> ExactRow:
@@ -87,7 +87,7 @@ def order_row(worlds: Worlds, *, num_orders: int) -> OrderRow | None:
     return OrderRow(_points(worlds), len(spread), num_orders, median, low, high, other)
 
 
-def speed_row(world: World, *, num_draws: int, num_repeats: int) -> SpeedRow:
+def speed_row(world: SimulatedBatch, *, num_draws: int, num_repeats: int) -> SpeedRow:
     """Time draws of the first data set on one thread."""
     guide, data = world.guide, world.data[0]
     with alone():
@@ -108,7 +108,7 @@ def _takes_order(guide: Any | None) -> bool:
     return guide is not None and "order" in inspect.signature(guide.posterior).parameters
 
 
-def _log_prob(guide: Any, world: World) -> Tensor:
+def _log_prob(guide: Any, world: SimulatedBatch) -> Tensor:
     rows = max(1, _POINTS_AT_ONCE // world.assignments.shape[-1])
     blocks = zip(world.data.split(rows), world.assignments.split(rows), strict=True)
     return torch.cat([guide.posterior(some).log_prob(labels).double() for some, labels in blocks])

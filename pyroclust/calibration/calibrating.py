@@ -23,7 +23,7 @@ from pyroclust.diagnostics.simulations.point_summaries import (
 )
 from pyroclust.distributions.points import Points, as_points, check_finite
 from pyroclust.distributions.protocols import Guide, PartitionGuide, takes_missing
-from pyroclust.infer.simulation import simulate_worlds
+from pyroclust.infer.simulation import simulate_batches
 
 __all__ = ["calibrate", "calibrate_near"]
 
@@ -85,7 +85,7 @@ def calibrate(
     if progress is not None:
         progress(f"simulations, {num_datasets:,} data sets of {num_points} points")
     with torch.no_grad(), own_random_numbers(seed, num_points):
-        worlds = simulate_worlds(model, sampler, None, num_datasets=num_datasets, num_points=num_points)
+        worlds = simulate_batches(model, sampler, None, num_datasets=num_datasets, num_points=num_points)
         prior = cluster_count_law(worlds)
         drawn = draw_partitions(worlds, num_draws=num_draws, progress=progress)
     return calibration_of(drawn, prior=prior, num_bins=num_bins, seed=seed)
@@ -159,7 +159,7 @@ def calibrate_near(
     if progress is not None:
         progress(f"simulations, {num_simulations:,} data sets of {len(data)} points")
     with torch.no_grad(), own_random_numbers(seed, len(data), num_simulations):
-        (world,) = simulate_worlds(model, sampler, None, num_datasets=num_simulations, num_points=len(data))
+        (world,) = simulate_batches(model, sampler, None, num_datasets=num_simulations, num_points=len(data))
         world = replace(world, data=with_gaps_of_data(world.data, data))
         rows = _summaries(data, world.data, see=without_gaps if see is None else see)
         apart = mahalanobis(rows, rows[0])[1:]

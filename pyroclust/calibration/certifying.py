@@ -33,7 +33,7 @@ from pyroclust.core.random_state import own_random_numbers
 from pyroclust.distributions.points import Points
 from pyroclust.guides import BlockFilter, PredictiveFilter
 from pyroclust.guides.exact_filter import exact_filter
-from pyroclust.infer.simulation import World, simulate_worlds
+from pyroclust.infer.simulation import SimulatedBatch, simulate_batches
 from pyroclust.saving.guides import card_of
 
 __all__ = ["certify"]
@@ -147,7 +147,7 @@ class _Bench:
         """Test whether the truth is one more draw."""
         settings = self.settings
 
-        def measure(worlds: Sequence[World]) -> Calibration:
+        def measure(worlds: Sequence[SimulatedBatch]) -> Calibration:
             drawn = draw_partitions(worlds, num_draws=settings.calibrated_draws, with_uniforms=True)
             return calibration_of(
                 drawn, prior=cluster_count_law(worlds), num_bins=settings.num_bins, seed=settings.seed
@@ -170,7 +170,7 @@ class _Bench:
         """Time draws of one data set."""
         draws, repeats = self.settings.num_draws, self.settings.num_timed
 
-        def measure(worlds: Sequence[World]) -> SpeedRow:
+        def measure(worlds: Sequence[SimulatedBatch]) -> SpeedRow:
             return speed_row(worlds[0], num_draws=draws, num_repeats=repeats)
 
         if not repeats:
@@ -191,15 +191,19 @@ class _Bench:
             return bool(self._worlds((1, 2))[0].model.has_likelihood)
 
     def _on_fresh(
-        self, part: int, what: str, size: tuple[int, int], measure: Callable[[Sequence[World]], Found]
+        self,
+        part: int,
+        what: str,
+        size: tuple[int, int],
+        measure: Callable[[Sequence[SimulatedBatch]], Found],
     ) -> Found:
         self.progress(f"{what}, {size[0]} data sets of {size[1]} points")
         with own_random_numbers(self.settings.seed, part, size[1]):
             return measure(self._worlds(size))
 
-    def _worlds(self, size: tuple[int, int]) -> tuple[World, ...]:
+    def _worlds(self, size: tuple[int, int]) -> tuple[SimulatedBatch, ...]:
         datasets, points = size
-        return simulate_worlds(
+        return simulate_batches(
             self.guide.model, self.guide, self.baseline, num_datasets=datasets, num_points=points
         )
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from pyroclust.calibration.rows import ClusterCountRow
 from pyroclust.diagnostics import total_variation
-from pyroclust.infer.simulation import World
+from pyroclust.infer.simulation import SimulatedBatch
 
 __all__ = ["cluster_count_law", "cluster_count_row"]
 
@@ -61,7 +61,7 @@ def cluster_count_row(prior: Tensor | None, clusters: np.ndarray, *, num_points:
     )
 
 
-def cluster_count_law(worlds: Sequence[World]) -> Tensor | None:
+def cluster_count_law(worlds: Sequence[SimulatedBatch]) -> Tensor | None:
     """Return the law of the number of clusters over all worlds; ``None`` where it is unknown.
 
     Shape:

@@ -10,7 +10,7 @@ from torch import Tensor
 from pyroclust.diagnostics.chains.functionals import cluster_share_entropy, pairs_together, shares
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.distributions.protocols import PartitionGuide
-from pyroclust.infer.simulation import World
+from pyroclust.infer.simulation import SimulatedBatch
 from pyroclust.partitions import canonical
 
 __all__ = ["PartitionSampler", "SimulatedDraws", "draw_partitions"]
@@ -65,7 +65,7 @@ class SimulatedDraws:
 
 
 def draw_partitions(
-    worlds: Sequence[World],
+    worlds: Sequence[SimulatedBatch],
     *,
     num_draws: int,
     with_uniforms: bool = False,
@@ -85,11 +85,11 @@ def draw_partitions(
         ValueError: if a callable gives draws of another shape.
 
     Example:
-        >>> from pyroclust.infer.simulation import simulate_worlds
+        >>> from pyroclust.infer.simulation import simulate_batches
         >>> from pyroclust.models import gaussian2d
         >>> def one_cluster(data):
         ...     return torch.zeros(9, *data.shape[:2], dtype=torch.int64)
-        >>> worlds = simulate_worlds(gaussian2d(), one_cluster, None, num_datasets=4, num_points=6)
+        >>> worlds = simulate_batches(gaussian2d(), one_cluster, None, num_datasets=4, num_points=6)
         >>> draw_partitions(worlds, num_draws=9)
         SimulatedDraws(9 draws for 4 data sets of 6 points)
     """
@@ -111,7 +111,7 @@ def draw_partitions(
     )
 
 
-def _blocks(world: World, num_draws: int, *, with_uniforms: bool) -> Iterator[SimulatedDraws]:
+def _blocks(world: SimulatedBatch, num_draws: int, *, with_uniforms: bool) -> Iterator[SimulatedDraws]:
     joint = world.model.has_likelihood
     rows = max(1, _DRAWS_AT_ONCE // num_draws)
     for data, truth in zip(world.data.split(rows), world.assignments.split(rows), strict=True):

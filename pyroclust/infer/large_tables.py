@@ -2,12 +2,12 @@
 
 __all__ = [
     "LARGE_TABLE",
-    "about_draws",
     "chain_seconds",
-    "draws_of",
+    "default_num_draws",
+    "large_table_notes",
+    "most_sweeps",
     "populations_may_take",
     "sweep_cost",
-    "sweeps_of",
     "takes_long",
 ]
 
@@ -29,7 +29,7 @@ _MOST_SECONDS = 600.0
 _USUAL_DRAWS, _FEWEST_DRAWS, _ALL_LABELS = 1000, 250, 2_500_000
 
 
-def sweeps_of(num_points: int, *, num_chains: int, most: int) -> int:
+def most_sweeps(num_points: int, *, num_chains: int, most: int) -> int:
     r"""Return the most sweeps that a chain may take.
 
     Up to 1,000 points that is ``most``. Beyond, all chains together visit points
@@ -42,7 +42,7 @@ def sweeps_of(num_points: int, *, num_chains: int, most: int) -> int:
         most: sweeps of a chain in any case.
 
     Example:
-        >>> [sweeps_of(points, num_chains=1000, most=640) for points in (300, 1000, 1001, 2000)]
+        >>> [most_sweeps(points, num_chains=1000, most=640) for points in (300, 1000, 1001, 2000)]
         [640, 640, 639, 259]
     """
     visits = max(_ALL_VISITS, num_chains * most * LARGE_TABLE) * _share(num_points)
@@ -97,36 +97,36 @@ def chain_seconds(num_points: int, num_columns: int) -> float:
     return float(_CHAIN_SECONDS * max(1.0, work) ** _RISE)
 
 
-def draws_of(num_points: int) -> int:
+def default_num_draws(num_points: int) -> int:
     """Return how many draws there are by default: 1,000, or 2.5 million labels, but at least 250.
 
     Args:
         num_points: number of points N.
 
     Example:
-        >>> draws_of(300), draws_of(5000), draws_of(1_000_000)
+        >>> default_num_draws(300), default_num_draws(5000), default_num_draws(1_000_000)
         (1000, 500, 250)
     """
     return max(_FEWEST_DRAWS, min(_USUAL_DRAWS, _ALL_LABELS // num_points))
 
 
-def about_draws(num_points: int) -> tuple[str, ...]:
+def large_table_notes(num_points: int) -> tuple[str, ...]:
     """Return what to say of the draws and sweeps of a large table; nothing of a small one.
 
     Args:
         num_points: number of points N.
 
     Example:
-        >>> about_draws(300)
+        >>> large_table_notes(300)
         ()
-        >>> about_draws(2000)[0]
+        >>> large_table_notes(2000)[0]
         'With more than 1,000 rows all chains together visit rows at most 520 million times.'
     """
     if num_points <= LARGE_TABLE:
         return ()
     visits = f"{_ALL_VISITS * _share(num_points) / 1e6:,.0f} million times"
     sweeps = f"With more than {LARGE_TABLE:,} rows all chains together visit rows at most {visits}"
-    draws = draws_of(num_points)
+    draws = default_num_draws(num_points)
     if draws == _USUAL_DRAWS:
         return (f"{sweeps}.",)
     return (

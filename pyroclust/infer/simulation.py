@@ -13,7 +13,7 @@ from pyroclust.distributions.points import Points, as_points, check_finite
 from pyroclust.distributions.programs import as_model
 from pyroclust.distributions.protocols import Guide, LawOfModels, data_shape
 
-__all__ = ["DataGroup", "World", "group_by_size", "simulate", "simulate_worlds"]
+__all__ = ["DataGroup", "SimulatedBatch", "group_by_size", "simulate", "simulate_batches"]
 
 DataGroup = tuple[Tensor, Tensor]
 _MOST_WORLDS, _MOST_MODELS = 8, 25
@@ -57,7 +57,7 @@ def group_by_size(data: Points | Sequence[Points], dim: int) -> list[DataGroup]:
 
 
 @dataclass(frozen=True)
-class World:
+class SimulatedBatch:
     """Data sets simulated under one setting of the hyperparameters that a guide is conditioned on.
 
     Attributes:
@@ -109,9 +109,9 @@ def simulate(model: Callable[..., Any], template: Tensor) -> tuple[Tensor, Tenso
     return data, assignments
 
 
-def simulate_worlds(
+def simulate_batches(
     model: Any, guide: Any, baseline: Any | None, *, num_datasets: int, num_points: int
-) -> tuple[World, ...]:
+) -> tuple[SimulatedBatch, ...]:
     """Simulate data sets to measure a guide on.
 
     A guide without conditions needs one world. For a guide with conditions, eight settings are drawn from the
@@ -122,7 +122,7 @@ def simulate_worlds(
         >>> from pyroclust.guides import PredictiveFilter
         >>> from pyroclust.models import gaussian2d
         >>> guide = PredictiveFilter(gaussian2d())
-        >>> worlds = simulate_worlds(guide.model, guide, None, num_datasets=3, num_points=9)
+        >>> worlds = simulate_batches(guide.model, guide, None, num_datasets=3, num_points=9)
         >>> [one.data.shape for one in worlds]
         [torch.Size([3, 9, 2])]
     """
@@ -132,7 +132,7 @@ def simulate_worlds(
     names = guide.conditions if isinstance(guide, Guide) else ()
     if not names:
         data, assignments = simulate(model, torch.empty(num_datasets, *data_shape(model, num_points)))
-        return (World(model, guide, baseline, data, assignments),)
+        return (SimulatedBatch(model, guide, baseline, data, assignments),)
     found = []
     for part in torch.arange(num_datasets).tensor_split(min(_MOST_WORLDS, num_datasets)):
         values = {name: model.hyperpriors[name].sample().item() for name in names}
@@ -140,14 +140,16 @@ def simulate_worlds(
         template = torch.empty(len(part), *data_shape(model, num_points))
         data, assignments = simulate(known.model, template)
         other = None if baseline is None else baseline.condition(**values)
-        found.append(World(known.model, known, other, data, assignments))
+        found.append(SimulatedBatch(known.model, known, other, data, assignments))
     return tuple(found)
 
 
-def _of_laws(law: LawOfModels, guide: Any, *, num_datasets: int, num_points: int) -> tuple[World, ...]:
+def _of_laws(
+    law: LawOfModels, guide: Any, *, num_datasets: int, num_points: int
+) -> tuple[SimulatedBatch, ...]:
     found = []
     for part in torch.arange(num_datasets).tensor_split(min(_MOST_MODELS, num_datasets)):
         one = law.draw_model()
         data, assignments = simulate(one, torch.empty(len(part), *data_shape(one, num_points)))
-        found.append(World(one.model, guide.of(one.model), None, data, assignments))
+        found.append(SimulatedBatch(one.model, guide.of(one.model), None, data, assignments))
     return tuple(found)

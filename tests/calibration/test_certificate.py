@@ -27,7 +27,7 @@ from pyroclust.diagnostics import pareto_k
 from pyroclust.diagnostics.verdicts.calibration import tail_summary
 from pyroclust.distributions import ChineseRestaurantPrior
 from pyroclust.guides import AttentiveClusteringProcess, NeuralClusteringProcess, PredictiveFilter
-from pyroclust.infer.simulation import simulate_worlds
+from pyroclust.infer.simulation import simulate_batches
 from pyroclust.models import Mixture, gaussian2d, nig_mixture, overlap2d, sensitivity2d, warped_clusters
 
 TINY = CertificateSettings(
@@ -325,7 +325,7 @@ def test_draws_come_in_blocks_with_their_own_numbers_for_ties(monkeypatch: pytes
     monkeypatch.setattr("pyroclust.calibration.simulated_draws._DRAWS_AT_ONCE", 90)
     told: list[str] = []
     with own_random_numbers(3):
-        worlds = simulate_worlds(guide.model, guide, None, num_datasets=25, num_points=5)
+        worlds = simulate_batches(guide.model, guide, None, num_datasets=25, num_points=5)
         found = draw_partitions(worlds, num_draws=9, with_uniforms=True, progress=told.append)
     assert found.assignments.shape == (10, 25, 5)
     assert told == [f"draws, {n} of 25 data sets" for n in (10, 20, 25)]

@@ -19,7 +19,7 @@ from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer import exact_posterior, fine_tune, log_evidence, simulate
 from pyroclust.infer.mcmc import GuideProposal, UniformBlocks
 from pyroclust.infer.quality import divergences, log_importance_weights
-from pyroclust.infer.simulation import World
+from pyroclust.infer.simulation import SimulatedBatch
 from pyroclust.infer.smc import sequential_monte_carlo
 from pyroclust.models import gaussian2d, overlap2d, sensitivity2d
 from pyroclust.nn import DensestFirst, RandomOrder, SummedScorer
@@ -168,7 +168,7 @@ def test_a_mixture_hardly_minds_the_order() -> None:
     guide = perturbed(light(1))
     data, truth = simulate(guide.model, torch.empty(20, 12, 2))
     rows = [
-        order_row([World(guide.model, one, None, data, truth)], num_orders=40)
+        order_row([SimulatedBatch(guide.model, one, None, data, truth)], num_orders=40)
         for one in (guide, guide.mixed(2), guide.mixed(8))
     ]
     spreads = [row.median for row in rows if row is not None]

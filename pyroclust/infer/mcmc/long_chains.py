@@ -7,7 +7,7 @@ from torch import Tensor
 
 from pyroclust.core.random_state import seeded
 from pyroclust.distributions.points import Points, as_points
-from pyroclust.infer.large_tables import sweeps_of
+from pyroclust.infer.large_tables import most_sweeps
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.loop import check_draws, run_blocks
 from pyroclust.partitions import Draws
@@ -87,5 +87,7 @@ class LongChains:
 
     def may_take(self, sweeps: int, *, times: int = 1) -> bool:
         """Return whether chains may take so many sweeps more, each; ``times`` as many as usual in all."""
-        most = sweeps_of(len(self._data), num_chains=len(self._states.assignments), most=times * MOST_SWEEPS)
+        most = most_sweeps(
+            len(self._data), num_chains=len(self._states.assignments), most=times * MOST_SWEEPS
+        )
         return self.sweeps + sweeps <= most

@@ -16,7 +16,7 @@ from pyroclust.distributions.points import Points, as_points
 from pyroclust.distributions.protocols import CollapsedModel, PartitionGuide, is_of_graphs
 from pyroclust.distributions.sequential.partition import num_orders_of
 from pyroclust.infer.checks import held_to_constraints, points_of
-from pyroclust.infer.large_tables import sweep_cost, sweeps_of
+from pyroclust.infer.large_tables import most_sweeps, sweep_cost
 from pyroclust.infer.mcmc.defaults import own_or_default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.short_chains import ShortChains
@@ -240,7 +240,7 @@ def _looks(sweeps: int | None, *, num_points: int, num_chains: int, cost: float)
     """Return after how many sweeps the chains are looked at."""
     if sweeps is not None:
         return sorted({sweeps // 2, sweeps} - {0})
-    most = int(sweeps_of(num_points, num_chains=num_chains, most=_MOST_SWEEPS) / cost)
+    most = int(most_sweeps(num_points, num_chains=num_chains, most=_MOST_SWEEPS) / cost)
     found = [min(_FIRST_LOOK, max(1, most // 2 ** (_LOOKS - 1)))]
     while 2 * found[-1] <= most:
         found.append(2 * found[-1])

@@ -13,7 +13,7 @@ from pyroclust.core.random_state import own_random_numbers
 from pyroclust.distributions.protocols import LawOfModels, data_shape
 from pyroclust.infer.own_loss import HasTerms, OwnLoss
 from pyroclust.infer.quality import divergences, efficiencies
-from pyroclust.infer.simulation import World, simulate_worlds
+from pyroclust.infer.simulation import SimulatedBatch, simulate_batches
 from pyroclust.nn.modes import evaluating
 
 __all__ = ["Validation"]
@@ -125,5 +125,5 @@ class Validation:
             "mean_kl": kl.mean().item(),
         }
 
-    def _worlds(self, model: Any, guide: Any, num_points: int) -> tuple[World, ...]:
-        return simulate_worlds(model, guide, None, num_datasets=self.num_datasets, num_points=num_points)
+    def _worlds(self, model: Any, guide: Any, num_points: int) -> tuple[SimulatedBatch, ...]:
+        return simulate_batches(model, guide, None, num_datasets=self.num_datasets, num_points=num_points)
