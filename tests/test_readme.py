@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pyroclust import guides, list_guides, models, registry
+from pyroclust import guides, list_guides, models
 from pyroclust.analysis import steps
+from pyroclust.core import registry
 from pyroclust.report import page
 
 ROOT = Path(__file__).parents[1]
