@@ -19,7 +19,7 @@ from pyroclust.guides.base import AmortizedGuide, checked_names, refuse_a_view
 from pyroclust.guides.hyper_law import integrated_names, likely_hyperparameters
 from pyroclust.guides.sequential_guide import SequentialGuide
 from pyroclust.nn import Order, RandomOrder
-from pyroclust.nn.compiled_filter import CompiledFilterScorer
+from pyroclust.nn.compiled.filter import CompiledFilterScorer
 
 __all__ = ["PredictiveFilter", "filter_scorer"]
 

@@ -12,7 +12,6 @@ from pyroclust.nn.attention import (
 from pyroclust.nn.cluster_densities import AutoencoderDensity, FlowDensity, GaussianDensity
 from pyroclust.nn.cluster_shape import AdaptiveShape, ClusterShape, FixedShape
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
-from pyroclust.nn.column_scorer import ColumnScorer
 from pyroclust.nn.conditions import ConditionInput, ConditionInputs
 from pyroclust.nn.deep.decoders import Decoder, DenseDecoder, ImageDecoder
 from pyroclust.nn.deep.deformations import Deformation, ImageDeformation, NormalNoise
@@ -27,16 +26,17 @@ from pyroclust.nn.encoders.vector_encoder import VectorEncoder
 from pyroclust.nn.encoders.waveform_encoder import WaveformEncoder
 from pyroclust.nn.filtering_network import FilteringNetwork
 from pyroclust.nn.futures import Future, FutureAttention, InducedFuture
-from pyroclust.nn.graph_scorer import GraphScorer
 from pyroclust.nn.latents import DiscreteLatents, GaussianLatents
-from pyroclust.nn.light_scorer import LightScorer
 from pyroclust.nn.look_ahead import KernelLookAhead
 from pyroclust.nn.mixture_network import AttentiveDecoder, MeanDecoder, MixtureNetwork, RecurrentDecoder
-from pyroclust.nn.neighbour_scorer import NeighbourScorer
-from pyroclust.nn.network_scorer import NetworkScorer
 from pyroclust.nn.orders import DensestFirst, FarthestLast, NearestNext, Order, RandomOrder
 from pyroclust.nn.pools import AttentivePool, GatedPool, SummedPool
-from pyroclust.nn.summed_scorer import SummedScorer
+from pyroclust.nn.scorers.column_scorer import ColumnScorer
+from pyroclust.nn.scorers.graph_scorer import GraphScorer
+from pyroclust.nn.scorers.light_scorer import LightScorer
+from pyroclust.nn.scorers.neighbour_scorer import NeighbourScorer
+from pyroclust.nn.scorers.network_scorer import NetworkScorer
+from pyroclust.nn.scorers.summed_scorer import SummedScorer
 
 __all__ = [
     "AdaptiveShape",

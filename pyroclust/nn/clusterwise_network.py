@@ -12,9 +12,9 @@ from pyroclust.core.registry import register
 from pyroclust.distributions.clusterwise.steps import ClusterStep, ClusterwiseScorer
 from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.nn.attention import SetEncoder
-from pyroclust.nn.cluster_foresight import ClusterForesight, Completions
+from pyroclust.nn.compiled.cluster_foresight import ClusterForesight, Completions
+from pyroclust.nn.compiled.filter_tables import can_foresee
 from pyroclust.nn.encoders.encoder import Encoder
-from pyroclust.nn.filter_tables import can_foresee
 from pyroclust.nn.latents import ClusterLatents, DiscreteMemberships, GaussianLatents, GaussianMemberships
 from pyroclust.nn.look_ahead import KernelSummary
 from pyroclust.nn.pools import GatedPool, PointPool
@@ -47,8 +47,8 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
     Without ``differences`` and ``bandwidths`` this is the published network up to widths. Cost of a cluster:
     O(T W^2 + P T V^2) for T unassigned points and P latents.
 
-    With the exact filter of the model, :class:`~pyroclust.nn.cluster_foresight.ClusterForesight` says who
-    belongs with the anchor where the points that are left are labelled by the model. The log-odds
+    With the exact filter of the model, foresight says who belongs with the anchor where the points that are
+    left are labelled by the model. The log-odds
     :math:`\ell_{is}` that it has for three states s of the cluster are added,
 
     .. math:: \text{logit}_i = \textstyle\sum_s t_s(C, z) \, \ell_{is} + \rho(\cdots)

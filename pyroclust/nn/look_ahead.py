@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from pyroclust.nn.compiled_look import kernel_sums
+from pyroclust.nn.compiled.kernels import kernel_sums
 
 __all__ = ["KernelLookAhead", "KernelSummary", "gaussian_kernel"]
 

@@ -8,7 +8,7 @@ from pyroclust.distributions import AnchoredPartition
 from pyroclust.guides import AnchoredGuide, NeuralClusteringProcess, PredictiveFilter
 from pyroclust.models import gaussian2d, overlap2d, sensitivity2d, warped_clusters
 from pyroclust.nn import RandomAnchors, RandomOrder, StratifiedAnchors
-from pyroclust.nn.compiled_filter import CompiledFilterScorer
+from pyroclust.nn.compiled.filter import CompiledFilterScorer
 from pyroclust.partitions import canonical, enumerate_partitions, is_canonical
 
 

@@ -72,8 +72,8 @@ from pyroclust.nn import (
     RandomOrder,
     SummedScorer,
 )
-from pyroclust.nn.compiled_filter import CompiledFilterScorer
-from pyroclust.nn.foreseeing_scorer import ForeseeingScorer
+from pyroclust.nn.compiled.filter import CompiledFilterScorer
+from pyroclust.nn.scorers.foreseeing_scorer import ForeseeingScorer
 from pyroclust.partitions import canonical, enumerate_partitions
 from pyroclust.partitions.constraints import Constraints
 

@@ -16,7 +16,7 @@ from pyroclust.guides.predictive_filter import filter_scorer
 from pyroclust.infer import exact_posterior
 from pyroclust.models import Mixture, gaussian2d
 from pyroclust.nn import DensestFirst
-from pyroclust.nn.cluster_foresight import ClusterForesight, Completions
+from pyroclust.nn.compiled.cluster_foresight import ClusterForesight, Completions
 from pyroclust.partitions import canonical, enumerate_partitions
 
 CLOSED = [0, 0, 1]
@@ -184,8 +184,8 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     partitions = canonical(torch.randint(4, (7, 30)))
     with torch.no_grad():
         one = guide.posterior(data).log_prob(partitions)
-        monkeypatch.setattr("pyroclust.nn.cluster_foresight._PREDICTIVES_A_THREAD", 1)
-        monkeypatch.setattr("pyroclust.nn.filter_tables.num_threads", lambda: 3)
+        monkeypatch.setattr("pyroclust.nn.compiled.cluster_foresight._PREDICTIVES_A_THREAD", 1)
+        monkeypatch.setattr("pyroclust.nn.compiled.filter_tables.num_threads", lambda: 3)
         torch.testing.assert_close(guide.posterior(data).log_prob(partitions), one, rtol=0, atol=0)
 
 

@@ -16,8 +16,8 @@ from pyroclust.distributions import (
 )
 from pyroclust.guides import PredictiveFilter
 from pyroclust.models import Mixture, normal_mixture
-from pyroclust.nn import compiled_filter
-from pyroclust.nn.compiled_filter import CompiledFilterScorer
+from pyroclust.nn.compiled import filter as compiled_filter
+from pyroclust.nn.compiled.filter import CompiledFilterScorer
 
 FAMILIES = {
     "known": NormalKnownVariance(2, 3.0),

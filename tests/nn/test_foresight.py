@@ -22,7 +22,7 @@ from pyroclust.guides import NeuralClusteringProcess, light_scorer_for
 from pyroclust.infer import exact_posterior
 from pyroclust.models import Mixture, gaussian2d, sensitivity2d
 from pyroclust.nn import RandomOrder
-from pyroclust.nn.foresight import Foresight
+from pyroclust.nn.compiled.foresight import Foresight
 
 TABLE = Mixture(
     ChineseRestaurantPrior(0.7),
@@ -136,8 +136,8 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         candidates.moments,
     )
     alone = Foresight(encoding, 20)(many)
-    monkeypatch.setattr("pyroclust.nn.foresight._PREDICTIVES_A_THREAD", 1)
-    monkeypatch.setattr("pyroclust.nn.filter_tables.num_threads", lambda: 3)
+    monkeypatch.setattr("pyroclust.nn.compiled.foresight._PREDICTIVES_A_THREAD", 1)
+    monkeypatch.setattr("pyroclust.nn.compiled.filter_tables.num_threads", lambda: 3)
     for one, other in zip(alone, Foresight(encoding, 20)(many), strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=0)
 

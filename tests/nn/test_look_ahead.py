@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from pyroclust.nn import KernelLookAhead
-from pyroclust.nn.compiled_look import kernel_sums
+from pyroclust.nn.compiled.kernels import kernel_sums
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
@@ -45,7 +45,9 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     whiten = np.broadcast_to(np.eye(2, dtype=np.float32), (500, 2, 2))
     found = []
     for threads in (1, 3):
-        monkeypatch.setattr("pyroclust.nn.filter_tables.num_threads", lambda threads=threads: threads)
+        monkeypatch.setattr(
+            "pyroclust.nn.compiled.filter_tables.num_threads", lambda threads=threads: threads
+        )
         columns = np.array([[0, 0, 1], [0, 1, 1]])
         found.append(kernel_sums(points, places, whiten, precision=np.ones(2, np.float32), columns=columns))
     np.testing.assert_array_equal(*found)

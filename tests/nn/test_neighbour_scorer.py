@@ -13,7 +13,7 @@ from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.infer import FitSettings, InclusiveKL, fit
 from pyroclust.models import sensitivity2d, warped_clusters
 from pyroclust.nn import DensestFirst, NearestNext, NeighbourScorer
-from pyroclust.nn.neighbour_scorer import PairFeatures, pair_features
+from pyroclust.nn.scorers.neighbour_scorer import PairFeatures, pair_features
 from pyroclust.partitions import canonical, enumerate_partitions
 
 
@@ -49,7 +49,7 @@ def test_many_rows_are_summed_in_blocks(scorer, monkeypatch):
     steps, encoding = ForcedSteps.of(labels(9, 10)), scorer.encode(torch.randn(2, 10, 2))
     dataset = torch.arange(9) % 2
     whole = scorer.forced_logits(encoding, dataset, steps)
-    monkeypatch.setattr("pyroclust.nn.neighbour_scorer._NUMBERS_AT_ONCE", 1)
+    monkeypatch.setattr("pyroclust.nn.scorers.neighbour_scorer._NUMBERS_AT_ONCE", 1)
     torch.testing.assert_close(scorer.forced_logits(encoding, dataset, steps), whole)
 
 

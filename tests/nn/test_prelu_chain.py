@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pyroclust.nn import prelu_chain as module
-from pyroclust.nn.prelu_chain import Rows, prelu_chain
+from pyroclust.nn.scorers import prelu_chain as module
+from pyroclust.nn.scorers.prelu_chain import Rows, prelu_chain
 
 WIDTHS = [3, 5, 5, 2]
 SLOPES = [0.25, -0.5, 1.0]

@@ -14,7 +14,7 @@ from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.states import ChainStates
-from pyroclust.nn.compiled_filter import CompiledFilterScorer
+from pyroclust.nn.compiled.filter import CompiledFilterScorer
 
 __all__ = ["PosteriorChains", "check_shares"]
 

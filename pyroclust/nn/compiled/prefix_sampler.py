@@ -9,11 +9,11 @@ from numba import types
 from torch import Tensor
 
 from pyroclust.distributions.compiled.pointers import Address, address_of
-from pyroclust.nn.compiled_foresight import ROOM, Decisions
-from pyroclust.nn.compiled_networks import Head, Scratch
-from pyroclust.nn.filter_tables import array_of, in_threads, threads_for
-from pyroclust.nn.foresight import Foresight
-from pyroclust.nn.prefix_tree import Points, Prefixes, Tree, advance, branch, choose
+from pyroclust.nn.compiled.filter_tables import array_of, in_threads, threads_for
+from pyroclust.nn.compiled.foresight import Foresight
+from pyroclust.nn.compiled.foresight_loops import ROOM, Decisions
+from pyroclust.nn.compiled.networks import Head, Scratch
+from pyroclust.nn.compiled.prefix_tree import Points, Prefixes, Tree, advance, branch, choose
 
 __all__ = ["PrefixSampler"]
 

@@ -8,10 +8,10 @@ import numpy as np
 from pyroclust.core.compiling import inner
 from pyroclust.distributions.compiled.pointers import from_place
 from pyroclust.nn.cluster_shape import AdaptiveShape
-from pyroclust.nn.compiled_look import Look, add_kernels
-from pyroclust.nn.compiled_networks import matrix, multiply, silu
-from pyroclust.nn.filter_tables import array_of
-from pyroclust.nn.prefix_tree import add_point
+from pyroclust.nn.compiled.filter_tables import array_of
+from pyroclust.nn.compiled.kernels import Look, add_kernels
+from pyroclust.nn.compiled.networks import matrix, multiply, silu
+from pyroclust.nn.compiled.prefix_tree import add_point
 
 __all__ = ["Light", "put", "see"]
 

@@ -12,15 +12,15 @@ from pyroclust.core.registry import register
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.nn.attention import InducedSetAttention
 from pyroclust.nn.cluster_shape import ClusterShape
+from pyroclust.nn.compiled.filter_tables import can_foresee
+from pyroclust.nn.compiled.foresight import Foresight
+from pyroclust.nn.compiled.light import label_points
 from pyroclust.nn.conditions import ConditionInputs, ConditionShift
 from pyroclust.nn.encoders.encoder import Encoder
-from pyroclust.nn.filter_tables import can_foresee
-from pyroclust.nn.foreseeing_scorer import ForeseeingScorer
-from pyroclust.nn.foresight import Foresight
 from pyroclust.nn.futures import Future
-from pyroclust.nn.light_sampler import label_points
 from pyroclust.nn.look_ahead import KernelLookAhead
-from pyroclust.nn.network_scorer import NetworkScorer
+from pyroclust.nn.scorers.foreseeing_scorer import ForeseeingScorer
+from pyroclust.nn.scorers.network_scorer import NetworkScorer
 from pyroclust.nn.sizes import MAX_BLOCKS, check_bandwidths
 from pyroclust.partitions.adjacency import in_order
 
@@ -68,7 +68,7 @@ class LightScorer(ForeseeingScorer[LightEncoding]):
             distance, and can stand beside the kernels or in their place. None for none.
         filter: log-weights of the exact filter of a conjugate model, or None.
         foresight: points to come that each candidate is tried on, as
-            :class:`~pyroclust.nn.foresight.Foresight` says; 0 for none.
+            :class:`~pyroclust.nn.compiled.foresight.Foresight` says; 0 for none.
         conditions: how hyperparameters that :meth:`encode` takes enter; None for none.
 
     Raises:

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from pyroclust.distributions.sequential.scorer import Candidates, Encoding
-from pyroclust.nn.foresight import Foresight
-from pyroclust.nn.network_scorer import NetworkScorer
+from pyroclust.nn.compiled.foresight import Foresight
+from pyroclust.nn.scorers.network_scorer import NetworkScorer
 
 __all__ = ["ForeseeingEncoding", "ForeseeingScorer"]
 

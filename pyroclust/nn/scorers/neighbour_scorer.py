@@ -12,7 +12,7 @@ from pyroclust.core.counts import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions.sequential.steps import ForcedSteps
 from pyroclust.nn.look_ahead import gaussian_kernel
-from pyroclust.nn.network_scorer import NetworkScorer
+from pyroclust.nn.scorers.network_scorer import NetworkScorer
 from pyroclust.nn.sizes import check_scale
 
 __all__ = ["NeighbourEncoding", "NeighbourScorer", "PairFeatures", "pair_features"]
@@ -150,8 +150,7 @@ class NeighbourScorer(NetworkScorer[NeighbourEncoding]):
         \text{logit}_k = \text{head}\big(C_n + \text{pool}(\textstyle\sum_j g(t_j)) + A t_k +
         D\,\delta_{nk}\big), \qquad \delta_{nk} = \phi\big(\textstyle\sum_{i<n, c_i=k} \psi(x_n, x_i)\big)
 
-    with the channels :math:`\psi` of :func:`~pyroclust.nn.neighbour_scorer.pair_features`: kernels of the
-    distance, from which the distance to the nearest members follows, walks over all points, labelled or not,
+    with the channels :math:`\psi` of ``pair_features``: kernels of the distance, from which the distance to the nearest members follows, walks over all points, labelled or not,
     and local frames. A mean and a covariance do not describe an arc; these do. A cluster is known by its
     member list, its mean embedding and place.
 

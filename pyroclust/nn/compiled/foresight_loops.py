@@ -9,7 +9,7 @@ from numba import types
 from pyroclust.core.compiling import inner, lean
 from pyroclust.distributions.compiled.pointers import Address, address_of, caller, from_place
 from pyroclust.distributions.compiled.protocol import log_predictive, refresh
-from pyroclust.nn.lanes import (
+from pyroclust.nn.compiled.lanes import (
     CONSTANT,
     LANES,
     NOWHERE,

@@ -9,7 +9,7 @@ from pyroclust.core.compiling import inner
 from pyroclust.distributions.compiled.families.inverse_gamma import InverseGamma
 from pyroclust.distributions.compiled.families.inverse_wishart import InverseWishart
 from pyroclust.distributions.compiled.families.known_variance import KnownVariance
-from pyroclust.nn.lanes import CONSTANT, Shape, logarithms, logarithms_of_more, scatter
+from pyroclust.nn.compiled.lanes import CONSTANT, Shape, logarithms, logarithms_of_more, scatter
 
 __all__ = ["normal_shape", "weigh_normal"]
 

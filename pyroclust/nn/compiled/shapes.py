@@ -5,10 +5,10 @@ from numba import types
 
 from pyroclust.distributions.compiled.pointers import Address, ViewType, address_of
 from pyroclust.distributions.sequential.filter import FilterEncoding
-from pyroclust.nn.filter_tables import DataSets, compiled_family
-from pyroclust.nn.lanes import Families, Lanes, Shape, refresh_others
-from pyroclust.nn.normal_lanes import normal_shape, weigh_normal
-from pyroclust.nn.table_lanes import refresh_columns, table_shape, weigh_columns
+from pyroclust.nn.compiled.filter_tables import DataSets, compiled_family
+from pyroclust.nn.compiled.lanes import Families, Lanes, Shape, refresh_others
+from pyroclust.nn.compiled.normal_lanes import normal_shape, weigh_normal
+from pyroclust.nn.compiled.table_lanes import refresh_columns, table_shape, weigh_columns
 
 __all__ = ["shape_of"]
 

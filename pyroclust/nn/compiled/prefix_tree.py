@@ -8,8 +8,8 @@ from numba import types
 
 from pyroclust.core.compiling import inner, lean
 from pyroclust.distributions.compiled.pointers import caller
-from pyroclust.nn.compiled_foresight import ASKED, OWN, add_up_ahead
-from pyroclust.nn.compiled_networks import add_state, judge, share
+from pyroclust.nn.compiled.foresight_loops import ASKED, OWN, add_up_ahead
+from pyroclust.nn.compiled.networks import add_state, judge, share
 
 __all__ = ["Points", "Prefixes", "Tree", "add_point", "advance", "branch", "choose"]
 

@@ -8,7 +8,7 @@ from pyroclust.distributions.compiled.filtering import FilterState, filter_rows
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.compiled.protocol import compile_family, family_of, tabulate
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
-from pyroclust.nn.filter_tables import array_of, in_threads, threads_for
+from pyroclust.nn.compiled.filter_tables import array_of, in_threads, threads_for
 
 __all__ = ["CompiledFilterScorer"]
 

@@ -15,8 +15,8 @@ from pyroclust.distributions.sequential.steps import ForcedSteps
 from pyroclust.nn.conditions import ConditionInputs
 from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.futures import Future
-from pyroclust.nn.network_scorer import NetworkScorer
-from pyroclust.nn.prelu_chain import Rows, prelu_chain
+from pyroclust.nn.scorers.network_scorer import NetworkScorer
+from pyroclust.nn.scorers.prelu_chain import Rows, prelu_chain
 
 __all__ = ["SummedEncoding", "SummedPoints", "SummedScorer"]
 

@@ -8,10 +8,10 @@ import numpy as np
 from pyroclust.core.compiling import inner
 from pyroclust.distributions.compiled.columns import log_predictives_by_column
 from pyroclust.distributions.compiled.protocol import Family, refresh
-from pyroclust.nn.compiled_networks import matrix, multiply, silu
-from pyroclust.nn.filter_tables import array_of
-from pyroclust.nn.lanes import Lanes
-from pyroclust.nn.prefix_tree import add_point
+from pyroclust.nn.compiled.filter_tables import array_of
+from pyroclust.nn.compiled.lanes import Lanes
+from pyroclust.nn.compiled.networks import matrix, multiply, silu
+from pyroclust.nn.compiled.prefix_tree import add_point
 
 __all__ = ["Columns", "put", "see"]
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from pyroclust.distributions.clusterwise.steps import ClusterStep
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.sequential.filter import FilterEncoding
-from pyroclust.nn.compiled_cluster_foresight import (
+from pyroclust.nn.compiled.cluster_foresight_loops import (
     ALTERNATIVES,
     ROOM,
     SPARE,
@@ -17,7 +17,7 @@ from pyroclust.nn.compiled_cluster_foresight import (
     Scratch,
     ask_completions,
 )
-from pyroclust.nn.filter_tables import array_of, compiled_family, in_threads, tables_of, threads_for
+from pyroclust.nn.compiled.filter_tables import array_of, compiled_family, in_threads, tables_of, threads_for
 
 __all__ = ["ClusterForesight", "Completions"]
 
@@ -76,7 +76,7 @@ class ClusterForesight:
     and O(R T).
 
     Args:
-        encoding: B data sets, of a filter for which :func:`~pyroclust.nn.filter_tables.can_foresee` holds.
+        encoding: B data sets, of a filter for which ``can_foresee`` holds.
     """
 
     def __init__(self, encoding: FilterEncoding) -> None:

@@ -7,11 +7,11 @@ from torch import Tensor
 
 from pyroclust.distributions.compiled.columns import column_functions
 from pyroclust.distributions.compiled.pointers import Address
-from pyroclust.nn.compiled_columns import Columns, put, see
-from pyroclust.nn.compiled_foresight import ROOM
-from pyroclust.nn.filter_tables import array_of, can_foresee
-from pyroclust.nn.foresight import Foresight
-from pyroclust.nn.prefix_sampler import PrefixSampler
+from pyroclust.nn.compiled.column_loops import Columns, put, see
+from pyroclust.nn.compiled.filter_tables import array_of, can_foresee
+from pyroclust.nn.compiled.foresight import Foresight
+from pyroclust.nn.compiled.foresight_loops import ROOM
+from pyroclust.nn.compiled.prefix_sampler import PrefixSampler
 
 __all__ = ["label_points"]
 

@@ -14,11 +14,11 @@ from pyroclust.distributions.families.column_groups import ColumnGroups
 from pyroclust.distributions.families.component import ConjugateComponent
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
-from pyroclust.nn.column_sampler import label_points
-from pyroclust.nn.filter_tables import can_foresee
-from pyroclust.nn.foreseeing_scorer import ForeseeingScorer
-from pyroclust.nn.foresight import Foresight
-from pyroclust.nn.network_scorer import NetworkScorer
+from pyroclust.nn.compiled.columns import label_points
+from pyroclust.nn.compiled.filter_tables import can_foresee
+from pyroclust.nn.compiled.foresight import Foresight
+from pyroclust.nn.scorers.foreseeing_scorer import ForeseeingScorer
+from pyroclust.nn.scorers.network_scorer import NetworkScorer
 
 __all__ = ["ColumnEncoding", "ColumnScorer"]
 

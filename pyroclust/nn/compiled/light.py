@@ -9,10 +9,10 @@ from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.nn.cluster_shape import AdaptiveShape, FixedShape
-from pyroclust.nn.compiled_light import Light, put, see
-from pyroclust.nn.filter_tables import array_of, can_foresee
-from pyroclust.nn.foresight import Foresight
-from pyroclust.nn.prefix_sampler import PrefixSampler
+from pyroclust.nn.compiled.filter_tables import array_of, can_foresee
+from pyroclust.nn.compiled.foresight import Foresight
+from pyroclust.nn.compiled.light_loops import Light, put, see
+from pyroclust.nn.compiled.prefix_sampler import PrefixSampler
 
 __all__ = ["label_points"]
 

@@ -16,7 +16,7 @@ from pyroclust.distributions.sequential.sampling import Prefixes
 from pyroclust.distributions.sequential.steps import ForcedSteps, pooled_before, prefix_sums
 from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.encoders.graph_encoders import GraphEncoder
-from pyroclust.nn.network_scorer import NetworkScorer
+from pyroclust.nn.scorers.network_scorer import NetworkScorer
 from pyroclust.partitions.adjacency import in_order, profile_correlations
 
 __all__ = ["GraphEncoding", "GraphScorer"]

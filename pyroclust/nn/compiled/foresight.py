@@ -9,7 +9,8 @@ from torch import Tensor
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.sequential.filter import FilterEncoding
 from pyroclust.distributions.sequential.scorer import Candidates
-from pyroclust.nn.compiled_foresight import (
+from pyroclust.nn.compiled.filter_tables import array_of, compiled_family, in_threads, tables_of, threads_for
+from pyroclust.nn.compiled.foresight_loops import (
     ROOM,
     Ahead,
     Decisions,
@@ -17,9 +18,8 @@ from pyroclust.nn.compiled_foresight import (
     compiled_ahead,
     rows_of_lanes,
 )
-from pyroclust.nn.filter_tables import array_of, compiled_family, in_threads, tables_of, threads_for
-from pyroclust.nn.lanes import LANES, Lanes, Shape
-from pyroclust.nn.shapes import shape_of
+from pyroclust.nn.compiled.lanes import LANES, Lanes, Shape
+from pyroclust.nn.compiled.shapes import shape_of
 
 __all__ = ["Foresight"]
 
@@ -52,7 +52,7 @@ class Foresight:
 
     Args:
         encoding: B data sets in visiting order, of a filter for which
-            :func:`~pyroclust.nn.filter_tables.can_foresee` holds.
+            :func:`~pyroclust.nn.compiled.filter_tables.can_foresee` holds.
         references: R, points to come that are looked at; of more than these every k-th.
         within: candidates whose filter weight is so many nats below the largest are out of question: their
             features are 0, which saves most of the cost where clusters are apart. Of guides of the shelf the

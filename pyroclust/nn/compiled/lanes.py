@@ -8,7 +8,7 @@ from numba import types
 from pyroclust.core.compiling import inner
 from pyroclust.distributions.compiled.pointers import Address, ViewType, address_of, caller
 from pyroclust.distributions.compiled.protocol import refresh
-from pyroclust.nn.compiled_look import raise_floats
+from pyroclust.nn.compiled.kernels import raise_floats
 
 __all__ = [
     "CONSTANT",

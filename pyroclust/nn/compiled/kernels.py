@@ -7,7 +7,7 @@ from numba import types
 
 from pyroclust.core.compiling import inner, lean
 from pyroclust.distributions.compiled.pointers import Address, ViewType, address_of, caller
-from pyroclust.nn.filter_tables import in_threads, threads_for
+from pyroclust.nn.compiled.filter_tables import in_threads, threads_for
 
 __all__ = ["Look", "add_kernels", "kernel_sums", "raise_floats"]
 

@@ -15,7 +15,15 @@ from pyroclust.distributions.compiled.families.poisson import Poisson
 from pyroclust.distributions.compiled.log_rising import look_up
 from pyroclust.distributions.compiled.pointers import Address, ViewType, address_of, caller
 from pyroclust.distributions.compiled.protocol import Family
-from pyroclust.nn.lanes import CONSTANT, Families, Lanes, Shape, logarithms, logarithms_of_more, scatter
+from pyroclust.nn.compiled.lanes import (
+    CONSTANT,
+    Families,
+    Lanes,
+    Shape,
+    logarithms,
+    logarithms_of_more,
+    scatter,
+)
 
 __all__ = ["refresh_columns", "table_shape", "weigh_columns"]
 

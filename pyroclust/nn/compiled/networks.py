@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyroclust.core.compiling import inner
-from pyroclust.nn.compiled_foresight import EVIDENCE, GAIN, LOSS
-from pyroclust.nn.compiled_look import raise_floats
-from pyroclust.nn.filter_tables import array_of
-from pyroclust.nn.foresight import Foresight
+from pyroclust.nn.compiled.filter_tables import array_of
+from pyroclust.nn.compiled.foresight import Foresight
+from pyroclust.nn.compiled.foresight_loops import EVIDENCE, GAIN, LOSS
+from pyroclust.nn.compiled.kernels import raise_floats
 
 __all__ = ["Head", "Scratch", "add_state", "judge", "matrix", "multiply", "share", "silu"]
 
@@ -49,7 +49,7 @@ class Head(NamedTuple):
 
     @classmethod
     def of(cls, scorer: Any) -> "Head":
-        """Lay out the weights of a :class:`~pyroclust.nn.foreseeing_scorer.ForeseeingScorer`."""
+        """Lay out the weights of a :class:`~pyroclust.nn.scorers.foreseeing_scorer.ForeseeingScorer`."""
         width, features = scorer.width, Foresight.num_features
         none, nothing = np.zeros((features, width), np.float32), np.zeros(features, np.float32)
         last = (scorer.to_join, scorer.to_open)

@@ -1,0 +1,1 @@
+"""Networks, foresight and samplers of partitions in compiled code."""

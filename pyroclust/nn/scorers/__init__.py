@@ -1,0 +1,1 @@
+"""Scorers: the networks of pointwise guides."""
