@@ -150,9 +150,9 @@ class NeighbourScorer(NetworkScorer[NeighbourEncoding]):
         \text{logit}_k = \text{head}\big(C_n + \text{pool}(\textstyle\sum_j g(t_j)) + A t_k +
         D\,\delta_{nk}\big), \qquad \delta_{nk} = \phi\big(\textstyle\sum_{i<n, c_i=k} \psi(x_n, x_i)\big)
 
-    with the channels :math:`\psi` of ``pair_features``: kernels of the distance, from which the distance to the nearest members follows, walks over all points, labelled or not,
-    and local frames. A mean and a covariance do not describe an arc; these do. A cluster is known by its
-    member list, its mean embedding and place.
+    with the channels :math:`\psi` of ``pair_features``: kernels of the distance, from which
+    the distance to the nearest members follows, walks over all points, labelled or not, and local frames. A
+    mean and a covariance do not describe an arc; these do. A cluster is known by its member list, its mean embedding and place.
 
     Cost O(N^3) a data set and O(N F + W^2) a candidate; memory O(N^2 F) a data set.
 
