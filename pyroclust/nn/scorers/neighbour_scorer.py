@@ -152,7 +152,8 @@ class NeighbourScorer(NetworkScorer[NeighbourEncoding]):
 
     with the channels :math:`\psi` of ``pair_features``: kernels of the distance, from which
     the distance to the nearest members follows, walks over all points, labelled or not, and local frames. A
-    mean and a covariance do not describe an arc; these do. A cluster is known by its member list, its mean embedding and place.
+    mean and a covariance do not describe an arc; these do. A cluster is known by its member list,
+    its mean embedding and place.
 
     Cost O(N^3) a data set and O(N F + W^2) a candidate; memory O(N^2 F) a data set.
 
