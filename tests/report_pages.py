@@ -18,7 +18,8 @@ from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.steps import Settings, Work, run_steps
 from pyroclust.calibration.training_world import TrainingWorld
 from pyroclust.data.standardise import Standardised
-from pyroclust.diagnostics import EvidenceMethod, Finding, LogEvidence, Round
+from pyroclust.diagnostics import EvidenceMethod, Finding, LogEvidence
+from pyroclust.diagnostics.chains.short_chains import Round
 from pyroclust.infer.refining.refinement import Refinement
 from pyroclust.partitions import Draws
 from pyroclust.report import Page, page_of, render_page

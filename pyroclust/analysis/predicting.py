@@ -15,7 +15,7 @@ from pyroclust.core.text import range_in_words
 from pyroclust.core.threads import single_precision
 from pyroclust.data import Table
 from pyroclust.data.datasets import Source, read_new_rows
-from pyroclust.diagnostics import Likeness, likeness
+from pyroclust.diagnostics.differences.likeness import Likeness, likeness
 from pyroclust.diagnostics.limits import written_p
 from pyroclust.distributions.protocols import takes_missing
 from pyroclust.infer.mcmc.parameters_of_draws import parameters_of_draws

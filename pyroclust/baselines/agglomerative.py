@@ -8,8 +8,6 @@ import scipy
 from pyroclust.baselines.baseline import Baseline, Clustering
 from pyroclust.baselines.number_of_clusters import check_num_clusters, choose_by_silhouette
 
-__all__ = ["Agglomerative"]
-
 
 @dataclass(frozen=True)
 class Agglomerative(Baseline):
@@ -41,7 +39,6 @@ class Agglomerative(Baseline):
     max_points: int = 10_000
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         check_num_clusters("num_clusters", self.num_clusters)
         check_num_clusters("max_clusters", self.max_clusters)
         if self.max_points < 2:

@@ -13,8 +13,6 @@ from pyroclust.core.arrays import as_numbers
 from pyroclust.core.counts import short_seed
 from pyroclust.partitions.renumbering import renumbered
 
-__all__ = ["Baseline", "BaselineResult", "Clustering", "unit_columns"]
-
 
 @dataclass(frozen=True)
 class BaselineResult:
@@ -143,14 +141,6 @@ def _sentences(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:
 
 
 def unit_columns(data: np.ndarray) -> np.ndarray:
-    """Shift and scale columns to mean 0 and variance 1; constant ones are left out.
-
-    Shape:
-        data: ``(N, D)``; output: ``(N, E)``, E of the columns varying.
-
-    Example:
-        >>> unit_columns(np.array([[1.0, 5.0], [3.0, 5.0]])).tolist()
-        [[-1.0], [1.0]]
-    """
+    """Shift and scale columns to mean 0 and variance 1; constant ones are left out."""
     varying = data[:, np.ptp(data, axis=0) > 0]
     return (varying - varying.mean(0)) / varying.std(0)

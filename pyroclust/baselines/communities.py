@@ -8,8 +8,6 @@ from pyroclust.baselines.baseline import Baseline, Clustering
 from pyroclust.baselines.number_of_clusters import check_num_clusters
 from pyroclust.partitions.graph_spectra import leading_eigenpairs
 
-__all__ = ["Louvain", "SpectralCommunities", "check_matrix"]
-
 # Every pair of nodes is joined by so little, so that a graph in several pieces has eigenvectors all the same.
 _FAINT = 1e-3
 
@@ -40,7 +38,6 @@ class SpectralCommunities(Baseline):
     max_clusters: int = 20
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         check_num_clusters("num_clusters", self.num_clusters)
         check_num_clusters("max_clusters", self.max_clusters)
 
@@ -104,11 +101,7 @@ class Louvain(Baseline):
 
 
 def check_matrix(data: np.ndarray) -> np.ndarray:
-    """Refuse what is no matrix of a graph.
-
-    Raises:
-        ValueError: if it is not symmetric.
-    """
+    """Refuse what is no matrix of a graph."""
     if data.shape[0] != data.shape[1] or not np.array_equal(data, data.T):
         raise ValueError(f"data has shape {data.shape}, expected the symmetric matrix of a graph, (N, N)")
     return data

@@ -11,8 +11,6 @@ from pyroclust.core.arrays import as_numbers
 from pyroclust.core.counts import check_seed
 from pyroclust.partitions.class_labels import as_class_labels
 
-__all__ = ["FeatureScores", "feature_scores"]
-
 # Silhouettes take all pairs of points.
 _MOST_POINTS = 5000
 

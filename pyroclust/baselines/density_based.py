@@ -7,8 +7,6 @@ import numpy as np
 
 from pyroclust.baselines.baseline import Baseline, Clustering
 
-__all__ = ["DensityBased"]
-
 
 @dataclass(frozen=True)
 class DensityBased(Baseline):
@@ -47,7 +45,6 @@ class DensityBased(Baseline):
     noise_alone: bool = False
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         if self.radius is not None and not 0 < self.radius < float("inf"):
             raise ValueError(f"radius is {self.radius}, expected a positive number")
         if self.min_points is not None and self.min_points < 1:

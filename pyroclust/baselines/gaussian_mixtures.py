@@ -8,8 +8,6 @@ import numpy as np
 from pyroclust.baselines.baseline import Baseline, Clustering, unit_columns
 from pyroclust.baselines.number_of_clusters import check_num_clusters, num_distinct
 
-__all__ = ["EMGaussianMixture", "VariationalGaussianMixture"]
-
 
 @dataclass(frozen=True)
 class EMGaussianMixture(Baseline):
@@ -41,7 +39,6 @@ class EMGaussianMixture(Baseline):
     num_starts: int = 3
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         check_num_clusters("num_clusters", self.num_clusters)
         check_num_clusters("max_clusters", self.max_clusters)
         check_num_clusters("num_starts", self.num_starts)
@@ -102,7 +99,6 @@ class VariationalGaussianMixture(Baseline):
     num_starts: int = 3
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         check_num_clusters("max_clusters", self.max_clusters)
         check_num_clusters("num_starts", self.num_starts)
         if not 0 < self.concentration < float("inf"):

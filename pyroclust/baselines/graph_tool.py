@@ -10,8 +10,6 @@ import numpy as np
 from pyroclust.baselines.baseline import Baseline, Clustering
 from pyroclust.baselines.communities import check_matrix
 
-__all__ = ["GraphTool"]
-
 _DEBIAN = "/usr/bin/python3"
 _REMEDY = "apt install python3-graph-tool"
 _PACKAGE = Path("/usr/lib/python3/dist-packages/graph_tool")

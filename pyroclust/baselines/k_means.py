@@ -7,8 +7,6 @@ import numpy as np
 from pyroclust.baselines.baseline import Baseline, Clustering
 from pyroclust.baselines.number_of_clusters import check_num_clusters, choose_by_silhouette
 
-__all__ = ["KMeans"]
-
 
 @dataclass(frozen=True)
 class KMeans(Baseline):
@@ -37,7 +35,6 @@ class KMeans(Baseline):
     num_starts: int = 10
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         check_num_clusters("num_clusters", self.num_clusters)
         check_num_clusters("max_clusters", self.max_clusters)
         check_num_clusters("num_starts", self.num_starts)

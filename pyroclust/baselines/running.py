@@ -13,8 +13,6 @@ from pyroclust.baselines.graph_tool import GraphTool
 from pyroclust.baselines.k_means import KMeans
 from pyroclust.diagnostics.draws.pairs import MAX_PAIRED_POINTS
 
-__all__ = ["BASELINES", "GRAPH_BASELINES", "run_baselines"]
-
 BASELINES: tuple[Baseline, ...] = (
     KMeans(),
     EMGaussianMixture(),

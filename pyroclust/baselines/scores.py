@@ -11,15 +11,6 @@ from pyroclust.core.arrays import checked_weights
 from pyroclust.diagnostics import AdjustedRand, variation_of_information
 from pyroclust.partitions.class_labels import as_class_labels
 
-__all__ = [
-    "LabelFound",
-    "PartitionScores",
-    "adjusted_rand_where_known",
-    "labels_found",
-    "partition_scores",
-    "scores_where_known",
-]
-
 
 @dataclass(frozen=True)
 class PartitionScores:
@@ -103,18 +94,7 @@ def partition_scores(
 def scores_where_known(
     labels: np.ndarray | None, assignments: np.ndarray, *, row_weights: np.ndarray | None = None
 ) -> PartitionScores | None:
-    """Score a partition against reference labels on the points that have one; ``None`` where none has.
-
-    Args:
-        labels: text, ``None`` for points without a label, ``(N,)``; or ``None`` altogether.
-        assignments: labels of the partition to score, ``(N,)``.
-        row_weights: how many equal rows each point stands for, ``(N,)``.
-
-    Example:
-        >>> labels = np.array(["a", "a", "b", None], dtype=object)
-        >>> scores_where_known(labels, np.array([0, 0, 1, 1])).adjusted_rand
-        1.0
-    """
+    """Score a partition against reference labels on the points that have one; ``None`` where none has."""
     shown = _where_known(labels, assignments, row_weights)
     return None if shown is None else partition_scores(*shown[:2], row_weights=shown[2])
 
@@ -122,15 +102,7 @@ def scores_where_known(
 def adjusted_rand_where_known(
     labels: np.ndarray | None, assignments: np.ndarray, *, row_weights: np.ndarray | None = None
 ) -> float | None:
-    """Return the adjusted Rand index on the points that have a reference label; ``None`` where none has.
-
-    It is that of :func:`scores_where_known`, without the import of scikit-learn.
-
-    Example:
-        >>> labels = np.array(["a", "a", "b", None], dtype=object)
-        >>> adjusted_rand_where_known(labels, np.array([0, 0, 1, 1]))
-        1.0
-    """
+    """Return the adjusted Rand index on the points that have a reference label; ``None`` where none has."""
     shown = _where_known(labels, assignments, row_weights)
     if shown is None:
         return None

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.diagnostics import Uniformity, goodness_of_fit, uniformity
+from pyroclust.diagnostics import Uniformity, uniformity
+from pyroclust.diagnostics.simulations.uniformity import goodness_of_fit
 
 __all__ = [
     "CalibrationRow",

@@ -13,17 +13,10 @@ from pyroclust.diagnostics.chains.partition_convergence import (
     distance_rhat,
 )
 from pyroclust.diagnostics.chains.short_chains import (
-    Drift,
-    Round,
-    StartMemory,
     drift,
     nested_rhat,
-    start_memory,
-    start_test,
 )
-from pyroclust.diagnostics.differences.agreement import Agreement, Noise, agreement, noise_floor
-from pyroclust.diagnostics.differences.effects import Effect
-from pyroclust.diagnostics.differences.likeness import Likeness, likeness
+from pyroclust.diagnostics.differences.agreement import Agreement, agreement
 from pyroclust.diagnostics.differences.two_sample import TwoSampleTest, classifier_test, count_test, mmd_test
 from pyroclust.diagnostics.draws.co_assignment import co_assignment, dendrogram_order
 from pyroclust.diagnostics.draws.frequencies import (
@@ -40,10 +33,6 @@ from pyroclust.diagnostics.draws.losses import (
     NormalisedVariationOfInformation,
     PartitionLoss,
     VariationOfInformation,
-    adjusted_rand_loss,
-    binder,
-    expected_vi,
-    normalised_vi,
     pairwise_loss,
     variation_of_information,
 )
@@ -68,21 +57,15 @@ from pyroclust.diagnostics.estimates.separation import (
     outlier_probabilities,
 )
 from pyroclust.diagnostics.simulations.coverage import BallCoverage, ball_coverage
-from pyroclust.diagnostics.simulations.familiarity import Familiarity, FamiliarityRow, familiarity
+from pyroclust.diagnostics.simulations.familiarity import Familiarity, familiarity
 from pyroclust.diagnostics.simulations.reliability import PairReliability, pair_reliability
 from pyroclust.diagnostics.simulations.sbc import (
-    SbcRow,
     SimulationBasedCalibration,
-    rank_counts,
-    rank_statistics,
     sbc,
 )
 from pyroclust.diagnostics.simulations.uniformity import (
     Uniformity,
     ecdf_band,
-    ecdf_test,
-    goodness_of_fit,
-    threshold_band,
     uniformity,
 )
 from pyroclust.diagnostics.sources import SourceComparison, compare_sources
@@ -96,17 +79,12 @@ from pyroclust.diagnostics.weights.evidence import (
     bridge_log_evidence,
     importance_evidence,
     log_evidences,
-    population_evidence,
-    reciprocal_log_evidence,
-    repeated_log_evidence,
 )
 from pyroclust.diagnostics.weights.importance import (
     effective_draws,
     importance_efficiency,
-    importance_log_evidence,
     importance_weights,
     pareto_k,
-    smooth_log_weights,
     weighted_expectation,
 )
 
@@ -124,20 +102,15 @@ __all__ = [
     "CredibleBall",
     "DistanceRhat",
     "DrawsSearch",
-    "Drift",
-    "Effect",
     "EnumerationSearch",
     "EvidenceHeadline",
     "EvidenceMethod",
     "Familiarity",
-    "FamiliarityRow",
     "Finding",
     "InformativePairs",
-    "Likeness",
     "LinkageSearch",
     "LogEvidence",
     "Mark",
-    "Noise",
     "NormalisedVariationOfInformation",
     "PairReliability",
     "PartitionEntropy",
@@ -145,21 +118,16 @@ __all__ = [
     "PartitionModes",
     "PartitionSearch",
     "RankedPartitions",
-    "Round",
     "SalsoSearch",
-    "SbcRow",
     "SimulationBasedCalibration",
     "SourceComparison",
-    "StartMemory",
     "Trust",
     "TwoSampleTest",
     "Uniformity",
     "VariationOfInformation",
     "Verdict",
-    "adjusted_rand_loss",
     "agreement",
     "ball_coverage",
-    "binder",
     "bridge_log_evidence",
     "classifier_test",
     "cluster_contrasts",
@@ -176,30 +144,23 @@ __all__ = [
     "distance_rhat",
     "drift",
     "ecdf_band",
-    "ecdf_test",
     "effective_draws",
     "ess",
     "evidence_headline",
-    "expected_vi",
     "familiarity",
     "functionals",
-    "goodness_of_fit",
     "importance_efficiency",
     "importance_evidence",
-    "importance_log_evidence",
     "importance_weights",
     "judge",
     "judge_draws",
     "likely_outliers",
-    "likeness",
     "log_evidences",
     "max_rhat",
     "min_ess",
     "mmd_test",
     "most_informative_pairs",
     "nested_rhat",
-    "noise_floor",
-    "normalised_vi",
     "normalised_weights",
     "outlier_probabilities",
     "pair_reliability",
@@ -209,19 +170,10 @@ __all__ = [
     "partition_modes",
     "point_estimate",
     "point_uncertainty",
-    "population_evidence",
-    "rank_counts",
-    "rank_statistics",
     "ranked_partitions",
-    "reciprocal_log_evidence",
-    "repeated_log_evidence",
     "resample",
     "rhat",
     "sbc",
-    "smooth_log_weights",
-    "start_memory",
-    "start_test",
-    "threshold_band",
     "total_variation",
     "uniformity",
     "variation_of_information",

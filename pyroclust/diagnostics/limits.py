@@ -67,16 +67,7 @@ TELLING_EFFECT = 0.5
 
 
 def tolerance_of(tolerance: float | None, *, refined: bool) -> float:
-    """Return the limit on a co-assignment difference that is asked for, or the library's.
-
-    Args:
-        tolerance: what is asked for; ``None`` for nothing.
-        refined: whether it is for refined draws.
-
-    Example:
-        >>> tolerance_of(None, refined=True), tolerance_of(None, refined=False)
-        (0.1, 0.15)
-    """
+    """Return the limit on a co-assignment difference that is asked for, or the library's."""
     if tolerance is not None:
         return tolerance
     return MAX_REFINED_DIFFERENCE if refined else MAX_DIFFERENCE
@@ -88,19 +79,7 @@ def are_few(draws: int) -> bool:
 
 
 def written(value: float, form: str, *limits: float) -> str:
-    """Write a figure so that what is read lies on the side of each limit that the figure lies on.
-
-    It has more digits than ``form`` says only where it would otherwise look equal to a limit, or beyond it.
-
-    Args:
-        value: the figure.
-        form: how it is usually written, such as ``".2f"``, ``".2g"`` or ``".0%"``.
-        limits: what it is compared with.
-
-    Example:
-        >>> written(0.152, ".2f", 0.15), written(0.15, ".2f", 0.15), written(0.16, ".2f", 0.15)
-        ('0.152', '0.15', '0.16')
-    """
+    """Write a figure so that what is read lies on the side of each limit that the figure lies on."""
     if not math.isfinite(value):
         return format(value, form)
     sides = [_side(value, limit) for limit in limits]
@@ -111,18 +90,7 @@ def written(value: float, form: str, *limits: float) -> str:
 
 
 def written_pair(value: float, limit: float, form: str, *limits: float) -> tuple[str, str]:
-    """Write a figure and a limit that is no round number so that what is read compares as they do.
-
-    Args:
-        value: the figure.
-        limit: what it is compared with, which is rounded too.
-        form: how both are usually written.
-        limits: what the figure is compared with besides.
-
-    Example:
-        >>> written_pair(0.1228, 0.1232, ".3f")
-        ('0.1228', '0.123')
-    """
+    """Write a figure and a limit that is no round number so that what is read compares as they do."""
     if value == limit:
         both = written(value, form, *limits)
         return both, both
@@ -131,12 +99,7 @@ def written_pair(value: float, limit: float, form: str, *limits: float) -> tuple
 
 
 def written_p(p_value: float, *limits: float) -> str:
-    """Write a p-value with its name, small ones as below a thousandth.
-
-    Example:
-        >>> written_p(0.0312), written_p(0.00998, 0.01), written_p(0.0)
-        ('p = 0.031', 'p = 0.00998', 'p < 0.001')
-    """
+    """Write a p-value with its name, small ones as below a thousandth."""
     return "p < 0.001" if p_value < 0.001 else f"p = {written(p_value, '.3f', *limits)}"
 
 

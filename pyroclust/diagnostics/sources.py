@@ -37,8 +37,6 @@ from pyroclust.diagnostics.verdicts.sources import judge_sources
 from pyroclust.diagnostics.verdicts.verdict import Verdict
 from pyroclust.partitions.raw_labels import DrawsLike
 
-__all__ = ["SourceComparison", "compare_sources"]
-
 _PAIRS = "largest difference of co-assignment probabilities"
 
 
@@ -96,7 +94,6 @@ class SourceComparison:
         return figures
 
     def __repr__(self) -> str:
-        """Return what was compared, and whether it agrees."""
         names = f"{self.names[0]} and {self.names[1]}"
         return f"SourceComparison({names}: {self.verdict.level.value}, {self.vi_between:.2f} bits apart)"
 

@@ -6,17 +6,12 @@ from cases import short_and_long
 from chain_cases import gibbs_chains, restaurant_draws, sticky
 from scipy.stats import binom
 
-from pyroclust.diagnostics import (
-    classifier_test,
-    count_test,
-    mmd_test,
-    pairwise_loss,
-    variation_of_information,
-)
+from pyroclust.diagnostics import classifier_test, mmd_test, pairwise_loss, variation_of_information
 from pyroclust.diagnostics.chains.thinning import independent_draws, mixing
 from pyroclust.diagnostics.differences.two_sample import (
     accuracies,
     against_null,
+    count_test,
     permuted_memberships,
     squared_mmds,
     total_variations,

@@ -5,8 +5,9 @@ import pytest
 from exchangeable_partitions import drawn
 from scipy import stats
 
-from pyroclust.diagnostics import ball_coverage, threshold_band, variation_of_information
+from pyroclust.diagnostics import ball_coverage, variation_of_information
 from pyroclust.diagnostics.simulations.coverage import _medoid_distances
+from pyroclust.diagnostics.simulations.uniformity import threshold_band
 
 
 @pytest.mark.parametrize("num_draws", [1, 2, 4, 30])

@@ -5,14 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from pyroclust.diagnostics import (
-    bridge_log_evidence,
-    importance_log_evidence,
-    log_evidences,
-    pareto_k,
-    reciprocal_log_evidence,
-    weighted_expectation,
-)
+from pyroclust.diagnostics import bridge_log_evidence, log_evidences, pareto_k, weighted_expectation
+from pyroclust.diagnostics.weights.evidence import reciprocal_log_evidence
+from pyroclust.diagnostics.weights.importance import importance_log_evidence
 
 EVIDENCE = -7.3
 SIZE = 52

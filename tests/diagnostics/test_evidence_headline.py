@@ -3,7 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from pyroclust.diagnostics import EvidenceMethod, LogEvidence, evidence_headline, repeated_log_evidence
+from pyroclust.diagnostics import EvidenceMethod, LogEvidence, evidence_headline
+from pyroclust.diagnostics.weights.evidence import repeated_log_evidence
 
 BRIDGE, IMPORTANCE, ANNEALED = EvidenceMethod.BRIDGE, EvidenceMethod.IMPORTANCE, EvidenceMethod.ANNEALED
 

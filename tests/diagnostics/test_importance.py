@@ -6,13 +6,15 @@ import pytest
 from pyroclust.diagnostics import (
     effective_draws,
     importance_efficiency,
-    importance_log_evidence,
     importance_weights,
     pareto_k,
-    smooth_log_weights,
     weighted_expectation,
 )
-from pyroclust.diagnostics.weights.importance import stratified_draws
+from pyroclust.diagnostics.weights.importance import (
+    importance_log_evidence,
+    smooth_log_weights,
+    stratified_draws,
+)
 
 
 @pytest.mark.parametrize("k", [0.2, 0.5, 0.9])

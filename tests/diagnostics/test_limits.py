@@ -10,7 +10,6 @@ from chain_cases import restaurant_draws
 from pyroclust.diagnostics import (
     ClusterContrasts,
     EvidenceMethod,
-    Likeness,
     LogEvidence,
     Trust,
     compare_sources,
@@ -23,6 +22,7 @@ from pyroclust.diagnostics.chains.short_chains import Round
 from pyroclust.diagnostics.chains.thinning import Mixing
 from pyroclust.diagnostics.differences.conditioning import Conditioning, Uncertainty
 from pyroclust.diagnostics.differences.effects import Effect, VariationBlocks
+from pyroclust.diagnostics.differences.likeness import Likeness
 from pyroclust.diagnostics.estimates.cluster_profiles import ClusterProfiles
 from pyroclust.diagnostics.estimates.split_clusters import SplitClusters, UnlikeNormal
 from pyroclust.diagnostics.limits import tolerance_of

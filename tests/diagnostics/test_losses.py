@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import mutual_info_score, rand_score
 
-from pyroclust.diagnostics import binder, variation_of_information
+from pyroclust.diagnostics import Binder, variation_of_information
 
 
 def entropy_bits(labels):
@@ -18,14 +18,14 @@ def test_values_by_hand():
     # H(a) = 1, H(b) = H(1/4) = 0.811278, joint shares 1/2, 1/4, 1/4: H = 1.5
     assert variation_of_information(a, b) == pytest.approx(3.0 - 1.0 - 0.8112781244591328)
     # ordered pairs that disagree: (0,2), (1,2), (2,3) and their mirror images
-    assert binder(a, b) == pytest.approx(6 / 16)
+    assert Binder()(a, b) == pytest.approx(6 / 16)
 
 
 def test_against_scikit_learn_and_blocks(monkeypatch):
     rng = np.random.default_rng(0)
     a, b = rng.integers(4, size=(3, 7, 30)), rng.integers(6, size=(7, 30))
     monkeypatch.setattr("pyroclust.diagnostics.draws.contingency._POINTS_A_THREAD", 30)
-    vi, loss = variation_of_information(a, b), binder(a, b)
+    vi, loss = variation_of_information(a, b), Binder()(a, b)
     assert vi.shape == loss.shape == (3, 7)
     for i, j in np.ndindex(3, 7):
         mutual = mutual_info_score(a[i, j], b[j]) / np.log(2)

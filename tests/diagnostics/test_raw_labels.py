@@ -54,10 +54,9 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "count_test": lambda draws: diagnostics.count_test(draws, draws, seed=0).p_value,
     "credible_ball": lambda draws: diagnostics.credible_ball(draws, LABELS[0, 0]).radius,
     "distance_rhat": lambda draws: diagnostics.distance_rhat(draws, seed=0).rhat,
-    "expected_vi": lambda draws: diagnostics.expected_vi(LABELS[0, :2], draws),
+    "expected": lambda draws: diagnostics.Binder().expected(LABELS[0, :2], draws),
     "functionals": lambda draws: diagnostics.functionals(draws)["entropy"],
     "mmd_test": lambda draws: diagnostics.mmd_test(draws, draws, seed=0).p_value,
-    "noise_floor": diagnostics.noise_floor,
     "pairwise_loss": lambda draws: diagnostics.pairwise_loss(draws, draws),
     "partition_entropy": diagnostics.partition_entropy,
     "partition_modes": lambda draws: diagnostics.partition_modes(draws, seed=0).weights,
@@ -83,9 +82,8 @@ WEIGHTED: dict[str, Callable[..., Any]] = {
     "credible_ball": lambda draws, **weights: (
         diagnostics.credible_ball(draws, LABELS[0, 0], **weights).coverage
     ),
-    "expected_vi": lambda draws, **weights: diagnostics.expected_vi(LABELS[0, :2], draws, **weights),
+    "expected": lambda draws, **weights: diagnostics.Binder().expected(LABELS[0, :2], draws, **weights),
     "mmd_test": lambda draws, **weights: diagnostics.mmd_test(draws, LABELS, seed=0, **weights).p_value,
-    "noise_floor": diagnostics.noise_floor,
     "partition_entropy": diagnostics.partition_entropy,
     "partition_modes": lambda draws, **weights: diagnostics.partition_modes(draws, seed=0, **weights).spread,
     "point_estimate": lambda draws, **weights: diagnostics.point_estimate(draws, seed=0, **weights),

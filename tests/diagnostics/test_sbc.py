@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pyroclust.diagnostics import rank_counts, sbc
+from pyroclust.diagnostics import sbc
+from pyroclust.diagnostics.simulations.sbc import rank_counts
 
 SEEDS = range(20)
 

@@ -8,17 +8,15 @@ from chain_cases import restaurant_draws, sticky
 
 from pyroclust.diagnostics import (
     Agreement,
-    Noise,
     Trust,
     TwoSampleTest,
     agreement,
     co_assignment,
     compare_sources,
-    noise_floor,
     variation_of_information,
 )
 from pyroclust.diagnostics.chains.thinning import Mixing
-from pyroclust.diagnostics.differences.agreement import Marginals
+from pyroclust.diagnostics.differences.agreement import Marginals, Noise, noise_floor
 from pyroclust.diagnostics.differences.effects import (
     Effect,
     VariationBlocks,

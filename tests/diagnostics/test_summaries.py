@@ -3,12 +3,11 @@ import pytest
 import torch
 
 from pyroclust.diagnostics import (
+    VariationOfInformation,
     agreement,
-    binder,
     cluster_count_posterior,
     co_assignment,
     dendrogram_order,
-    expected_vi,
     functionals,
     point_estimate,
     point_uncertainty,
@@ -48,7 +47,7 @@ def test_point_estimate_is_the_optimum_over_all_partitions(seed):
     weights = rng.dirichlet(np.full(len(every), 0.02))
     # Every partition is a draw, hence a candidate: the search is then exhaustive.
     best = point_estimate(every, seed=0, weights=weights)
-    losses = expected_vi(every, every, weights=weights)
+    losses = VariationOfInformation().expected(every, every, weights=weights)
     assert losses[(every == best).all(1)] == pytest.approx(losses.min(), abs=1e-9)
 
 
@@ -130,4 +129,3 @@ def test_shapes_are_named(draws):
         point_uncertainty(draws, np.zeros(3, dtype=int))
     with pytest.raises(ValueError, match="15 and 4 points"):
         agreement(draws, draws[..., :4] * 0)
-    assert binder(draws[0, 0], draws[0, 0]) == 0

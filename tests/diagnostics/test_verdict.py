@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from pyroclust.diagnostics import Agreement, Answer, Finding, Mark, Round, Trust, judge, judge_draws
+from pyroclust.diagnostics import Agreement, Answer, Finding, Mark, Trust, judge, judge_draws
+from pyroclust.diagnostics.chains.short_chains import Round
 from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.diagnostics.simulations.familiarity import Familiarity
 from pyroclust.diagnostics.verdicts.findings import (

@@ -11,13 +11,8 @@ from pyro.distributions import Poisson
 from torch import Tensor
 
 from pyroclust import load_guide
-from pyroclust.diagnostics import (
-    EvidenceMethod,
-    importance_efficiency,
-    normalised_weights,
-    population_evidence,
-    resample,
-)
+from pyroclust.diagnostics import EvidenceMethod, importance_efficiency, normalised_weights, resample
+from pyroclust.diagnostics.weights.evidence import population_evidence
 from pyroclust.distributions import (
     ChineseRestaurantPrior,
     DirichletMultinomialPrior,

@@ -8,6 +8,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from pyroclust import diagnostics, plots
 from pyroclust.diagnostics.limits import MAX_DIFFERENCE
+from pyroclust.diagnostics.simulations.familiarity import FamiliarityRow
 from pyroclust.plots.agreement import _scaled
 
 
@@ -135,7 +136,7 @@ def test_the_averaged_posterior_stands_beside_the_prior(ax):
 
 
 def test_familiarity_is_in_units_of_the_simulations(ax):
-    row = diagnostics.FamiliarityRow("spread", 5.0, 1.0, 3.0, 4.0, 90, 5, 0.1, 2.0)
+    row = FamiliarityRow("spread", 5.0, 1.0, 3.0, 4.0, 90, 5, 0.1, 2.0)
     low = replace(row, name="mean", value=2.0)
     near = replace(row, name="embedding", value=-1.0, p_value=0.98)
     found = diagnostics.Familiarity(0.1, 1.0, 1.0, 95, rows=(row, low, near), overall=0.123)

@@ -9,7 +9,6 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 from properties.calls import Call
 from properties.draws import close, flat
 from properties.hostile import any_labels, chains, finite, seeds
-from scipy.special import logsumexp
 
 from pyroclust import diagnostics
 from pyroclust.diagnostics import Agreement, judge_draws
@@ -65,38 +64,9 @@ def simulated_partitions(draw: DrawFn) -> dict[str, Any]:
     }
 
 
-@st.composite
-def ranks(draw: DrawFn) -> dict[str, Any]:
-    bins = draw(st.integers(1, 5))
-    size = bins * draw(st.integers(1, 4)) - 1
-    found = draw(st.lists(st.integers(0, size), max_size=8))
-    return {"ranks": np.array(found, np.int64), "num_draws": size, "num_bins": bins}
-
-
-@st.composite
-def counts_and_laws(draw: DrawFn) -> dict[str, Any]:
-    size = draw(st.integers(1, 6))
-    row = np.abs(draw(finite(size, extreme=False))) + draw(st.sampled_from([0.0, 0.1]))
-    row[0] += 0.1
-    return {
-        "counts": draw(any_labels(size, top=50)) + np.eye(1, size, dtype=np.int64)[0],
-        "probabilities": row / row.sum(),
-    }
-
-
 COUNTS = st.integers(2, 8).flatmap(
     lambda size: any_labels(size, top=9).map(lambda row: row + np.eye(1, size, dtype=np.int64)[0])
 )
-THRESHOLDS = st.lists(st.integers(1, 19), min_size=1, max_size=4, unique=True).map(
-    lambda rows: np.array(sorted(rows)) / 20
-)
-
-
-@st.composite
-def below_thresholds(draw: DrawFn) -> dict[str, Any]:
-    thresholds, size = draw(THRESHOLDS), draw(st.integers(1, 30))
-    below = np.sort(draw(any_labels(len(thresholds), top=size)))
-    return {"below": below, "thresholds": thresholds, "num_values": size}
 
 
 @st.composite
@@ -161,14 +131,6 @@ def normalised(row: np.ndarray) -> np.ndarray:
         return np.exp(row - row.max()) / np.exp(row - row.max()).sum()
 
 
-def smoothed(found: tuple[np.ndarray, float], *, log_weights: np.ndarray) -> None:
-    close(np.exp(found[0]).sum(), 1, 1e-9)
-    plain = np.asarray(log_weights, float).reshape(-1)
-    assert np.isneginf(found[0][np.isneginf(plain)]).all()
-    if not math.isfinite(found[1]):
-        close(np.exp(found[0]), normalised(plain), 1e-9)
-
-
 def weights_of(found: np.ndarray, *, log_weights: np.ndarray) -> None:
     close(found.sum(), 1, 1e-9)
     assert (found >= 0).all()
@@ -205,29 +167,9 @@ def expectation(found: tuple[float, float, float], *, values: np.ndarray, log_we
     assert 0 <= found[1] < math.inf
 
 
-def reciprocal(found: tuple[float, float], *, log_joint: np.ndarray, log_prob: np.ndarray) -> None:
-    ratios = np.asarray(log_joint, float).ravel() - np.asarray(log_prob, float).ravel()
-    wanted = -(logsumexp(-ratios) - math.log(ratios.size))
-    assert math.isclose(found[0], wanted, rel_tol=1e-6, abs_tol=1e-6)
-    assert math.isnan(found[1]) or found[1] >= 0
-
-
-def of_populations(found: Any, *, log_weights: np.ndarray, **_: Any) -> None:
-    """All particles count alike, whichever population they are of."""
-    evidence((found.estimate, 0.0), log_weights=log_weights)
-    assert found.error >= 0 or len(np.asarray(log_weights)) == 1
-
-
 def one_evidence(found: Any, **arguments: np.ndarray) -> None:
     evidence((found.estimate, found.error), **arguments)
     tail(found.pareto_k, **arguments)
-
-
-def repeated(found: tuple[float, float, float], *, estimates: np.ndarray) -> None:
-    (mean, error, spread), values = found, np.asarray(estimates, float)
-    slack = 1e-9 * (1 + np.abs(values).max())
-    assert values.min() - slack <= mean <= values.max() + slack
-    assert math.isnan(error) if values.size < 2 else error >= spread / values.size**0.5 * 0.999
 
 
 EVIDENCES = st.lists(
@@ -253,18 +195,6 @@ def bridged(found: Any, **arguments: np.ndarray) -> None:
     for estimate, error in rows:
         assert math.isfinite(estimate)
         assert math.isnan(error) or error >= 0
-
-
-def ranked_values(found: np.ndarray, *, truth: np.ndarray, draws: np.ndarray, seed: int) -> None:
-    truth, draws = np.asarray(truth, float), np.asarray(draws, float)
-    assert ((found >= (draws < truth).sum(0)) & (found <= (draws <= truth).sum(0))).all()
-
-
-def binned(found: np.ndarray, *, ranks: np.ndarray, num_draws: int, num_bins: int) -> None:
-    wanted = [0] * num_bins
-    for rank in np.ravel(ranks).tolist():
-        wanted[int(rank * num_bins // (num_draws + 1))] += 1
-    assert found.tolist() == wanted
 
 
 def calibrated(found: Any, *, truth: dict[str, np.ndarray], num_bins: int, **_: Any) -> None:
@@ -361,42 +291,20 @@ CALLS = [
     _call(
         "distance_rhat", one_of(draws=chains(), seed=seeds, num_references=st.integers(1, 4)), distances_of
     ),
-    _call("smooth_log_weights", log_weights(), smoothed),
     _call("importance_weights", log_weights(), weights_of),
     _call("pareto_k", log_weights(), tail),
     _call("importance_efficiency", log_weights(), efficient),
     _call("effective_draws", one_of(weights=NATS.map(normalised)), worth),
-    _call("importance_log_evidence", log_weights(), evidence),
     _call("weighted_expectation", log_weights(values=True), expectation),
-    _call("reciprocal_log_evidence", densities(), reciprocal),
     _call("bridge_log_evidence", densities(guide=True), bridged),
     _call("log_evidences", densities(guide=True), bridged),
     _call("importance_evidence", log_weights(), one_evidence),
-    _call(
-        "repeated_log_evidence",
-        one_of(estimates=st.sampled_from([1, 2, 6]).flatmap(lambda size: finite(size, extreme=False))),
-        repeated,
-    ),
-    _call(
-        "population_evidence",
-        one_of(
-            log_weights=st.integers(1, 4).flatmap(lambda size: finite(size, 5, extreme=False)),
-            method=st.just(diagnostics.EvidenceMethod.TEMPERED),
-        ),
-        of_populations,
-        **_inside("method"),
-    ),
     _call("evidence_headline", one_of(evidences=EVIDENCES), stated, **_inside("evidences")),
-    _call("rank_statistics", simulated(), ranked_values),
-    _call("rank_counts", ranks(), binned),
     _call("sbc", functionals_of_simulations(), calibrated),
     _call("ball_coverage", simulated_partitions(), covered),
     _call("pair_reliability", simulated_partitions(), reliable),
     _call("uniformity", one_of(counts=COUNTS), probability),
-    _call("ecdf_test", below_thresholds(), probability),
     _call("ecdf_band", one_of(num_values=st.integers(1, 50), num_bins=st.integers(2, 6)), banded),
-    _call("threshold_band", one_of(num_values=st.integers(1, 50), thresholds=THRESHOLDS), banded),
-    _call("goodness_of_fit", counts_and_laws(), probability),
     _call("familiarity", data_and_simulations(), familiar),
     _call(
         "judge",

@@ -8,8 +8,6 @@ NOT_TESTED = {
     "diagnostics.resample": _WEIGHTED,
     "diagnostics.drift": "tables of chains that fit together: tests/diagnostics/test_short_chains.py",
     "diagnostics.nested_rhat": "a number of start_memory",
-    "diagnostics.start_memory": "chains with their starts: tests/diagnostics/test_short_chains.py",
-    "diagnostics.start_test": "chains with their starts: tests/diagnostics/test_short_chains.py",
     "calibration.calibrate": _SAMPLER,
     "calibration.calibrate_near": _SAMPLER,
     "calibration.certify": _SAMPLER,

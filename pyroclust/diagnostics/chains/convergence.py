@@ -10,18 +10,6 @@ from scipy.special import ndtri
 from pyroclust.core.arrays import as_finite, unit_of
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT
 
-__all__ = [
-    "Convergence",
-    "convergence",
-    "ess",
-    "have_converged_well",
-    "max_rhat",
-    "min_ess",
-    "normal_scores",
-    "rhat",
-    "rhats_and_ess",
-]
-
 
 @dataclass(frozen=True)
 class Convergence:
@@ -96,15 +84,7 @@ def ess(x: np.ndarray) -> float:
 
 
 def rhats_and_ess(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return :func:`rhat` and :func:`ess` of many functionals at once.
-
-    Shape:
-        x: ``(chains, draws, F)``, finite; outputs: ``(F,)``.
-
-    Example:
-        >>> [found.tolist() for found in rhats_and_ess(np.zeros((4, 100, 2)))]
-        [[nan, nan], [nan, nan]]
-    """
+    """Return :func:`rhat` and :func:`ess` of many functionals at once."""
     undefined, still = _undefined(x), (x == x[:, :1]).all((0, 1))
     ratios = np.where(still & ~undefined, np.inf, np.nan)
     effective = np.full(x.shape[-1], np.nan)
@@ -166,35 +146,17 @@ def min_ess(rows: Sequence[Convergence]) -> float:
 
 
 def have_converged_well(rows: Sequence[Convergence]) -> bool:
-    """Return whether all functionals that vary have R-hat at most 1.01 and 400 effective draws or more.
-
-    Example:
-        >>> have_converged_well(convergence({"num_clusters": np.full((4, 100), 3.0)}))
-        True
-    """
+    """Return whether all functionals that vary have R-hat at most 1.01 and 400 effective draws or more."""
     return max_rhat(rows) <= GOOD_RHAT and min_ess(rows) >= GOOD_ESS
 
 
 def can_converge_well(num_draws: int) -> bool:
-    """Return whether so many draws can be 400 effective ones, which :func:`have_converged_well` asks for.
-
-    Example:
-        >>> can_converge_well(399), can_converge_well(4000)
-        (False, True)
-    """
+    """Return whether so many draws can be 400 effective ones, which :func:`have_converged_well` asks for."""
     return num_draws >= GOOD_ESS
 
 
 def normal_scores(x: np.ndarray) -> np.ndarray:
-    """Replace numbers by the normal quantiles of their ranks; equal ones share the mean of their ranks.
-
-    Shape:
-        x: ``(..., F)``, ranked over all but the last dimension; output: like ``x``.
-
-    Example:
-        >>> normal_scores(np.array([[3.0], [1.0], [5.0]])).round(2).ravel().tolist()
-        [0.0, -0.87, 0.87]
-    """
+    """Replace numbers by the normal quantiles of their ranks; equal ones share the mean of their ranks."""
     flat = x.reshape(-1, x.shape[-1])
     ranks = np.empty(flat.shape)
     for column, rank in zip(flat.T, ranks.T, strict=True):
@@ -219,11 +181,7 @@ def _ratio(x: np.ndarray, *, is_one_chain: bool) -> np.ndarray:
 
 
 def _effective(x: np.ndarray) -> np.ndarray:
-    """Return effective draws of the means of functionals, by Geyer's initial monotone sequences.
-
-    Shape:
-        x: halves of chains, ``(2 chains, draws / 2, F)``; output: ``(F,)``.
-    """
+    """Return effective draws of the means of functionals, by Geyer's initial monotone sequences."""
     chains, draws, _ = x.shape
     length = 1 << (2 * draws - 1).bit_length()
     power = (np.abs(np.fft.rfft(x - x.mean(1, keepdims=True), length, axis=1)) ** 2).mean(0)

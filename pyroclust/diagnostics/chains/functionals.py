@@ -11,16 +11,6 @@ from pyroclust.diagnostics.estimates.point_estimates import point_estimate
 from pyroclust.diagnostics.limits import LARGE_ROWS, LARGE_SHARE
 from pyroclust.partitions.raw_labels import DrawsLike
 
-__all__ = [
-    "cluster_share_entropy",
-    "functional_name",
-    "functionals",
-    "least_rows",
-    "num_large_clusters",
-    "pairs_together",
-    "shares",
-]
-
 _MAX_PAIRS = 100_000
 
 _WORDS = {
@@ -39,16 +29,7 @@ _WORDS = {
 
 
 def shares(assignments: np.ndarray, *, row_weights: np.ndarray | None = None) -> np.ndarray:
-    """Return the share of the rows in each cluster, 0 for labels that a partition lacks.
-
-    Shape:
-        assignments: ``(..., N)``, labels 0 to K - 1; row_weights: ``(N,)``, how many equal rows each point
-        stands for; output: ``(..., K)`` float64.
-
-    Example:
-        >>> shares(np.array([[0, 0, 1, 1], [0, 0, 0, 0]])).tolist()
-        [[0.5, 0.5], [1.0, 0.0]]
-    """
+    """Return the share of the rows in each cluster, 0 for labels that a partition lacks."""
     width = int(assignments.max()) + 1
     flat = assignments.reshape(-1, assignments.shape[-1])
     cells = flat + width * np.arange(len(flat))[:, None]
@@ -58,65 +39,30 @@ def shares(assignments: np.ndarray, *, row_weights: np.ndarray | None = None) ->
 
 
 def least_rows(num_rows: int) -> int:
-    """Return the rows from which on a cluster is a large one.
-
-    Example:
-        >>> least_rows(82), least_rows(1000)
-        (2, 10)
-    """
+    """Return the rows from which on a cluster is a large one."""
     return max(LARGE_ROWS, math.ceil(LARGE_SHARE * num_rows))
 
 
 def num_large_clusters(assignments: np.ndarray, *, row_weights: np.ndarray | None = None) -> np.ndarray:
-    """Return the number of clusters that are no single rows, nor hold fewer than one in a hundred.
-
-    Shape:
-        assignments: ``(..., N)``, labels 0 to K - 1; row_weights: ``(N,)``, how many equal rows each point
-        stands for; output: ``(...)`` int64.
-
-    Example:
-        >>> num_large_clusters(np.array([[0, 0, 1, 1, 2], [0, 0, 0, 0, 1]])).tolist()
-        [2, 1]
-    """
+    """Return the number of clusters that are no single rows, nor hold fewer than one in a hundred."""
     num_rows = assignments.shape[-1] if row_weights is None else int(row_weights.sum())
     # Shares are rounded.
     return (shares(assignments, row_weights=row_weights) * num_rows > least_rows(num_rows) - 0.5).sum(-1)
 
 
 def cluster_share_entropy(share: np.ndarray) -> np.ndarray:
-    r"""Return the entropy of cluster shares in bits, :math:`-\sum_k s_k \log_2 s_k`.
-
-    Shape:
-        share: ``(..., K)``, see :func:`shares`; output: ``(...)`` float64.
-
-    Example:
-        >>> cluster_share_entropy(np.array([[0.5, 0.5], [1.0, 0.0]])).tolist()
-        [1.0, 0.0]
-    """
+    r"""Return the entropy of cluster shares in bits, :math:`-\sum_k s_k \log_2 s_k`."""
     return -(share * np.log2(share, out=np.zeros_like(share), where=share > 0)).sum(-1) + 0.0
 
 
 def pairs_together(assignments: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """Return 1 where the two points of a pair share a cluster, and 0 elsewhere.
-
-    Shape:
-        assignments: ``(..., N)``; pairs: ``(P, 2)``, points; output: ``(..., P)`` float64.
-
-    Example:
-        >>> pairs_together(np.array([0, 0, 1]), np.array([[0, 1], [1, 2]])).tolist()
-        [1.0, 0.0]
-    """
+    """Return 1 where the two points of a pair share a cluster, and 0 elsewhere."""
     first, second = np.asarray(pairs).T
     return (assignments[..., first] == assignments[..., second]).astype(np.float64)
 
 
 def functional_name(name: str) -> str:
-    """Write the name of a functional for people; unknown names stay as they are.
-
-    Example:
-        >>> functional_name("together_3_17"), functional_name("num_clusters"), functional_name("mine")
-        ('points 4 and 18 together', 'number of clusters', 'mine')
-    """
+    """Write the name of a functional for people; unknown names stay as they are."""
     pair = name.removeprefix("together_").split("_")
     if name.startswith("together_") and len(pair) == 2 and all(point.isdigit() for point in pair):
         return f"points {int(pair[0]) + 1} and {int(pair[1]) + 1} together"

@@ -13,14 +13,6 @@ from pyroclust.diagnostics.draws.labels import as_chains
 from pyroclust.diagnostics.draws.losses import PartitionLoss, VariationOfInformation, pairwise_loss
 from pyroclust.partitions.raw_labels import DrawsLike
 
-__all__ = [
-    "CoMembershipEss",
-    "DistanceRhat",
-    "co_membership_ess",
-    "convergence_with_log_joint",
-    "distance_rhat",
-]
-
 
 def convergence_with_log_joint(
     draws: np.ndarray,
@@ -29,25 +21,7 @@ def convergence_with_log_joint(
     name: str = "log_joint",
     row_weights: np.ndarray | None = None,
 ) -> tuple[Convergence, ...]:
-    """Return one row of convergence figures a functional, and one of the log joint density.
-
-    Distances are measured from the likeliest draw. Where a density is infinite, as of points that no cluster
-    can hold, they are measured from a last draw, and the density has no row.
-
-    Shape:
-        draws: ``(chains, draws, N)``; log_joint: ``(chains, draws)``; row_weights: ``(N,)``.
-
-    Args:
-        draws: of chains.
-        log_joint: in nats.
-        name: of its row.
-        row_weights: how many equal rows each point stands for.
-
-    Example:
-        >>> draws = np.random.default_rng(0).integers(2, size=(2, 100, 3))
-        >>> convergence_with_log_joint(draws, draws.sum(-1).astype(float))[-1].name
-        'log_joint'
-    """
+    """Return one row of convergence figures a functional, and one of the log joint density."""
     if not np.isfinite(log_joint).all():
         return convergence(functionals(draws, reference=draws[0, -1], row_weights=row_weights))
     best = np.unravel_index(log_joint.argmax(), log_joint.shape)

@@ -9,21 +9,13 @@ from pyroclust.core.counts import check_count, check_seed
 from pyroclust.diagnostics.chains.convergence import normal_scores
 from pyroclust.diagnostics.limits import GOOD_ESS, MAX_RHAT, MIN_SETTLED
 
-__all__ = ["Drift", "Round", "StartMemory", "drift", "nested_rhat", "start_memory", "start_test"]
-
 # Sums of the same numbers in another order differ by less.
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class StartMemory:
-    """What short chains remember of their starts, by one functional.
-
-    Attributes:
-        rhat: nested R-hat, 1 where chains of one start are as far apart as those of different starts; nan
-            where it is undefined.
-        effective: effective number of draws, those of one start counting less where they are alike.
-    """
+    """What short chains remember of their starts, by one functional."""
 
     rhat: float
     effective: float
@@ -31,13 +23,7 @@ class StartMemory:
 
 @dataclass(frozen=True)
 class Drift:
-    """Whether many chains have another law later than before, by several functionals at once.
-
-    Attributes:
-        p_value: of the largest standardised mean change, under random signs; 1 where nothing changes.
-        changes: mean changes of the functionals, in their units, ``(F,)``.
-        worst: the place of the functional whose mean changes most beside its noise; -1 where none changes.
-    """
+    """Whether many chains have another law later than before, by several functionals at once."""
 
     p_value: float
     changes: np.ndarray
@@ -46,20 +32,7 @@ class Drift:
 
 @dataclass(frozen=True)
 class Round:
-    """What was seen of many short chains that had gone on since the last look, by several functionals.
-
-    Attributes:
-        sweeps: draws of the kernel that each chain has taken.
-        p_value: of the test that nothing has moved since the last look, see :func:`drift`.
-        moved: the functional that moved most beside its noise, empty where none did.
-        change: how far its mean moved, in its unit.
-        nested_rhat: the largest of all functionals; nan where no two chains have one start, and where it is
-            infinite by chance alone, because the few chains of one start are equal.
-        start_p_value: of the test that chains of one start are no more alike than others, for all functionals
-            together.
-        effective_draws: the fewest of all functionals.
-        num_chains: how many chains there are.
-    """
+    """What was seen of many short chains that had gone on since the last look, by several functionals."""
 
     sweeps: int
     p_value: float
@@ -77,10 +50,7 @@ class Round:
 
     @property
     def looks_alike(self) -> bool:
-        """Whether chains of one start look so much alike that it counts, be it by chance.
-
-        Where hundreds of chains began at few places, a nested R-hat near 1 may leave few effective draws.
-        """
+        """Whether chains of one start look so much alike that it counts, be it by chance."""
         return self.nested_rhat > MAX_RHAT or self.effective_draws < self.wanted_draws
 
     @property
@@ -109,36 +79,7 @@ def nested_rhat(x: np.ndarray, starts: np.ndarray) -> float:
 
 
 def start_memory(x: np.ndarray, starts: np.ndarray) -> StartMemory:
-    r"""Return how much the last states of short chains depend on where each chain began.
-
-    The values are replaced by normal scores of their ranks. With :math:`\sigma_w^2` their variance among
-    chains of one start and :math:`\sigma_b^2` that of the starts' expectations, both estimated without bias
-    by an analysis of variance for groups of unequal sizes :math:`n_g`,
-
-    .. math:: \hat R_\nu = \sqrt{1 + \sigma_b^2 / \sigma_w^2}, \qquad
-        S_{eff} = S \Big/ \Big(1 + \rho \Big(\frac{\sum_g n_g^2}{S} - 1\Big)\Big), \quad
-        \rho = \frac{\sigma_b^2}{\sigma_b^2 + \sigma_w^2}
-
-    This is the nested R-hat of Margossian et al. for one draw a chain, without their term 1 / M for the
-    noise of M chains a start. Cost: O(S log S).
-
-    Shape:
-        x: ``(S,)``, one number a chain; starts: ``(S,)`` integers, equal where chains began at one place.
-
-    Returns:
-        nan and S where every chain has its own start, all have the same one, or the numbers are all equal.
-
-    Raises:
-        ValueError: if the shapes differ, or a number is not finite.
-
-    References:
-        Margossian et al. (2024), Nested R-hat: assessing the convergence of Markov chain Monte Carlo when
-        running many short chains. https://doi.org/10.1214/24-BA1453
-
-    Example:
-        >>> start_memory(np.arange(4.0), np.array([0, 1, 2, 3]))
-        StartMemory(rhat=nan, effective=4.0)
-    """
+    """Return how much the last states of short chains depend on where each chain began."""
     x, starts = as_numbers("x", x), np.asarray(starts)
     if x.ndim != 1 or x.shape != starts.shape or not x.size:
         raise ValueError(f"x and starts have shapes {x.shape} and {starts.shape}, expected (S,) of both")
@@ -162,36 +103,7 @@ def start_memory(x: np.ndarray, starts: np.ndarray) -> StartMemory:
 
 
 def start_test(values: np.ndarray, starts: np.ndarray, *, seed: int, num_permutations: int = 199) -> float:
-    r"""Return the p-value of the test that chains of one start are no more alike than others.
-
-    The statistic is the largest of all functionals of the variance between starts, of normal scores of ranks,
-    standardised by its law when the chains are shuffled among the starts. So it holds for values of which
-    hardly any differ, where an F test does not: with few chains of one start these may all be equal by
-    chance. Cost: O(P S F).
-
-    Shape:
-        values: ``(S, F)``; starts: ``(S,)`` integers, equal where chains began at one place.
-
-    Args:
-        values: functionals of the last states of the chains.
-        starts: which chains began together.
-        seed: of the permutations.
-        num_permutations: P.
-
-    Returns:
-        1 where there is nothing to test: every chain has its own start, all have one, or nothing varies.
-
-    Raises:
-        ValueError: if the shapes differ, or a number is not finite.
-
-    Example:
-        >>> rng = np.random.default_rng(0)
-        >>> starts = np.arange(200) // 4
-        >>> start_test(rng.normal(size=(200, 2)), starts, seed=0) > 0.05
-        True
-        >>> start_test(rng.normal(size=(200, 2)) + rng.normal(size=(50, 1))[starts], starts, seed=0)
-        0.005
-    """
+    """Return the p-value of the test that chains of one start are no more alike than others."""
     values, starts = as_numbers("values", values), np.asarray(starts)
     if values.ndim != 2 or not len(values) or starts.shape != values.shape[:1]:
         raise ValueError(

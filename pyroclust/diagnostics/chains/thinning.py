@@ -14,8 +14,6 @@ from pyroclust.diagnostics.draws.losses import pairwise_loss
 from pyroclust.diagnostics.weights.importance import effective_draws
 from pyroclust.partitions.raw_labels import DrawsLike
 
-__all__ = ["Mixing", "central_draw", "independent_draws", "mixing"]
-
 MAX_TEST_DRAWS = 500
 MIN_TEST_DRAWS = 20
 # One draw in two effective ones: an autoregression thinned to its effective size still has a correlation of
@@ -28,14 +26,7 @@ _MAX_CENTRE_DRAWS = 200
 
 @dataclass(frozen=True)
 class Mixing:
-    """How well a source of draws has mixed.
-
-    Attributes:
-        effective: how many independent draws it is worth, in [0, S]; 0 where too few draws say nothing.
-        max_rhat: largest R-hat over the functionals and distances that vary; 1 where weights are given, as
-            such draws are taken as independent, and where nothing varies.
-        constant: whether all draws are the same partition.
-    """
+    """How well a source of draws has mixed."""
 
     effective: float
     max_rhat: float
@@ -43,32 +34,7 @@ class Mixing:
 
 
 def mixing(draws: DrawsLike, *, seed: int, weights: np.ndarray | None = None) -> Mixing:
-    """Return how many independent draws a source is worth, and whether its chains agree.
-
-    Without weights the fewest bulk effective draws over :func:`functionals` and over the distances of
-    :func:`distance_rhat`, at most the number of draws, and this number where nothing varies. With weights
-    the draws are taken as independent ones of another distribution, worth one over the sum of the squared
-    weights.
-
-    Cost: some 17 effective sample sizes and R-hats, each a few sorts and Fourier transforms of the chains.
-
-    Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries.
-
-    Args:
-        draws: posterior draws.
-        seed: of the pairs and reference partitions.
-        weights: importance weights; equal by default.
-
-    Raises:
-        ValueError: if the labels are not integers from 0 to N - 1, or the weights do not fit.
-
-    Example:
-        >>> draws = np.random.default_rng(0).integers(2, size=(4, 100, 5))
-        >>> slow = np.repeat(draws, 10, axis=1)
-        >>> mixing(draws, seed=0).effective > 200, mixing(slow, seed=0).effective < 800
-        (True, True)
-    """
+    """Return how many independent draws a source is worth, and whether its chains agree."""
     draws, weights = labels_and_weights("draws", draws, weights)
     draws = as_chains(draws)
     total = math.prod(draws.shape[:2])
@@ -86,20 +52,7 @@ def mixing(draws: DrawsLike, *, seed: int, weights: np.ndarray | None = None) ->
 
 
 def central_draw(draws: DrawsLike, *, row_weights: np.ndarray | None = None) -> np.ndarray:
-    """Return the draw with the smallest summed variation of information to the others.
-
-    Taken among, and measured against, 200 draws spread evenly over the chains: a reference, not an estimate.
-
-    Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; row_weights: ``(N,)``; output: ``(N,)``.
-
-    Raises:
-        ValueError: if the labels are not integers from 0 to N - 1.
-
-    Example:
-        >>> central_draw(np.array([[0, 0, 1], [0, 0, 1], [0, 1, 2]])).tolist()
-        [0, 0, 1]
-    """
+    """Return the draw with the smallest summed variation of information to the others."""
     few = _spread(flatten(draws), _MAX_CENTRE_DRAWS)
     return few[pairwise_loss(few, few, row_weights=row_weights).sum(0).argmin()]
 
@@ -107,35 +60,7 @@ def central_draw(draws: DrawsLike, *, row_weights: np.ndarray | None = None) -> 
 def independent_draws(
     draws: DrawsLike, *, seed: int, effective: float, weights: np.ndarray | None = None
 ) -> np.ndarray:
-    r"""Return draws of a source that can be taken as independent and equally weighted, at most 500.
-
-    Without weights, every so many draws such that half as many stay as are effective (and at least 20, where
-    there are that many: with fewer than 40 effective draws what is returned is still autocorrelated).
-
-    With weights, n draws by systematic sampling with inclusion probabilities :math:`\min(1, n w_s)`: no draw
-    comes twice, and n is the largest number, up to the effective draws, for which at most 2 % of the weight
-    is cut off.
-
-    Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries; output: ``(n, N)``.
-
-    Args:
-        draws: posterior draws.
-        seed: of the systematic sampling.
-        effective: how many independent draws they are worth, from :func:`mixing`.
-        weights: importance weights; equal by default.
-
-    Raises:
-        ValueError: if the labels are not integers from 0 to N - 1, or the weights do not fit.
-
-    References:
-        Ionides (2008), Truncated importance sampling. https://doi.org/10.1198/106186008X320456
-
-    Example:
-        >>> draws = np.arange(100)[:, None] * np.zeros((1, 3), dtype=int)
-        >>> independent_draws(draws, seed=0, effective=60.0).shape
-        (30, 3)
-    """
+    """Return draws of a source that can be taken as independent and equally weighted, at most 500."""
     draws, weights = labels_and_weights("draws", draws, weights)
     flat = flatten(draws)
     if weights is None:

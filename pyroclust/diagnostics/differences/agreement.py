@@ -11,17 +11,6 @@ from pyroclust.diagnostics.draws.num_clusters import cluster_count_posterior, to
 from pyroclust.diagnostics.draws.pairs import paired_points
 from pyroclust.partitions.raw_labels import DrawsLike
 
-__all__ = [
-    "Agreement",
-    "Marginals",
-    "Noise",
-    "agreement",
-    "distances",
-    "marginals",
-    "marginals_and_noise",
-    "noise_floor",
-]
-
 
 @dataclass(frozen=True)
 class Agreement:
@@ -47,13 +36,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Noise:
-    """Distances between two halves of one source: what sampling noise alone gives.
-
-    Attributes:
-        total_variation: of the posteriors of the number of clusters.
-        largest_difference: of the co-assignment probabilities.
-        mean_difference: of the co-assignment probabilities of different points.
-    """
+    """Distances between two halves of one source: what sampling noise alone gives."""
 
     total_variation: float
     largest_difference: float
@@ -62,13 +45,7 @@ class Noise:
 
 @dataclass(frozen=True)
 class Marginals:
-    """What the distances are made of.
-
-    Attributes:
-        counts: probabilities of 0 to N clusters, ``(N + 1,)``.
-        together: co-assignment probabilities, ``(M, M)``.
-        points: the points that these are of, ``(M,)``; ``None`` for all.
-    """
+    """What the distances are made of."""
 
     counts: np.ndarray
     together: np.ndarray
@@ -108,44 +85,12 @@ def agreement(draws_a: DrawsLike, draws_b: DrawsLike, *, weights: np.ndarray | N
 
 
 def noise_floor(draws: DrawsLike, *, weights: np.ndarray | None = None) -> Noise:
-    """Return the distances between two halves of one source.
-
-    One half of the chains against the other half, or the two halves of a single chain. Cost: two
-    co-assignment matrices of half the draws.
-
-    Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: one entry a draw.
-
-    Args:
-        draws: posterior draws; a single one is compared with itself.
-        weights: importance weights; equal by default.
-
-    Raises:
-        ValueError: if the labels are not integers from 0 to N - 1, or the weights do not fit.
-
-    Example:
-        >>> noise_floor(np.array([[0, 0], [0, 0], [0, 1], [0, 1]])).largest_difference
-        1.0
-    """
+    """Return the distances between two halves of one source."""
     return marginals_and_noise(draws, weights=weights)[1]
 
 
 def marginals_and_noise(draws: DrawsLike, *, weights: np.ndarray | None = None) -> tuple[Marginals, Noise]:
-    """Return the marginals of one source and its noise floor, for the cost of the marginals alone.
-
-    The marginals of all draws are the mean of those of the halves.
-
-    Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: one entry a draw.
-
-    Raises:
-        ValueError: if the labels are not integers from 0 to N - 1, or the weights do not fit.
-
-    Example:
-        >>> found, noise = marginals_and_noise(np.array([[0, 0], [0, 0], [0, 1], [0, 1]]))
-        >>> found.counts.tolist(), noise.total_variation
-        ([0.0, 0.5, 0.5], 1.0)
-    """
+    """Return the marginals of one source and its noise floor, for the cost of the marginals alone."""
     draws, weights = labels_and_weights("draws", draws, weights)
     draws = as_chains(draws)
     chains, length, points = draws.shape
@@ -169,20 +114,7 @@ def marginals_and_noise(draws: DrawsLike, *, weights: np.ndarray | None = None) 
 
 
 def marginals(draws: np.ndarray, *, weights: np.ndarray | None = None) -> Marginals:
-    """Return the posterior of the number of clusters and the co-assignment matrix.
-
-    The matrix is that of :func:`~pyroclust.diagnostics.draws.pairs.paired_points`.
-
-    Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: one entry a draw.
-
-    Raises:
-        ValueError: if the labels are not integers from 0 to N - 1, or the weights do not fit.
-
-    Example:
-        >>> marginals(np.array([[0, 0], [0, 1]])).counts.tolist()
-        [0.0, 0.5, 0.5]
-    """
+    """Return the posterior of the number of clusters and the co-assignment matrix."""
     flat = flatten(draws)
     share = None if weights is None else checked_weights(weights, len(flat))
     values, probabilities = cluster_count_posterior(flat, weights=weights)
@@ -197,12 +129,7 @@ def marginals(draws: np.ndarray, *, weights: np.ndarray | None = None) -> Margin
 
 
 def distances(first: Marginals, second: Marginals) -> tuple[float, float, float]:
-    """Return the total variation of the cluster counts, and the largest and mean co-assignment difference.
-
-    Example:
-        >>> distances(marginals(np.array([[0, 0]])), marginals(np.array([[0, 1]])))
-        (1.0, 1.0, 1.0)
-    """
+    """Return the total variation of the cluster counts, and the largest and mean co-assignment difference."""
     gap = np.abs(first.together - second.together)
     points = len(gap)
     variation = total_variation(first.counts, second.counts)

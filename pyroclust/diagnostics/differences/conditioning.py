@@ -9,20 +9,10 @@ from pyroclust.diagnostics.differences.agreement import Marginals, marginals
 from pyroclust.diagnostics.draws.labels import as_chains, checked_row_weights
 from pyroclust.partitions.raw_labels import DrawsLike
 
-__all__ = ["Conditioning", "Uncertainty", "conditioning", "uncertainty_of"]
-
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """How unsure a posterior of a partition is.
-
-    Attributes:
-        disagreeing: expected number of pairs of points about which two draws disagree.
-        pair_entropy: sum over pairs of the entropy of whether they are together, in bits.
-        num_pairs: pairs of points that both are of.
-        mean_clusters: posterior mean of the number of clusters.
-        cluster_entropy: entropy of the number of clusters, in bits.
-    """
+    """How unsure a posterior of a partition is."""
 
     disagreeing: float
     pair_entropy: float
@@ -31,26 +21,12 @@ class Uncertainty:
     cluster_entropy: float
 
     def __repr__(self) -> str:
-        """Return the pairs in doubt and the number of clusters."""
         return f"Uncertainty({self.disagreeing:.1f} pairs in doubt, {self.mean_clusters:.2f} clusters)"
 
 
 @dataclass(frozen=True)
 class Conditioning:
-    """A posterior beside the same posterior given something more.
-
-    Attributes:
-        change: mean absolute change of the co-assignment probabilities of each point, ``(M,)``.
-        noise: the same between two halves of the draws before, ``(M,)``: what chance alone gives.
-        points: the points that these are of, ``(M,)``: all of them up to 2,000.
-        before: how unsure the posterior is without what is known.
-        after: how unsure it is with it.
-        clusters_from: the first number of clusters of the two posteriors.
-        counts_before: posterior of the number of clusters without, ``(V,)``.
-        counts_after: with, ``(V,)``, on the same numbers.
-        together_before: co-assignment probabilities without, ``(M, M)``.
-        together_after: with, ``(M, M)``.
-    """
+    """A posterior beside the same posterior given something more."""
 
     change: np.ndarray
     noise: np.ndarray
@@ -64,7 +40,6 @@ class Conditioning:
     together_after: np.ndarray
 
     def __repr__(self) -> str:
-        """Return the largest change, and the pairs in doubt."""
         before, after = self.before.disagreeing, self.after.disagreeing
         return (
             f"Conditioning(changes up to {self.change.max():.2f}, {before:.1f} to {after:.1f} pairs in doubt)"
@@ -89,31 +64,7 @@ class Conditioning:
 def conditioning(
     before: DrawsLike, after: Marginals, *, row_weights: np.ndarray | None = None
 ) -> Conditioning:
-    r"""Compare a posterior with the same one given something more, point by point.
-
-    .. math:: \text{change}_i = \frac{1}{M - 1} \sum_{j \ne i} | P(c_i = c_j \mid C) - P(c_i = c_j) |
-
-    Cost: one co-assignment matrix of at most 2,000 points.
-
-    Shape:
-        before: ``(chains, draws, N)`` or ``(S, N)``; row_weights: ``(N,)``.
-
-    Args:
-        before: draws without what is known.
-        after: the number of clusters and the co-assignment matrix of draws with it.
-        row_weights: how many equal rows each point stands for, whole numbers; one by default.
-
-    Raises:
-        ValueError: if the numbers of points differ.
-
-    Example:
-        >>> after = marginals(np.array([[0, 0, 1]] * 4))
-        >>> found = conditioning(np.array([[0, 0, 1], [0, 1, 1]] * 2), after)
-        >>> found
-        Conditioning(changes up to 0.50, 1.0 to 0.0 pairs in doubt)
-        >>> found.change.tolist()
-        [0.25, 0.5, 0.25]
-    """
+    """Compare a posterior with the same one given something more, point by point."""
     draws = as_chains(before, name="before")
     chains, length, num_points = draws.shape
     if len(after.counts) != num_points + 1:
@@ -154,22 +105,7 @@ def conditioning(
 
 
 def uncertainty_of(found: Marginals, *, row_weights: np.ndarray | None = None) -> Uncertainty:
-    r"""Return how unsure a posterior is of pairs of points, and of the number of clusters.
-
-    .. math::
-        E[\#\{i < j: 1[c_i = c_j] \ne 1[c'_i = c'_j]\}] = \sum_{i < j} 2 p_{ij} (1 - p_{ij}), \qquad
-        \sum_{i < j} h(p_{ij})
-
-    for two independent draws c and c', with h the binary entropy.
-
-    Args:
-        found: the number of clusters and the co-assignment matrix of draws.
-        row_weights: how many equal rows each of its points stands for, ``(M,)``; these are together.
-
-    Example:
-        >>> uncertainty_of(marginals(np.array([[0, 0], [0, 1]])))
-        Uncertainty(0.5 pairs in doubt, 1.50 clusters)
-    """
+    """Return how unsure a posterior is of pairs of points, and of the number of clusters."""
     times = np.ones(len(found.together), np.int64) if row_weights is None else row_weights
     first, second = np.triu_indices(len(times), 1)
     pairs, number = found.together[first, second].astype(np.float64), times[first] * times[second]

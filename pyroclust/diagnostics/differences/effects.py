@@ -9,28 +9,10 @@ from scipy.special import ndtr
 from pyroclust.diagnostics.differences.agreement import Marginals
 from pyroclust.diagnostics.differences.two_sample import TwoSampleTest
 
-__all__ = [
-    "Effect",
-    "VariationBlocks",
-    "largest_pair",
-    "pair_p_value",
-    "separation_effect",
-    "variation_blocks",
-]
-
 
 @dataclass(frozen=True)
 class Effect:
-    """One way in which two sources differ.
-
-    Attributes:
-        name: what differs, for people.
-        value: by how much.
-        noise: how much two halves of one source differ, the larger of the two sources.
-        limit: what counts as large.
-        p_value: probability of such a difference by chance, from a test that takes the draws as independent
-            after thinning.
-    """
+    """One way in which two sources differ."""
 
     name: str
     value: float
@@ -46,14 +28,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class VariationBlocks:
-    """Expected variation of information of two random draws, in bits.
-
-    Attributes:
-        between: of one draw of each source.
-        within_a: of two draws of the first source.
-        within_b: of two draws of the second source.
-        noise: as :attr:`excess`, between two halves of one source, the larger of the two sources.
-    """
+    """Expected variation of information of two random draws, in bits."""
 
     between: float
     within_a: float
@@ -67,51 +42,20 @@ class VariationBlocks:
 
 
 def variation_blocks(losses: np.ndarray, num_a: int) -> VariationBlocks:
-    """Average a matrix of variations of information over its blocks.
-
-    Shape:
-        losses: ``(M, M)`` of the pooled draws, those of the first source in front.
-
-    Example:
-        >>> blocks = variation_blocks(1.0 - np.eye(4), 2)
-        >>> blocks.between, blocks.within_a, blocks.excess
-        (1.0, 1.0, 0.0)
-    """
+    """Average a matrix of variations of information over its blocks."""
     parts = [losses[:num_a, :num_a], losses[num_a:, num_a:]]
     noise = max(_excess(*_blocks(part, len(part) // 2)) for part in parts)
     return VariationBlocks(*_blocks(losses, num_a), noise)
 
 
 def largest_pair(a: Marginals, b: Marginals) -> tuple[int, int]:
-    """Return the two points whose co-assignment probabilities differ most.
-
-    Example:
-        >>> a, b = (Marginals(np.ones(1), np.array([[1.0, p], [p, 1.0]])) for p in (0.2, 0.9))
-        >>> largest_pair(a, b)
-        (0, 1)
-    """
+    """Return the two points whose co-assignment probabilities differ most."""
     first, second = _largest(a, b)
     return (first, second) if a.points is None else (int(a.points[first]), int(a.points[second]))
 
 
 def pair_p_value(a: Marginals, b: Marginals, *, effective_a: float, effective_b: float) -> float:
-    r"""Return the p-value of the largest difference of co-assignment probabilities.
-
-    .. math:: z = \frac{|P^a_{ij} - P^b_{ij}|}{\sqrt{\bar P (1 - \bar P) (1 / n_a + 1 / n_b)}}
-
-    normal, and multiplied by the number of pairs (Bonferroni).
-
-    Args:
-        a: of the first source.
-        b: of the second source.
-        effective_a: independent draws that the first source is worth; fewer than one count as one.
-        effective_b: independent draws that the second source is worth.
-
-    Example:
-        >>> a, b = (Marginals(np.ones(1), np.array([[1.0, p], [p, 1.0]])) for p in (0.2, 0.9))
-        >>> pair_p_value(a, b, effective_a=100.0, effective_b=100.0) < 1e-9
-        True
-    """
+    """Return the p-value of the largest difference of co-assignment probabilities."""
     pair = _largest(a, b)
     first, second, points = a.together[pair], b.together[pair], len(a.together)
     if first == second:
@@ -123,17 +67,7 @@ def pair_p_value(a: Marginals, b: Marginals, *, effective_a: float, effective_b:
 
 
 def separation_effect(test: TwoSampleTest, *, limit: float) -> Effect:
-    """Return how well a classifier separates the sources: 0 for not better than chance, 1 for always.
-
-    Args:
-        test: from :func:`~pyroclust.diagnostics.differences.two_sample.classifier_test`.
-        limit: what counts as large.
-
-    Example:
-        >>> test = TwoSampleTest(0.75, 0.01, np.full(100, 0.5), 50, 50)
-        >>> separation_effect(test, limit=0.3).value
-        0.5
-    """
+    """Return how well a classifier separates the sources: 0 for not better than chance, 1 for always."""
     noise, value = (max(0.0, 2 * x - 1) for x in (float(np.quantile(test.null, 0.95)), test.statistic))
     return Effect("separation by a classifier", value, noise, limit, test.p_value)
 

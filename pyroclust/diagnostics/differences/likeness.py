@@ -8,20 +8,13 @@ import scipy
 from pyroclust.core.arrays import as_finite
 from pyroclust.diagnostics.limits import MIN_ALIKE
 
-__all__ = ["Likeness", "likeness"]
-
 # Fewer points have no ranks to speak of.
 _FEWEST = 5
 
 
 @dataclass(frozen=True)
 class Likeness:
-    """Where new points lie among old ones.
-
-    Attributes:
-        typicality: share of old points that are no more likely than each new one, ``(M,)``.
-        p_value: of a rank test that new points are less likely than old ones; nan of fewer than five.
-    """
+    """Where new points lie among old ones."""
 
     typicality: np.ndarray
     p_value: float
@@ -33,29 +26,7 @@ class Likeness:
 
 
 def likeness(new: np.ndarray, usual: np.ndarray) -> Likeness:
-    """Compare log densities of new points with those of old ones, each left out of its cluster.
-
-    The Mann-Whitney test, one-sided: it needs no law of the densities. Cost O((M + N) log(M + N)).
-
-    Shape:
-        new: ``(M,)``; usual: ``(N,)``.
-
-    Args:
-        new: log predictive densities of new points.
-        usual: the same of old ones.
-
-    Raises:
-        ValueError: if these are no finite numbers, or there are none.
-
-    References:
-        Mann & Whitney (1947), On a test of whether one of two random variables is stochastically larger than
-        the other. https://doi.org/10.1214/aoms/1177730491
-
-    Example:
-        >>> found = likeness(np.full(9, -8.0), np.linspace(-3, -1, 50))
-        >>> found.is_unlike, found.typicality[0]
-        (True, np.float64(0.0))
-    """
+    """Compare log densities of new points with those of old ones, each left out of its cluster."""
     new, usual = as_finite("new", new), as_finite("usual", usual)
     if new.ndim != 1 or usual.ndim != 1 or not len(usual):
         raise ValueError(f"new and usual have shapes {new.shape} and {usual.shape}, expected (M,) and (N,)")

@@ -12,18 +12,6 @@ from pyroclust.diagnostics.draws.losses import Binder, losses_within
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.partitions.raw_labels import DrawsLike, raw_labels
 
-__all__ = [
-    "TwoSampleTest",
-    "accuracies",
-    "against_null",
-    "classifier_test",
-    "count_test",
-    "mmd_test",
-    "permuted_memberships",
-    "squared_mmds",
-    "total_variations",
-]
-
 _TIE = 1e-9
 # Of the table of permutations: itself, permuted, and what a test makes of it.
 _COPIES = 3
@@ -49,18 +37,7 @@ class TwoSampleTest:
 
 
 def permuted_memberships(num_a: int, num_b: int, *, num_permutations: int, seed: int) -> np.ndarray:
-    """Return which draws belong to the first source: as they are, then randomly permuted.
-
-    Shape:
-        output: ``(P + 1, num_a + num_b)`` of 0 and 1, float64; the first row is 1 for the first ``num_a``.
-
-    Raises:
-        ValueError: if a source has fewer than two draws or there is no permutation.
-
-    Example:
-        >>> permuted_memberships(2, 3, num_permutations=10, seed=0).sum(1).tolist() == [2.0] * 11
-        True
-    """
+    """Return which draws belong to the first source: as they are, then randomly permuted."""
     if min(num_a, num_b) < 2:
         raise ValueError(
             f"the sources have {num_a} and {num_b} independent draws, expected at least two each"
@@ -78,15 +55,7 @@ def permuted_memberships(num_a: int, num_b: int, *, num_permutations: int, seed:
 
 
 def against_null(statistics: np.ndarray, *, num_a: int, num_b: int) -> TwoSampleTest:
-    """Return the test of the first of the statistics against the others.
-
-    Shape:
-        statistics: ``(P + 1,)``.
-
-    Example:
-        >>> against_null(np.array([3.0, 1.0, 2.0, 4.0]), num_a=5, num_b=5).p_value
-        0.5
-    """
+    """Return the test of the first of the statistics against the others."""
     observed, null = float(statistics[0]), statistics[1:]
     # Ties that rounding splits would make the test liberal.
     above = int((null >= observed - _TIE).sum())
@@ -200,31 +169,7 @@ def count_test(
     num_permutations: int = 999,
     weights: np.ndarray | None = None,
 ) -> TwoSampleTest:
-    """Test whether two sources have the same posterior of the number of clusters.
-
-    The statistic is the total variation. A cluster of one point more or less hardly changes a distance
-    between partitions, which the other two tests rest on, but it changes the number of clusters.
-
-    Shape:
-        draws_a, draws_b: ``(chains, draws, N)`` or ``(S, N)``; weights: one entry a draw of ``draws_a``.
-
-    Args:
-        draws_a: draws of the first source.
-        draws_b: draws of the second source.
-        seed: of the thinning and the permutations.
-        num_permutations: how many permutations.
-        weights: importance weights of ``draws_a``; equal by default.
-
-    Raises:
-        ValueError: if the labels are not integers from 0 to N - 1, the numbers of points differ, or a source
-            has fewer than two draws.
-
-    Example:
-        >>> rng = np.random.default_rng(0)
-        >>> together, apart = rng.integers(2, size=(200, 6)), rng.integers(6, size=(200, 6))
-        >>> count_test(together, apart, seed=0).p_value
-        0.001
-    """
+    """Test whether two sources have the same posterior of the number of clusters."""
     draws, num_a, members = _prepared(draws_a, draws_b, weights, seed, num_permutations)
     return against_null(
         total_variations(count_clusters(draws), members), num_a=num_a, num_b=len(draws) - num_a
@@ -232,12 +177,7 @@ def count_test(
 
 
 def squared_mmds(losses: np.ndarray, members: np.ndarray) -> np.ndarray:
-    """Return the unbiased squared discrepancy for every row of memberships.
-
-    Shape:
-        losses: ``(M, M)`` Binder losses of the pooled draws; members: ``(P, M)`` of 0 and 1.
-        output: ``(P,)``.
-    """
+    """Return the unbiased squared discrepancy for every row of memberships."""
     positive = losses[losses > 0]
     kernel = np.exp(-losses / (np.median(positive) if positive.size else 1.0))
     np.fill_diagonal(kernel, 0.0)
@@ -249,12 +189,7 @@ def squared_mmds(losses: np.ndarray, members: np.ndarray) -> np.ndarray:
 
 
 def accuracies(losses: np.ndarray, members: np.ndarray) -> np.ndarray:
-    """Return the balanced leave-one-out accuracy of nearest neighbours for every row of memberships.
-
-    Shape:
-        losses: ``(M, M)`` of the pooled draws; members: ``(P, M)`` of 0 and 1, rows with equal sums;
-        output: ``(P,)``.
-    """
+    """Return the balanced leave-one-out accuracy of nearest neighbours for every row of memberships."""
     near = _neighbours(losses)
     num_a = int(members[0].sum())
     num_b = members.shape[1] - num_a
@@ -268,11 +203,7 @@ def accuracies(losses: np.ndarray, members: np.ndarray) -> np.ndarray:
 
 
 def total_variations(counts: np.ndarray, members: np.ndarray) -> np.ndarray:
-    """Return the total variation of the numbers of clusters for every row of memberships.
-
-    Shape:
-        counts: ``(M,)`` numbers of clusters of the pooled draws; members: ``(P, M)``; output: ``(P,)``.
-    """
+    """Return the total variation of the numbers of clusters for every row of memberships."""
     _, place = np.unique(counts, return_inverse=True)
     indicator = np.eye(place.max() + 1)[place]
     num_a = members.sum(1, keepdims=True)

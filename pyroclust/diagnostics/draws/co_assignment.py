@@ -13,8 +13,6 @@ from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.diagnostics.draws.labels import checked_weights, flat_integers, labels_and_weights
 from pyroclust.partitions.raw_labels import DrawsLike
 
-__all__ = ["add_equal_labels", "average_linkage", "co_assignment", "cuts", "dendrogram_order"]
-
 _TILE = 256
 _DRAWS = 128
 _ROUNDING = 1e-6
@@ -44,21 +42,7 @@ def _add_tile(
 
 
 def add_equal_labels(labels: np.ndarray, gains: np.ndarray, total: np.ndarray) -> None:
-    """Add ``gains`` of the draws in which two points have equal labels to a symmetric ``total``.
-
-    Tiles of 256 by 256 points: 128 draws of a tile and their counts in bytes stay in the first caches.
-    Cost: S N^2 / 2 comparisons of one byte, 32 or more an instruction, in threads.
-
-    Shape:
-        labels: ``(S, N)``, an unsigned type; gains: ``(S,)``, uint8 ones or float32;
-        total: ``(N, N)`` float64.
-
-    Example:
-        >>> total = np.zeros((2, 2))
-        >>> add_equal_labels(np.array([[0, 0], [0, 1]], np.uint8), np.ones(2, np.uint8), total)
-        >>> total.tolist()
-        [[2.0, 1.0], [1.0, 2.0]]
-    """
+    """Add ``gains`` of the draws in which two points have equal labels to a symmetric ``total``."""
     points = labels.shape[1]
     starts = range(0, points, _TILE)
     tiles = [(first, second) for first in starts for second in starts if second >= first]
@@ -116,15 +100,7 @@ def co_assignment(draws: DrawsLike, *, weights: np.ndarray | None = None) -> np.
 
 
 def average_linkage(similarity: np.ndarray) -> np.ndarray:
-    """Return scipy's linkage matrix of the points, distance one minus similarity, average linkage.
-
-    Shape:
-        similarity: ``(N, N)``, symmetric, N >= 2; output: ``(N - 1, 4)``.
-
-    Example:
-        >>> average_linkage(np.eye(3)).shape
-        (2, 4)
-    """
+    """Return scipy's linkage matrix of the points, distance one minus similarity, average linkage."""
     distance = 1 - (similarity + similarity.T) / 2
     np.fill_diagonal(distance, 0.0)
     pairs = scipy.spatial.distance.squareform(distance, checks=False)
@@ -132,22 +108,7 @@ def average_linkage(similarity: np.ndarray) -> np.ndarray:
 
 
 def cuts(tree: np.ndarray, most: int) -> np.ndarray:
-    """Return the partitions into ``most``, ..., 2 and 1 clusters that cut a tree at rising heights.
-
-    Of joins at one height, those nearer to the root are undone first, and the right of two branches before
-    the left, as scipy's ``cut_tree`` does at cost O(N^2). Cost here: O(N log N), and O(N) a partition.
-
-    Args:
-        tree: scipy's linkage matrix, such as :func:`average_linkage` returns.
-        most: clusters of the finest partition, from 1 to N.
-
-    Shape:
-        tree: ``(N - 1, 4)``; output: ``(most, N)`` canonical int64.
-
-    Example:
-        >>> cuts(average_linkage(np.array([[1, 0, 1], [0, 1, 0], [1, 0, 1.0]])), 2).tolist()
-        [[0, 1, 0], [0, 0, 0]]
-    """
+    """Return the partitions into ``most``, ..., 2 and 1 clusters that cut a tree at rising heights."""
     points = len(tree) + 1
     branches = tree[:, :2].astype(np.int64)
     sizes = np.append(np.ones(points, np.int64), tree[:, 3].astype(np.int64))

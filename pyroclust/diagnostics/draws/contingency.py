@@ -8,8 +8,6 @@ import numpy as np
 from pyroclust.core.compiling import strict_lean
 from pyroclust.core.threads import num_threads
 
-__all__ = ["all_losses", "compact", "companions", "largest_company", "matched_losses"]
-
 _PAIRS_A_BLOCK = 1_000_000
 _POINTS_A_THREAD = 1_000_000
 # Cells that stay in the first cache.
@@ -32,15 +30,7 @@ def _compact(labels: np.ndarray, names: np.ndarray, compacted: np.ndarray, count
 
 
 def compact(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Renumber the clusters of each row by first appearance, and count them: O(N) a row.
-
-    Shape:
-        labels: ``(S, N)`` int64, none below 0; output: ``(S, N)`` int32 and ``(S,)`` int64.
-
-    Example:
-        >>> [part.tolist() for part in compact(np.array([[2, 2, 0], [1, 1, 1]]))]
-        [[[0, 0, 1], [0, 0, 0]], [2, 1]]
-    """
+    """Renumber the clusters of each row by first appearance, and count them: O(N) a row."""
     compacted, counts = np.empty(labels.shape, np.int32), np.empty(len(labels), np.int64)
     # Read-only or strided arrays would be compiled for once more.
     labels = np.require(labels, requirements=["C", "W"])
@@ -157,19 +147,7 @@ def matched_losses(
     *,
     weights: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the losses of listed pairs of partitions: O(N) a pair, in threads.
-
-    Shape:
-        a: ``(S, N)``, b: ``(T, N)`` int64; rows, columns: ``(P,)``, which pairs; terms: ``(N + 1,)``, what a
-        cell of so many points adds; form: ``(6,)``, see :class:`PartitionLoss`; weights: ``(N,)`` int64, how
-        often each point counts; output: ``(P,)``.
-
-    Example:
-        >>> form, first = np.array([1.0, 1, 1, 0, 0, 0]), np.zeros(1, dtype=int)
-        >>> a, b, terms = np.array([[0, 0]]), np.array([[0, 1]]), np.array([0, 0.25, 1])
-        >>> matched_losses(a, b, first, first, terms, form).tolist()
-        [0.5]
-    """
+    """Return the losses of listed pairs of partitions: O(N) a pair, in threads."""
     left, right = compact(a), compact(b)
     losses, stride = np.empty(len(rows)), int(right[1].max())
     # Few pairs are not worth a thread.
@@ -191,17 +169,7 @@ def matched_losses(
 def all_losses(
     a: np.ndarray, b: np.ndarray, terms: np.ndarray, form: np.ndarray, *, weights: np.ndarray | None = None
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield the losses of all pairs of partitions in blocks of rows, so that memory stays below 100 MB.
-
-    Shape:
-        a: ``(S, N)``, b: ``(T, N)`` int64; terms: ``(N + 1,)``; form: ``(6,)``; weights: ``(N,)``;
-        output: rows of ``a``, and their losses ``(rows, T)``.
-
-    Example:
-        >>> form, labels = np.array([1.0, 1, 1, 0, 0, 0]), np.array([[0, 0], [0, 1]])
-        >>> [losses.tolist() for _, losses in all_losses(labels, labels, np.array([0, 0.25, 1]), form)]
-        [[[0.0, 0.5], [0.5, 0.0]]]
-    """
+    """Yield the losses of all pairs of partitions in blocks of rows, so that memory stays below 100 MB."""
     step = max(1, _PAIRS_A_BLOCK // len(b))
     for begin in range(0, len(a), step):
         rows = np.arange(len(a[begin : begin + step]))
@@ -235,17 +203,7 @@ def _companions(
 def companions(
     labels: np.ndarray, clusters: np.ndarray, mass: np.ndarray, *, row_weights: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return how many of the other rows of its cluster share a label with each row, on average: O(S N).
-
-    Shape:
-        labels: ``(S, N)`` int32, as :func:`compact` numbers them; clusters: ``(N,)`` int64; mass: ``(S,)``;
-        row_weights: ``(N,)``, how many equal rows each point stands for; output: ``(N,)``.
-
-    Example:
-        >>> labels = np.array([[0, 0, 0], [0, 0, 1]], np.int32)
-        >>> companions(labels, np.array([0, 0, 0]), np.array([0.5, 0.5])).tolist()
-        [1.5, 1.5, 1.0]
-    """
+    """Return how many of the other rows of its cluster share a label with each row, on average: O(S N)."""
     room, found = np.zeros((3, len(clusters) + 1), np.int32), np.zeros(len(clusters))
     times = np.ones(len(clusters), np.int64) if row_weights is None else row_weights
     _companions(labels, clusters.astype(np.int32), int(clusters.max()) + 1, mass, times, room, found)
@@ -269,16 +227,7 @@ def _largest_company(
 
 
 def largest_company(labels: np.ndarray, places: np.ndarray, mass: np.ndarray) -> np.ndarray:
-    """Return the largest co-assignment of each of some points with any other: O(S N) a point.
-
-    Shape:
-        labels: ``(S, N)`` int32; places: ``(P,)`` int64; mass: ``(S,)``; output: ``(P,)``.
-
-    Example:
-        >>> labels = np.array([[0, 0, 0], [0, 1, 0]], np.int32)
-        >>> largest_company(labels, np.array([1, 2]), np.array([0.5, 0.5])).tolist()
-        [0.5, 1.0]
-    """
+    """Return the largest co-assignment of each of some points with any other: O(S N) a point."""
     found = np.zeros(len(places))
     if len(places):
         _largest_company(labels, mass, places, np.empty(labels.shape[1]), found)

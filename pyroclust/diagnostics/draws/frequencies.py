@@ -8,8 +8,6 @@ from pyroclust.core.counts import check_count
 from pyroclust.diagnostics.draws.labels import distinct_draws
 from pyroclust.partitions.raw_labels import DrawsLike
 
-__all__ = ["PartitionEntropy", "RankedPartitions", "partition_entropy", "ranked_partitions"]
-
 
 @dataclass(frozen=True)
 class RankedPartitions:

@@ -19,8 +19,6 @@ from pyroclust.diagnostics.draws.losses import Binder, losses_within
 from pyroclust.diagnostics.draws.pairs import MAX_PAIRED_POINTS, paired_draws
 from pyroclust.partitions.raw_labels import DrawsLike
 
-__all__ = ["InformativePairs", "most_informative_pairs"]
-
 _SEED = 0
 # Bits; less is rounding.
 _NOTHING = 1e-9
@@ -49,7 +47,6 @@ class InformativePairs:
     probability: np.ndarray
 
     def __repr__(self) -> str:
-        """Return what to ask, and what the answers say."""
         if not len(self.pairs):
             return "InformativePairs(none: the draws leave nothing to ask)"
         one, other = self.pairs[0].tolist()
@@ -169,15 +166,7 @@ def most_informative_pairs(
 
 @dataclass(frozen=True)
 class _Columns:
-    """Groups of points that share a cluster in every draw.
-
-    Attributes:
-        labels: ``(A, S)``, labels of each group in the distinct draws.
-        mass: ``(S,)``, probabilities of these.
-        first: the first point of each group, ``(A,)``, rising.
-        sizes: how many points it has, ``(A,)``.
-        group: the group of each point, ``(N,)``.
-    """
+    """Groups of points that share a cluster in every draw."""
 
     labels: np.ndarray
     mass: np.ndarray
@@ -200,13 +189,7 @@ class _Columns:
 
 @dataclass(frozen=True)
 class _Questions:
-    """Pairs that can be asked about.
-
-    Attributes:
-        groups: ``(Q, 2)``, rows of the labels of :class:`_Columns`.
-        points: ``(Q, 2)``, the smaller first.
-        bounds: what each tells at most, ``(Q,)`` in bits.
-    """
+    """Pairs that can be asked about."""
 
     groups: np.ndarray
     points: np.ndarray
@@ -305,11 +288,7 @@ def _add_answers(
 def _answers(
     columns: _Columns, pairs: np.ndarray, pattern: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what answers add to the patterns of answers before, in bits, and how likely "yes" is.
-
-    Shape:
-        pairs: ``(Q, 2)`` groups; pattern: ``(S,)``; sizes: of the patterns; output: two of ``(Q,)``.
-    """
+    """Return what answers add to the patterns of answers before, in bits, and how likely "yes" is."""
     gains, together = np.empty(len(pairs)), np.empty(len(pairs))
     step = max(1 + _ANSWERS_A_THREAD // len(pattern), -(-len(pairs) // num_threads()))
 
@@ -369,12 +348,7 @@ def _few(close: np.ndarray, bounds: np.ndarray) -> np.ndarray:
 
 
 class _Usefulness:
-    """How far answers are expected to lower the number of pairs of points in doubt.
-
-    Args:
-        partitions: distinct draws, ``(S, N)``.
-        mass: ``(S,)``.
-    """
+    """How far answers are expected to lower the number of pairs of points in doubt."""
 
     def __init__(self, partitions: np.ndarray, mass: np.ndarray) -> None:
         most = paired_draws(partitions.shape[1])
@@ -394,11 +368,7 @@ class _Usefulness:
         return losses_within(self._partitions, loss=Binder()) * self._partitions.shape[1] ** 2 / 2
 
     def of(self, labels: np.ndarray, pattern: np.ndarray) -> np.ndarray:
-        """Return the expected drop for every question, given the patterns of the answers before.
-
-        Shape:
-            labels: of both points of each question, ``(Q, 2, S)``; pattern: ``(S,)``; output: ``(Q,)``.
-        """
+        """Return the expected drop for every question, given the patterns of the answers before."""
         answers = (labels[:, 0] == labels[:, 1])[:, self._kept]
         pattern, drop = pattern[self._kept], np.zeros(len(labels))
         for one in np.unique(pattern):

@@ -15,55 +15,16 @@ from pyroclust.diagnostics.weights.importance import importance_weights, stratif
 from pyroclust.partitions.draws import Draws
 from pyroclust.partitions.raw_labels import DrawsLike, raw_labels
 
-__all__ = [
-    "DistinctDraws",
-    "as_chains",
-    "check_probabilities",
-    "checked_integers",
-    "checked_labels",
-    "checked_row_weights",
-    "checked_weights",
-    "count_rows",
-    "distinct_draws",
-    "flat_integers",
-    "flatten",
-    "labels_and_weights",
-    "normalised_weights",
-    "resample",
-]
-
 _SUMS_TO_1 = 1e-6
 
 
 def checked_labels(name: str, assignments: DrawsLike) -> np.ndarray:
-    """Return ``assignments`` as int64 after checking that they are labels 0 to N - 1.
-
-    Shape:
-        assignments: ``(..., N)``; output: the same.
-
-    Raises:
-        ValueError: if the array is empty, not of integers, or has labels outside 0 to N - 1.
-
-    Example:
-        >>> checked_labels("draws", np.array([[0, 0, 1]])).dtype
-        dtype('int64')
-    """
+    """Return ``assignments`` as int64 after checking that they are labels 0 to N - 1."""
     return checked_integers(name, assignments).astype(np.int64, copy=False)
 
 
 def checked_integers(name: str, assignments: DrawsLike) -> np.ndarray:
-    """Check that ``assignments`` are labels 0 to N - 1 and return them in their own integer type.
-
-    Shape:
-        assignments: ``(..., N)``; output: the same.
-
-    Raises:
-        ValueError: if the array is empty, not of integers, or has labels outside 0 to N - 1.
-
-    Example:
-        >>> checked_integers("draws", np.array([[0, 0, 1]], dtype=np.uint8)).dtype
-        dtype('uint8')
-    """
+    """Check that ``assignments`` are labels 0 to N - 1 and return them in their own integer type."""
     labels = raw_labels(name, assignments)
     if labels.ndim == 0 or labels.size == 0:
         raise ValueError(
@@ -84,42 +45,12 @@ def checked_integers(name: str, assignments: DrawsLike) -> np.ndarray:
 
 
 def flatten(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
-    """Merge chains and draws.
-
-    Args:
-        draws: in any form that :func:`raw_labels` takes.
-        name: of the argument, for errors.
-
-    Shape:
-        draws: ``(chains, draws, N)`` or ``(draws, N)``; output: ``(S, N)`` int64.
-
-    Raises:
-        ValueError: if ``draws`` has another number of dimensions or is not made of labels.
-
-    Example:
-        >>> flatten(np.zeros((4, 10, 3), dtype=int)).shape
-        (40, 3)
-    """
+    """Merge chains and draws."""
     return flat_integers(draws, name=name).astype(np.int64, copy=False)
 
 
 def flat_integers(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
-    """Merge chains and draws, without a copy where the array allows it.
-
-    Args:
-        draws: in any form that :func:`raw_labels` takes.
-        name: of the argument, for errors.
-
-    Shape:
-        draws: ``(chains, draws, N)`` or ``(draws, N)``; output: ``(S, N)`` of the same integer type.
-
-    Raises:
-        ValueError: if ``draws`` has another number of dimensions or is not made of labels.
-
-    Example:
-        >>> flat_integers(np.zeros((4, 10, 3), dtype=np.uint8)).dtype
-        dtype('uint8')
-    """
+    """Merge chains and draws, without a copy where the array allows it."""
     labels = checked_integers(name, draws)
     if labels.ndim not in (2, 3):
         raise ValueError(
@@ -129,22 +60,7 @@ def flat_integers(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
 
 
 def as_chains(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
-    """Give draws a chain dimension where they have none.
-
-    Args:
-        draws: in any form that :func:`raw_labels` takes.
-        name: of the argument, for errors.
-
-    Shape:
-        draws: ``(chains, draws, N)`` or ``(draws, N)``; output: ``(chains, draws, N)`` int64.
-
-    Raises:
-        ValueError: if ``draws`` has another number of dimensions or is not made of labels.
-
-    Example:
-        >>> as_chains(np.zeros((10, 3), dtype=int)).shape
-        (1, 10, 3)
-    """
+    """Give draws a chain dimension where they have none."""
     array = raw_labels(name, draws)
     labels = flatten(array, name=name)
     chains = array.shape[0] if array.ndim == 3 else 1
@@ -154,20 +70,7 @@ def as_chains(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
 def labels_and_weights(
     name: str, draws: DrawsLike, weights: Any = None
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the labels that an object holds, and its own weights where it has some and none are given.
-
-    Args:
-        name: of the argument, for errors.
-        draws: as in :func:`raw_labels`, or weighted draws.
-        weights: one number a draw, not negative; they need not sum to 1.
-
-    Raises:
-        ValueError: as in :func:`raw_labels`, or if weights are given to draws that have their own.
-
-    Example:
-        >>> labels_and_weights("draws", [[0, 0], [0, 1]], weights=[1, 3])[1].tolist()
-        [1.0, 3.0]
-    """
+    """Return the labels that an object holds, and its own weights where it has some and none are given."""
     if isinstance(draws, Draws) and draws.log_weights is not None:
         if weights is not None:
             raise ValueError(f"weights are given, but {name} are draws with log_weights: leave weights out")
@@ -195,18 +98,7 @@ def normalised_weights(draws: Draws) -> np.ndarray:
 
 
 def checked_weights(weights: np.ndarray | None, num_draws: int) -> np.ndarray:
-    """Return normalised weights of the draws, equal ones for ``None``.
-
-    Shape:
-        weights: any shape with ``num_draws`` entries; output: ``(num_draws,)``, sums to 1.
-
-    Raises:
-        ValueError: if the number of weights differs, or one is negative or not finite, or all are zero.
-
-    Example:
-        >>> checked_weights(np.array([1.0, 3.0]), 2).tolist()
-        [0.25, 0.75]
-    """
+    """Return normalised weights of the draws, equal ones for ``None``."""
     if weights is None:
         return np.full(num_draws, 1 / num_draws)
     flat = np.asarray(weights, dtype=np.float64).reshape(-1)
@@ -270,18 +162,7 @@ def resample(draws: Draws, num_draws: int, *, seed: int) -> Draws:
 
 
 def check_probabilities(name: str, values: np.ndarray) -> None:
-    """Refuse numbers that are no probabilities, or do not sum to 1 within 1e-6.
-
-    Args:
-        name: of the argument, for errors.
-        values: the numbers.
-
-    Raises:
-        ValueError: if so.
-
-    Example:
-        >>> check_probabilities("p", np.array([0.5, 0.5]))
-    """
+    """Refuse numbers that are no probabilities, or do not sum to 1 within 1e-6."""
     with np.errstate(over="ignore", invalid="ignore"):
         total = values.sum()
     if not ((values >= 0).all() and abs(total - 1) <= _SUMS_TO_1):
@@ -290,15 +171,7 @@ def check_probabilities(name: str, values: np.ndarray) -> None:
 
 @dataclass(frozen=True)
 class DistinctDraws:
-    """The partitions among draws, each once, the heaviest first.
-
-    Attributes:
-        partitions: ``(M, N)`` canonical int64.
-        mass: ``(M,)``, sums to 1.
-        members: ``(S,)``, the partition of each draw.
-        shares: ``(S,)``, the normalised weight of each draw.
-        row_weights: ``(N,)``, how many equal rows each point stands for; one by default.
-    """
+    """The partitions among draws, each once, the heaviest first."""
 
     partitions: np.ndarray
     mass: np.ndarray
@@ -308,21 +181,7 @@ class DistinctDraws:
 
 
 def distinct_draws(draws: DrawsLike, *, weights: np.ndarray | None = None) -> DistinctDraws:
-    """Merge draws of the same partition; the order does not depend on the order of the draws.
-
-    Cost: a sort of the draws, O(S log S) comparisons of at most N labels.
-
-    Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries.
-
-    Raises:
-        ValueError: if the labels are not integers from 0 to N - 1, or the weights do not fit.
-
-    Example:
-        >>> found = distinct_draws(np.array([[0, 0], [0, 1], [1, 0]]))
-        >>> found.partitions.tolist(), found.members.tolist()
-        ([[0, 1], [0, 0]], [1, 0, 0])
-    """
+    """Merge draws of the same partition; the order does not depend on the order of the draws."""
     draws, weights = labels_and_weights("draws", draws, weights)
     flat = flatten(draws)
     shares = checked_weights(weights, len(flat))

@@ -16,22 +16,6 @@ from pyroclust.diagnostics.draws.labels import (
 )
 from pyroclust.partitions.raw_labels import DrawsLike
 
-__all__ = [
-    "AdjustedRand",
-    "Binder",
-    "NormalisedVariationOfInformation",
-    "PartitionLoss",
-    "VariationOfInformation",
-    "adjusted_rand_loss",
-    "binder",
-    "check_same_points",
-    "expected_vi",
-    "losses_within",
-    "normalised_vi",
-    "pairwise_loss",
-    "variation_of_information",
-]
-
 
 @dataclass(frozen=True)
 class PartitionLoss(ABC):
@@ -239,11 +223,7 @@ class AdjustedRand(PartitionLoss):
 
 
 def check_same_points(a: np.ndarray, b: np.ndarray) -> None:
-    """Refuse two arrays of labels with different numbers of points.
-
-    Raises:
-        ValueError: if they differ.
-    """
+    """Refuse two arrays of labels with different numbers of points."""
     if a.shape[-1] != b.shape[-1]:
         raise ValueError(f"the partitions have {a.shape[-1]} and {b.shape[-1]} points, expected equally many")
 
@@ -290,15 +270,7 @@ def pairwise_loss(
 
 
 def losses_within(draws: np.ndarray, *, loss: PartitionLoss = _DEFAULT_LOSS) -> np.ndarray:
-    """Return the losses of every two of some partitions, for a loss that is a metric: half of the work.
-
-    Shape:
-        draws: ``(S, N)`` int64 labels 0 to N - 1; output: ``(S, S)``, symmetric.
-
-    Example:
-        >>> losses_within(np.array([[0, 0, 1, 1], [0, 1, 0, 1]])).tolist()
-        [[0.0, 2.0], [2.0, 0.0]]
-    """
+    """Return the losses of every two of some partitions, for a loss that is a metric: half of the work."""
     pairs = np.triu_indices(len(draws), 1)
     losses = np.zeros((len(draws), len(draws)))
     losses[pairs] = matched_losses(draws, draws, *pairs, loss.terms(draws.shape[-1]), loss.form())
@@ -333,89 +305,3 @@ def variation_of_information(a: np.ndarray, b: np.ndarray, *, weight: float = 1.
         2.0
     """
     return VariationOfInformation(weight)(a, b)
-
-
-def binder(a: np.ndarray, b: np.ndarray, *, weight: float = 1.0) -> np.ndarray:
-    r"""Return the Binder loss of pairs of partitions, divided by N squared.
-
-    .. math:: B(a, b) = \frac{1}{N^2} \sum_{ij} \bigl(1[a_i = a_j] - 1[b_i = b_j]\bigr)^2
-
-    The share of ordered pairs of points on which the partitions disagree: 1 minus the Rand index, times (N -
-    1) / N. Cost O(N) a pair, in compiled threads.
-
-    Args:
-        a: partitions, the estimates where ``weight`` is not 1.
-        b: partitions.
-        weight: see :class:`Binder`.
-
-    Shape:
-        a, b: ``(..., N)`` labels 0 to N - 1, leading dimensions broadcast; output: ``(...)``.
-
-    Raises:
-        ValueError: if the labels are not integers from 0 to N - 1 or the numbers of points differ.
-
-    References:
-        Wade and Ghahramani (2018), Bayesian cluster analysis. https://doi.org/10.1214/17-BA1073
-
-    Example:
-        >>> float(binder(np.array([0, 0, 0, 0]), np.array([0, 0, 1, 1])))
-        0.5
-    """
-    return Binder(weight)(a, b)
-
-
-def normalised_vi(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the variation of information of pairs of partitions as a share of their joint entropy.
-
-    See :class:`NormalisedVariationOfInformation`. Cost O(N) a pair, in compiled threads.
-
-    Shape:
-        a, b: ``(..., N)`` labels 0 to N - 1, leading dimensions broadcast; output: ``(...)`` in [0, 1].
-
-    Raises:
-        ValueError: if the labels are not integers from 0 to N - 1 or the numbers of points differ.
-
-    Example:
-        >>> float(normalised_vi(np.array([0, 0, 0, 0]), np.array([0, 0, 1, 1])))
-        1.0
-    """
-    return NormalisedVariationOfInformation()(a, b)
-
-
-def adjusted_rand_loss(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return one minus the adjusted Rand index of pairs of partitions.
-
-    See :class:`AdjustedRand`. Cost O(N) a pair, in compiled threads.
-
-    Shape:
-        a, b: ``(..., N)`` labels 0 to N - 1, leading dimensions broadcast; output: ``(...)``.
-
-    Raises:
-        ValueError: if the labels are not integers from 0 to N - 1 or the numbers of points differ.
-
-    Example:
-        >>> float(adjusted_rand_loss(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0])))
-        0.0
-    """
-    return AdjustedRand()(a, b)
-
-
-def expected_vi(candidates: DrawsLike, draws: DrawsLike, *, weights: np.ndarray | None = None) -> np.ndarray:
-    r"""Return the posterior expected variation of information of candidate partitions, in bits.
-
-    .. math:: \sum_s w_s \, VI(c, c^{(s)})
-
-    Cost: O(C S N) in compiled threads.
-
-    Shape:
-        candidates: ``(C, N)``; draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries;
-        output: ``(C,)``.
-
-    Raises:
-        ValueError: if labels are not integers from 0 to N - 1, or shapes do not fit.
-
-    Example:
-        >>> expected_vi(np.array([[0, 0], [0, 1]]), np.array([[0, 0], [0, 0], [0, 1], [0, 1]])).tolist()
-        [0.5, 0.5]
-    """
-    return VariationOfInformation().expected(candidates, draws, weights=weights)

@@ -11,19 +11,9 @@ from pyroclust.diagnostics.draws.labels import (
 )
 from pyroclust.partitions.raw_labels import DrawsLike
 
-__all__ = ["cluster_count_posterior", "count_clusters", "total_variation"]
-
 
 def count_clusters(assignments: np.ndarray) -> np.ndarray:
-    """Count the distinct labels of each label vector.
-
-    Shape:
-        assignments: ``(..., N)``; output: ``(...)`` int64.
-
-    Example:
-        >>> count_clusters(np.array([[0, 0, 2], [0, 1, 2]])).tolist()
-        [2, 3]
-    """
+    """Count the distinct labels of each label vector."""
     ranked = np.sort(assignments, axis=-1)
     return 1 + (ranked[..., 1:] != ranked[..., :-1]).sum(-1)
 

@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 
-__all__ = ["MAX_PAIRED_DRAWS", "MAX_PAIRED_POINTS", "about_pairs", "paired_draws", "paired_points"]
-
 MAX_PAIRED_DRAWS = 1000
 """Up to 1,000 points; above, as many as have losses that cost the same."""
 
@@ -17,20 +15,7 @@ _MAX_PAIRED_LABELS = MAX_PAIRED_DRAWS**2 * 1000
 
 
 def paired_points(num_points: int) -> np.ndarray:
-    """Return the points whose pairs stand for all pairs: every point, or 2,000 at random.
-
-    They depend on the number of points alone, so that all sources of draws have the same.
-
-    Args:
-        num_points: number of points N.
-
-    Shape:
-        output: ``(min(N, 2000),)`` int64, ascending.
-
-    Example:
-        >>> paired_points(3).tolist(), len(paired_points(50_000))
-        ([0, 1, 2], 2000)
-    """
+    """Return the points whose pairs stand for all pairs: every point, or 2,000 at random."""
     if num_points <= MAX_PAIRED_POINTS:
         return np.arange(num_points)
     chosen = np.random.default_rng(_SEED).choice(num_points, MAX_PAIRED_POINTS, replace=False)
@@ -38,30 +23,12 @@ def paired_points(num_points: int) -> np.ndarray:
 
 
 def paired_draws(num_points: int) -> int:
-    """Return of how many draws the losses of every two are computed: M of 1,000 or M^2 N of a billion.
-
-    Args:
-        num_points: number of points N.
-
-    Example:
-        >>> paired_draws(1000), paired_draws(4000), paired_draws(10**12)
-        (1000, 500, 2)
-    """
+    """Return of how many draws the losses of every two are computed: M of 1,000 or M^2 N of a billion."""
     return max(2, min(MAX_PAIRED_DRAWS, math.isqrt(_MAX_PAIRED_LABELS // num_points)))
 
 
 def about_pairs(num_points: int) -> tuple[str, ...]:
-    """Return what to say of the pairs of a large table; nothing of a small one.
-
-    Args:
-        num_points: number of points N.
-
-    Example:
-        >>> about_pairs(300)
-        ()
-        >>> about_pairs(5000)[0][:63]
-        'Co-assignment probabilities, and the differences between them, '
-    """
+    """Return what to say of the pairs of a large table; nothing of a small one."""
     if num_points <= MAX_PAIRED_POINTS:
         return ()
     return (

@@ -16,8 +16,6 @@ from pyroclust.diagnostics.limits import STABLE
 from pyroclust.partitions.raw_labels import DrawsLike
 from pyroclust.partitions.renumbering import renumbered
 
-__all__ = ["ClusterProfiles", "cluster_profiles", "interval"]
-
 _MAX_CELLS = 4_000_000
 
 
@@ -158,19 +156,7 @@ def _counterparts(
 
 
 def means_of(member: np.ndarray, data: np.ndarray) -> np.ndarray:
-    """Return the means of the cells that are there of every cluster; nan where there are none.
-
-    Args:
-        member: 1 where a point belongs to a cluster.
-        data: the points, nan where a cell is missing.
-
-    Shape:
-        member: ``(N, K)``; data: ``(N, D)``; output: ``(K, D)``.
-
-    Example:
-        >>> means_of(np.array([[1.0], [1.0]]), np.array([[2.0, np.nan], [4.0, np.nan]])).tolist()
-        [[3.0, nan]]
-    """
+    """Return the means of the cells that are there of every cluster; nan where there are none."""
     lost = np.isnan(data)
     cells = member.T @ ~lost
     return np.where(cells > 0, member.T @ np.where(lost, 0.0, data) / np.maximum(cells, 1), np.nan)

@@ -10,8 +10,6 @@ from pyroclust.diagnostics.draws.losses import PartitionLoss, VariationOfInforma
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.partitions.raw_labels import DrawsLike
 
-__all__ = ["CredibleBall", "credible_ball"]
-
 _DEFAULT_LOSS = VariationOfInformation()
 # Losses are sums of some hundred terms: equal ones differ by less than this.
 _ROUNDING = 1e-9
@@ -52,7 +50,6 @@ class CredibleBall:
         return np.asarray(losses) <= self.radius + _ROUNDING
 
     def __repr__(self) -> str:
-        """Return the level and the radius."""
         return f"CredibleBall({100 * self.level:g} %, radius {self.radius:.3g}, {len(self.distances)} draws)"
 
 

@@ -16,49 +16,18 @@ from pyroclust.diagnostics.draws.losses import (
 from pyroclust.diagnostics.draws.pairs import paired_draws
 from pyroclust.partitions.raw_labels import DrawsLike
 
-__all__ = ["PartitionModes", "medoids", "partition_modes", "silhouette"]
-
 _STARTS = 5
 
 
 def medoids(losses: np.ndarray, mass: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
-    r"""Return the items m that make :math:`\sum_j w_j \min_m L_{mj}` small: the best of five starts.
-
-    Each start is seeded as in k-means++ and improved by the best swap of a medoid with another item until no
-    swap helps (PAM). Cost: O(k n^2) a swap.
-
-    Shape:
-        losses: ``(n, n)``, row i the losses of item i as a medoid; mass: ``(n,)``; output: ``(number,)``.
-
-    References:
-        Kaufman and Rousseeuw (1990), Finding groups in data. https://doi.org/10.1002/9780470316801
-
-    Example:
-        >>> positions = np.array([0.0, 0.1, 0.2, 5.0])
-        >>> losses = np.abs(positions[:, None] - positions)
-        >>> sorted(medoids(losses, np.full(4, 0.25), 2, np.random.default_rng(0)).tolist())
-        [1, 3]
-    """
+    r"""Return the items m that make :math:`\sum_j w_j \min_m L_{mj}` small: the best of five starts."""
     starts = 1 if number == 1 else _STARTS
     found = [_swapped(losses, mass, _seeded(losses, mass, number, rng)) for _ in range(starts)]
     return min(found, key=lambda chosen: float(losses[chosen].min(0) @ mass))
 
 
 def silhouette(losses: np.ndarray, mass: np.ndarray, groups: np.ndarray) -> float:
-    r"""Return the weighted mean of :math:`(b - a) / \max(a, b)` over items.
-
-    For each item, a is the mean loss to its own group, itself included, and b that to the nearest other one.
-
-    Shape:
-        losses: ``(n, n)``; mass: ``(n,)``; groups: ``(n,)`` labels from 0, none of them without items.
-
-    References:
-        Rousseeuw (1987), Silhouettes. https://doi.org/10.1016/0377-0427(87)90125-7
-
-    Example:
-        >>> silhouette(1 - np.eye(2), np.array([0.5, 0.5]), np.array([0, 1]))
-        1.0
-    """
+    r"""Return the weighted mean of :math:`(b - a) / \max(a, b)` over items."""
     belongs = np.eye(int(groups.max()) + 1)[groups] * mass[:, None]
     means = losses @ (belongs / belongs.sum(0))
     items = np.arange(len(groups))

@@ -18,8 +18,6 @@ from pyroclust.diagnostics.estimates.salso import SalsoSearch
 from pyroclust.diagnostics.estimates.searches import PartitionSearch
 from pyroclust.partitions.raw_labels import DrawsLike
 
-__all__ = ["point_estimate", "point_uncertainty"]
-
 _DEFAULT_LOSS = VariationOfInformation()
 _DEFAULT_SEARCH = SalsoSearch()
 

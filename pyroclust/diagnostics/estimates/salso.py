@@ -16,8 +16,6 @@ from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.diagnostics.draws.pairs import MAX_PAIRED_POINTS
 from pyroclust.diagnostics.estimates.searches import DrawsSearch, LinkageSearch, PartitionSearch, best_of
 
-__all__ = ["Problem", "SalsoSearch", "State", "run_start", "searched_draws"]
-
 # What numba compiles to 64-bit integers, by the names that numpy gives them.
 Index: TypeAlias = "int | np.signedinteger[Any]"
 
@@ -26,17 +24,7 @@ _MAX_SWEEPS = 200
 
 
 class Problem(NamedTuple):
-    """Draws and a loss, as the search reads them.
-
-    Attributes:
-        rows: ``(N, M)`` int32, the row of each item's cluster in each draw: all clusters are numbered.
-        mass: ``(M,)`` probabilities of the draws.
-        weights: ``(N,)`` int64, how many points each item stands for.
-        terms: what a cell of so many points adds to the loss's sums, from none to all.
-        other: ``(M,)``, the sum of the loss's terms over the clusters of each draw.
-        form: ``(6,)``, see :class:`PartitionLoss`.
-        limit: the most clusters.
-    """
+    """Draws and a loss, as the search reads them."""
 
     rows: np.ndarray
     mass: np.ndarray
@@ -48,19 +36,7 @@ class Problem(NamedTuple):
 
 
 class State(NamedTuple):
-    """A partition of the items and its contingency tables with all draws; clusters are 0 to clusters - 1.
-
-    Attributes:
-        labels: ``(N,)`` int64, -1 for items in no cluster.
-        sizes: ``(W,)`` uint32.
-        counts: ``(R, W)`` uint32, points in a cluster of a draw (row) and of the partition (column).
-        joint: ``(M,)``, the sum of the loss's terms over the cells, one a draw.
-        clusters: ``(1,)`` int64.
-        costs: ``(W,)``, room for the candidates of one item.
-        order: ``(N,)`` int64, the items in the order of the sweeps, at first 0 to N - 1.
-        chosen: ``(N,)`` int64, room for the items of a cluster.
-        random: ``(1,)`` uint64, the state of the random numbers.
-    """
+    """A partition of the items and its contingency tables with all draws; clusters are 0 to clusters - 1."""
 
     labels: np.ndarray
     sizes: np.ndarray
@@ -251,14 +227,7 @@ def _unite(problem: Problem, state: State, number: Index) -> None:
 def run_start(
     problem: Problem, state: State, form: np.ndarray | None, initial: np.ndarray, attempts: int
 ) -> None:
-    """Search from one start, the items without a label allocated one after another in random order.
-
-    They are allocated as if the loss had no denominator, which is of partitions of all items. The ``form`` is
-    that of a loss with a denominator, else ``None``.
-
-    Shape:
-        initial: ``(N,)`` int64 canonical labels, or -1.
-    """
+    """Search from one start, the items without a label allocated one after another in random order."""
     order, chosen = state.order, state.chosen
     _shuffle(state.random, order, len(order))
     number, before = np.int64(0), np.inf
@@ -375,17 +344,7 @@ class SalsoSearch(PartitionSearch):
 
 
 def searched_draws(num_draws: int, *, num_points: int, cells: int) -> int:
-    """Return how many of the distinct draws the starts see.
-
-    Args:
-        num_draws: distinct draws M.
-        num_points: number of points N.
-        cells: of the contingency tables of all draws.
-
-    Example:
-        >>> [searched_draws(4000, num_points=points, cells=9) for points in (1000, 1001, 5000, 50_000)]
-        [4000, 3996, 800, 250]
-    """
+    """Return how many of the distinct draws the starts see."""
     by_points = max(_FEWEST_SEARCHED, num_draws * _ALL_SEARCHED // num_points)
     return max(1, min(num_draws, by_points, num_draws * _MAX_CELLS // cells))
 

@@ -12,8 +12,6 @@ from pyroclust.diagnostics.draws.labels import DistinctDraws
 from pyroclust.diagnostics.draws.losses import PartitionLoss
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
 
-__all__ = ["DrawsSearch", "EnumerationSearch", "LinkageSearch", "PartitionSearch", "best_of"]
-
 MAX_ENUMERATED_POINTS = 10
 
 
@@ -109,11 +107,7 @@ class EnumerationSearch(PartitionSearch):
 
 
 def best_of(candidates: np.ndarray, draws: DistinctDraws, *, loss: PartitionLoss) -> np.ndarray:
-    """Return the candidate with the least expected loss, the first where several have it.
-
-    Shape:
-        candidates: ``(C, N)``; output: ``(N,)``.
-    """
+    """Return the candidate with the least expected loss, the first where several have it."""
     expected = loss.expected(candidates, draws.partitions, weights=draws.mass, row_weights=draws.row_weights)
     return candidates[np.flatnonzero(expected <= expected.min() + 1e-12)[0]]
 

@@ -19,15 +19,6 @@ from pyroclust.diagnostics.limits import LIKELY, TELLING_EFFECT
 from pyroclust.partitions.raw_labels import DrawsLike
 from pyroclust.partitions.renumbering import renumbered
 
-__all__ = [
-    "ClusterContrasts",
-    "ColumnShares",
-    "cluster_contrasts",
-    "column_shares",
-    "likely_outliers",
-    "outlier_probabilities",
-]
-
 _MAX_CELLS = 4_000_000
 
 

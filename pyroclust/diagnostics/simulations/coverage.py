@@ -12,8 +12,6 @@ from pyroclust.diagnostics.draws.labels import checked_labels
 from pyroclust.diagnostics.simulations.sbc import rank_statistics
 from pyroclust.diagnostics.simulations.uniformity import ecdf_test, goodness_of_fit, threshold_band
 
-__all__ = ["BallCoverage", "ball_coverage"]
-
 _LEVELS = tuple(round(0.05 * step, 2) for step in range(1, 20))
 # Distances nearer than this tie: the same sum may be rounded differently.
 _DECIMALS = 9
@@ -47,7 +45,6 @@ class BallCoverage:
     band_level: float
 
     def __repr__(self) -> str:
-        """Return the sizes and the p-value."""
         size = f"{self.num_datasets} data sets, {self.num_draws} draws each"
         return f"BallCoverage({size}: p = {self.p_value:.2g})"
 
@@ -133,15 +130,7 @@ def ball_coverage(
 
 
 def truth_and_draws(truth: np.ndarray, draws: np.ndarray) -> np.ndarray:
-    """Put true partitions before their draws, ``(S + 1, B, N)`` int64, after checking both.
-
-    Raises:
-        ValueError: if shapes or labels do not fit.
-
-    Example:
-        >>> truth_and_draws(np.zeros((2, 3), dtype=int), np.ones((4, 2, 3), dtype=int))[:, 0, 0].tolist()
-        [0, 1, 1, 1, 1]
-    """
+    """Put true partitions before their draws, ``(S + 1, B, N)`` int64, after checking both."""
     truth, draws = checked_labels("truth", truth), checked_labels("draws", draws)
     if truth.ndim != 2 or draws.ndim != 3 or draws.shape[1:] != truth.shape:
         raise ValueError(

@@ -14,16 +14,6 @@ from pyroclust.diagnostics.simulations.point_summaries import (
     mahalanobis,
 )
 
-__all__ = [
-    "Familiarity",
-    "FamiliarityRow",
-    "familiarity",
-    "familiarity_rows",
-    "most_unusual",
-    "one_p_value",
-    "unusualness",
-]
-
 _LOW, _HIGH = 0.05, 0.95
 _HARDLY = 0.02
 # Squared distances of larger numbers are not finite.
@@ -35,19 +25,7 @@ _MORE_UNUSUAL = {_DISTANCES: "are more unusual", _EMBEDDING: "is farther from th
 
 @dataclass(frozen=True)
 class FamiliarityRow:
-    """One number of the data among the same number of the simulations.
-
-    Attributes:
-        name: what is measured, as words.
-        value: of the data.
-        low: the 5 % quantile of the simulations.
-        median: of the simulations.
-        high: the 95 % quantile of the simulations.
-        num_below: simulations whose value is smaller.
-        num_above: simulations whose value is larger.
-        p_value: share of data sets, this one included, that are as far out; both sides where both count.
-        unusualness: distance to the median, over that of the 5 or 95 % quantile.
-    """
+    """One number of the data among the same number of the simulations."""
 
     name: str
     value: float
@@ -61,32 +39,14 @@ class FamiliarityRow:
 
     @property
     def is_unusual(self) -> bool:
-        """Whether the data lie outside the middle 90 % of the simulations, on a side that counts.
-
-        Of some summaries only large values count: a small one is usual all the same.
-        """
+        """Whether the data lie outside the middle 90 % of the simulations, on a side that counts."""
         return not self.low <= self.value <= self.high and self.p_value <= 2 * _LOW
 
 
 def familiarity_rows(
     sets: np.ndarray, evidence: np.ndarray | None, *, seed: int
 ) -> tuple[tuple[FamiliarityRow, ...], np.ndarray]:
-    """Return the rows of the first set among the others, and the unusualness of all sets in each.
-
-    Shape:
-        sets: ``(S + 1, N, D)``; evidence: ``(S + 1,)``; output: rows, and ``(rows, S + 1)``.
-
-    Args:
-        sets: points, the data first.
-        evidence: log evidence of each set; ``None`` leaves the row out.
-        seed: of the embedding.
-
-    Example:
-        >>> sets = np.random.default_rng(0).standard_normal((30, 9, 1))
-        >>> rows, unusual = familiarity_rows(sets, None, seed=0)
-        >>> [row.name for row in rows][2:], unusual.shape
-        (['the mean of column 1', 'the spread of column 1'], (4, 30))
-    """
+    """Return the rows of the first set among the others, and the unusualness of all sets in each."""
     summaries = distance_summaries(sets)
     upper = {
         _DISTANCES: mahalanobis(summaries, summaries.mean(0)),
@@ -104,16 +64,7 @@ def familiarity_rows(
 
 
 def unusualness(values: np.ndarray, *, upper_only: bool) -> np.ndarray:
-    """Measure distances to the median in units of the 5 or the 95 % quantile's, all data sets alike.
-
-    Args:
-        values: one number of every data set, ``(S + 1,)``.
-        upper_only: whether small values are usual, however small.
-
-    Example:
-        >>> unusualness(np.arange(101.0), upper_only=True)[[0, 50, 95, 100]].round(2)
-        array([0.  , 0.  , 1.  , 1.11])
-    """
+    """Measure distances to the median in units of the 5 or the 95 % quantile's, all data sets alike."""
     low, middle, high = np.quantile(values, (_LOW, 0.5, _HIGH))
     # Columns without spread have quantiles that are equal.
     least = 1e-9 * (1 + abs(middle))
@@ -122,17 +73,7 @@ def unusualness(values: np.ndarray, *, upper_only: bool) -> np.ndarray:
 
 
 def one_p_value(unusual: np.ndarray) -> float:
-    """Return the share of data sets, the first included, whose largest unusualness is as large as its own.
-
-    It is exact however the rows depend on each other.
-
-    Shape:
-        unusual: ``(rows, S + 1)``, the data first.
-
-    Example:
-        >>> one_p_value(np.array([[1.0, 0.0, 3.0, 0.0], [2.0, 1.0, 0.0, 1.5]]))
-        0.5
-    """
+    """Return the share of data sets, the first included, whose largest unusualness is as large as its own."""
     largest = unusual.max(0)
     return float((largest >= largest[0]).mean())
 
@@ -155,15 +96,7 @@ def _row(name: str, values: np.ndarray, unusual: np.ndarray, *, upper_only: bool
 
 
 def most_unusual(rows: tuple[FamiliarityRow, ...], *, num_simulations: int) -> list[str]:
-    """Put the most unusual rows into words: always the first, others where hardly a simulation is beyond.
-
-    At most three are named, means, spreads and evidence before distances and embedding, which say less.
-
-    Example:
-        >>> row = FamiliarityRow("the log evidence", -9.0, -3.0, -2.0, -1.0, 0, 99, 0.02, 7.0)
-        >>> most_unusual((row,), num_simulations=99)
-        ['the log evidence is smaller than in 99 of 99 simulations']
-    """
+    """Put the most unusual rows into words: always the first, others where hardly a simulation is beyond."""
     ranked = sorted(rows, key=lambda row: -row.unusualness)
     named = [row for place, row in enumerate(ranked) if not place or row.p_value <= _HARDLY]
     telling = sorted(named, key=lambda row: row.name in _MORE_UNUSUAL)
@@ -208,7 +141,6 @@ class Familiarity:
     training_points: tuple[int, int] | None = None
 
     def __repr__(self) -> str:
-        """Return the overall p-value, or the warning."""
         words = self.warning or f"like the simulations, p = {written(self.overall, '.2g', MIN_FAMILIARITY)}"
         return f"Familiarity({words})"
 

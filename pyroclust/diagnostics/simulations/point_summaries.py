@@ -5,8 +5,6 @@ import scipy
 
 from pyroclust.core.counts import check_seed
 
-__all__ = ["column_summaries", "distance_summaries", "embedding_distances", "mahalanobis"]
-
 _NEIGHBOURS = (1, 3, 8)
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 1.0)
 _TINY = 1e-9
@@ -15,32 +13,12 @@ _POOLED = 1000
 
 
 def distance_summaries(sets: np.ndarray) -> np.ndarray:
-    """Describe the distances between the points of each set, and its size.
-
-    Logarithms of the root mean square of the points, of the median distances to the first, third and eighth
-    neighbour, and of five quantiles of the distances of all pairs; single points have the first alone. Cost
-    O(S N^2 log N).
-
-    Shape:
-        sets: ``(S, N, D)``; output: ``(S, 9)``, or ``(S, 1)`` for single points.
-
-    Example:
-        >>> distance_summaries(np.zeros((3, 20, 2))).shape
-        (3, 9)
-    """
+    """Describe the distances between the points of each set, and its size."""
     return np.stack([_distances(points) for points in sets])
 
 
 def column_summaries(sets: np.ndarray) -> dict[str, np.ndarray]:
-    """Return location and spread of the columns: means, and logarithms of standard deviations.
-
-    Shape:
-        sets: ``(S, N, D)``; output: ``(S,)`` each, by name.
-
-    Example:
-        >>> list(column_summaries(np.zeros((3, 20, 1))))
-        ['the mean of column 1', 'the spread of column 1']
-    """
+    """Return location and spread of the columns: means, and logarithms of standard deviations."""
     mean, spread = sets.mean(1), np.log(sets.std(1) + _TINY)
     found = {}
     for column in range(sets.shape[2]):
@@ -50,30 +28,7 @@ def column_summaries(sets: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def embedding_distances(sets: np.ndarray, *, seed: int) -> np.ndarray:
-    r"""Return how far the kernel mean embedding of each set is from that of all sets together.
-
-    .. math::
-        MMD_s = \lVert \mu_s - \bar\mu \rVert, \qquad
-        \mu_s = \frac1N \sum_n \phi(x_{sn}), \qquad
-        \phi(x) = F^{-1/2} \bigl(\cos(\omega_f^\top x), \sin(\omega_f^\top x)\bigr)_f
-
-    with random frequencies of the Gaussian kernel whose width is the median distance between points of
-    different sets or the same. Cost O(S N D F), F = 200.
-
-    Shape:
-        sets: ``(S, N, D)``; output: ``(S,)``.
-
-    References:
-        Gretton et al. (2012), A kernel two-sample test. https://jmlr.org/papers/v13/gretton12a.html
-        Rahimi and Recht (2007), Random features for large-scale kernel machines.
-        https://papers.nips.cc/paper/3182-random-features-for-large-scale-kernel-machines
-
-    Example:
-        >>> sets = np.random.default_rng(0).standard_normal((30, 40, 2))
-        >>> sets[7] += 3
-        >>> int(embedding_distances(sets, seed=0).argmax())
-        7
-    """
+    """Return how far the kernel mean embedding of each set is from that of all sets together."""
     rng = np.random.default_rng(check_seed(seed))
     points = sets.reshape(-1, sets.shape[2])
     pooled = points[rng.permutation(len(points))[:_POOLED]]
@@ -89,16 +44,7 @@ def _embedding(phases: np.ndarray) -> np.ndarray:
 
 
 def mahalanobis(rows: np.ndarray, centre: np.ndarray) -> np.ndarray:
-    """Return the distance of each row to a centre, in the metric of the rows' covariance.
-
-    Shape:
-        rows: ``(S, P)``; centre: ``(P,)``; output: ``(S,)``.
-
-    Example:
-        >>> rows = np.array([[1.0], [-1.0]])
-        >>> mahalanobis(rows, rows.mean(0)).round(3).tolist()
-        [1.0, 1.0]
-    """
+    """Return the distance of each row to a centre, in the metric of the rows' covariance."""
     centred = rows - rows.mean(0)
     ridge = 1e-6 * np.eye(rows.shape[1])
     gaps = rows - centre

@@ -9,8 +9,6 @@ from pyroclust.core.compiling import strict
 from pyroclust.core.counts import check_count, check_number, check_seed
 from pyroclust.diagnostics.simulations.coverage import truth_and_draws
 
-__all__ = ["PairReliability", "pair_reliability"]
-
 _MAX_BINS, _MAX_SHUFFLES = 1000, 100_000
 
 
@@ -52,7 +50,6 @@ class PairReliability:
     band_level: float
 
     def __repr__(self) -> str:
-        """Return the sizes, the p-value and the calibration error."""
         size = f"{self.num_datasets} data sets, {self.num_draws} draws each"
         return f"PairReliability({size}: p = {self.p_value:.2g}, calibration error {self.ece:.4f})"
 
@@ -176,11 +173,7 @@ def _log_tails(sums: np.ndarray, covariance: np.ndarray) -> np.ndarray:
 def _residuals(
     labels: np.ndarray, num_bins: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float]:
-    """Sum deviations by data set, partition and bin; labels ``(B, N, S + 1)``, the truth first.
-
-    Returns deviations ``(B, S + 1, M)``, sums of probabilities, pairs together in truth and all pairs
-    ``(M,)``, and the sum of squared differences between outcomes and shares of the draws.
-    """
+    """Sum deviations by data set, partition and bin; labels ``(B, N, S + 1)``, the truth first."""
     datasets, points, rows = labels.shape
     residual = np.zeros((datasets, rows, num_bins))
     mass, brier = np.zeros(num_bins), 0.0

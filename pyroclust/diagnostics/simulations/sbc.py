@@ -10,39 +10,11 @@ from pyroclust.core.counts import check_count, check_seed
 from pyroclust.core.text import listed
 from pyroclust.diagnostics.simulations.uniformity import uniformity
 
-__all__ = ["SbcRow", "SimulationBasedCalibration", "rank_counts", "rank_statistics", "sbc"]
-
 
 def rank_statistics(
     truth: np.ndarray, draws: np.ndarray, *, seed: int, uniforms: np.ndarray | None = None
 ) -> np.ndarray:
-    r"""Return the rank of each true value among its draws, ties broken at random.
-
-    .. math:: r = \sum_s 1[f_s < f] + u, \qquad u \sim U\{0, \ldots, \sum_s 1[f_s = f]\}
-
-    If the truth is one more draw from the same distribution, ranks are uniform on 0, ..., S: with discrete
-    functionals too, thanks to the random part. Cost O(S B).
-
-    Shape:
-        truth: ``(B,)``; draws: ``(S, B)``; output: ``(B,)`` int64.
-
-    Args:
-        truth: functional of the simulated partition of each data set.
-        draws: the same functional of its posterior draws.
-        seed: of the ties.
-        uniforms: numbers in [0, 1) that break the ties instead of the seed's, ``(B,)``.
-
-    Raises:
-        ValueError: if the shapes do not fit, or a value is nan.
-
-    References:
-        Talts et al. (2018), Validating Bayesian inference algorithms with simulation-based calibration.
-        https://arxiv.org/abs/1804.06788
-
-    Example:
-        >>> rank_statistics(np.array([0.5, 9.0]), np.array([[0.0, 1.0], [1.0, 2.0]]), seed=0).tolist()
-        [1, 2]
-    """
+    """Return the rank of each true value among its draws, ties broken at random."""
     truth, draws = as_numbers("truth", truth), as_numbers("draws", draws)
     if truth.ndim != 1 or draws.ndim != 2 or draws.shape[1:] != truth.shape:
         raise ValueError(
@@ -68,23 +40,7 @@ def _checked_uniforms(uniforms: np.ndarray, size: int) -> np.ndarray:
 
 
 def rank_counts(ranks: np.ndarray, *, num_draws: int, num_bins: int) -> np.ndarray:
-    """Count ranks in equal bins of 0, ..., S.
-
-    Shape:
-        ranks: any shape, integers; output: ``(num_bins,)`` int64.
-
-    Args:
-        ranks: from :func:`rank_statistics`.
-        num_draws: S; one less than a multiple of ``num_bins``.
-        num_bins: how many bins.
-
-    Raises:
-        ValueError: if the bins would not be equal, or a rank lies outside 0, ..., S.
-
-    Example:
-        >>> rank_counts(np.array([0, 1, 4, 9]), num_draws=9, num_bins=5).tolist()
-        [2, 0, 1, 0, 1]
-    """
+    """Count ranks in equal bins of 0, ..., S."""
     num_draws = check_count("num_draws", num_draws, at_least=0)
     num_bins = check_count("num_bins", num_bins)
     if (num_draws + 1) % num_bins:
@@ -100,16 +56,7 @@ def rank_counts(ranks: np.ndarray, *, num_draws: int, num_bins: int) -> np.ndarr
 
 @dataclass(frozen=True)
 class SbcRow:
-    """The ranks of one functional.
-
-    Attributes:
-        name: of the functional.
-        counts: ranks of the truth in equal bins, ``(num_bins,)`` int64.
-        chi_square: p-value of Pearson's chi-square.
-        ecdf: p-value of the largest deviation of the ranks' distribution function.
-        p_value: both in one, by Bonferroni.
-        mean_rank: between 0 and 1; a half if calibrated, less where the truth is lower than the draws.
-    """
+    """The ranks of one functional."""
 
     name: str
     counts: np.ndarray
@@ -119,7 +66,6 @@ class SbcRow:
     mean_rank: float
 
     def __repr__(self) -> str:
-        """Return the functional and its p-value."""
         return f"SbcRow({self.name}: p = {self.p_value:.2g}, mean rank {self.mean_rank:.3f})"
 
 
@@ -140,7 +86,6 @@ class SimulationBasedCalibration:
     num_datasets: int
 
     def __repr__(self) -> str:
-        """Return the sizes and the p-value of all functionals."""
         size = f"{len(self.rows)} functionals, {self.num_datasets} data sets"
         return f"SimulationBasedCalibration({size}: p = {self.p_value:.2g}, worst {self.worst.name})"
 

@@ -11,8 +11,6 @@ from pyroclust.core.counts import check_count, check_number
 from pyroclust.core.memory import check_memory
 from pyroclust.diagnostics.draws.labels import check_probabilities
 
-__all__ = ["Uniformity", "ecdf_band", "ecdf_test", "goodness_of_fit", "threshold_band", "uniformity"]
-
 _LEAST_EXPECTED = 5.0
 _BISECTIONS = 40
 # Both tails, and whether they are large enough.
@@ -71,28 +69,7 @@ def uniformity(counts: np.ndarray) -> Uniformity:
 
 
 def ecdf_test(below: np.ndarray, thresholds: np.ndarray, *, num_values: int) -> float:
-    r"""Return the p-value of the largest deviation of an ECDF from uniformity at given thresholds.
-
-    The statistic and its exact law are those of :func:`uniformity`; the thresholds need not be equally far
-    apart. Cost O(n^2) a threshold at most.
-
-    Shape:
-        below, thresholds: ``(T,)``.
-
-    Args:
-        below: how many of the numbers are at or below each threshold.
-        thresholds: rising, between 0 and 1.
-        num_values: n, how many numbers.
-
-    Raises:
-        ValueError: if the thresholds do not rise between 0 and 1, or the counts do not fit.
-
-    Example:
-        >>> ecdf_test(np.array([50, 90]), np.array([0.5, 0.9]), num_values=100)
-        1.0
-        >>> ecdf_test(np.array([30, 90]), np.array([0.5, 0.9]), num_values=100) < 0.001
-        True
-    """
+    """Return the p-value of the largest deviation of an ECDF from uniformity at given thresholds."""
     below, thresholds = whole_numbers("below", below), _checked_thresholds(thresholds)
     num_values = _check_table(num_values, len(thresholds))
     fits = below.shape == thresholds.shape and (np.diff(below, prepend=0) >= 0).all()
@@ -139,24 +116,7 @@ def ecdf_band(num_values: int, num_bins: int, *, level: float = 0.95) -> tuple[n
 def threshold_band(
     num_values: int, thresholds: np.ndarray, *, level: float = 0.95
 ) -> tuple[np.ndarray, np.ndarray]:
-    r"""Return a band that contains the ECDF of uniform numbers at all thresholds with a given probability.
-
-    Shape:
-        thresholds: ``(T,)``, rising between 0 and 1; output: lower and upper limits, both ``(T,)``.
-
-    Args:
-        num_values: how many numbers.
-        thresholds: where the ECDF is looked at; :func:`ecdf_band` has equal steps.
-        level: at least this probability.
-
-    Raises:
-        ValueError: if the thresholds do not rise between 0 and 1, or another argument is not possible.
-
-    Example:
-        >>> low, high = threshold_band(100, np.array([0.5, 0.9]))
-        >>> low.tolist(), high.tolist()
-        ([0.39, 0.83], [0.61, 0.96])
-    """
+    """Return a band that contains the ECDF of uniform numbers at all thresholds with a given probability."""
     thresholds = _checked_thresholds(thresholds)
     num_values, level = _check_band(num_values, len(thresholds), level)
     low, high = _band(num_values, tuple(thresholds.tolist()), level)
@@ -165,21 +125,7 @@ def threshold_band(
 
 
 def goodness_of_fit(counts: np.ndarray, probabilities: np.ndarray) -> float:
-    """Return the p-value of Pearson's chi-square for counts with given probabilities.
-
-    Neighbouring values are pooled, from the first on, until five are expected in each group. A value that was
-    seen and has probability 0 makes the p-value 0.
-
-    Shape:
-        counts, probabilities: ``(V,)``; the probabilities sum to one.
-
-    Raises:
-        ValueError: if the shapes differ, or the probabilities are no probabilities.
-
-    Example:
-        >>> goodness_of_fit(np.array([30, 50, 20]), np.array([0.3, 0.5, 0.2]))
-        1.0
-    """
+    """Return the p-value of Pearson's chi-square for counts with given probabilities."""
     counts, probabilities = whole_numbers("counts", counts), as_numbers("probabilities", probabilities)
     if counts.shape != probabilities.shape or counts.ndim != 1 or (counts < 0).any():
         raise ValueError(

@@ -17,18 +17,6 @@ from pyroclust.diagnostics.limits import (
 )
 from pyroclust.diagnostics.verdicts.verdict import Finding, Trust, Verdict, all_passed
 
-__all__ = [
-    "baseline_finding",
-    "calibrated_finding",
-    "certificate_verdict",
-    "combined_p_value",
-    "judge_calibration",
-    "judge_local_calibration",
-    "tail_summary",
-    "unmeasured_finding",
-    "weights_finding",
-]
-
 
 def calibrated_finding(what: str, p_value: float, *, num_points: int) -> Finding:
     """Answer one question of a certificate on calibration by the p-value that the guide is the posterior."""
@@ -38,11 +26,7 @@ def calibrated_finding(what: str, p_value: float, *, num_points: int) -> Finding
 
 
 def tail_summary(pareto_k: np.ndarray) -> tuple[float | None, float | None]:
-    """Return the median Pareto k of data sets, and the share of the data sets whose k is above 0.7.
-
-    Those whose k could not be fitted (nan) do not count for the median, and are not above in the share; where
-    none could, both are ``None``. So is a median of bounded weights, -inf.
-    """
+    """Return the median Pareto k of data sets, and the share of the data sets whose k is above 0.7."""
     known = pareto_k[~np.isnan(pareto_k)]
     if not len(known):
         return None, None
@@ -51,11 +35,7 @@ def tail_summary(pareto_k: np.ndarray) -> tuple[float | None, float | None]:
 
 
 def weights_finding(share_high: float, *, num_points: int, num_datasets: int) -> Finding:
-    """Say whether weights can be relied on in most data sets: Pareto k above 0.7 in at most a quarter.
-
-    A share of few data sets may be large by chance: it fails when so many or more of them have a
-    probability below 0.05 at a quarter, by the binomial law.
-    """
+    """Say whether weights can be relied on in most data sets: Pareto k above 0.7 in at most a quarter."""
     high = round(share_high * num_datasets)
     chance = scipy.stats.binom.sf(high - 1, num_datasets, MAX_HIGH_K_SHARE)
     return Finding(
@@ -114,10 +94,7 @@ def combined_p_value(p_values: Mapping[str, float]) -> float:
 def judge_calibration(
     p_values: Mapping[str, float], *, num_datasets: int, num_points: int, worst_functional: str
 ) -> Verdict:
-    """Say whether a sampler is calibrated: all p-values together at least 0.01, by Bonferroni.
-
-    They stand by the names of their parts; the sentence names the functional with the smallest one.
-    """
+    """Say whether a sampler is calibrated: all p-values together at least 0.01, by Bonferroni."""
     limit = MIN_CALIBRATION / len(p_values)
     pairs = {part: written_pair(p, limit, ".2g") for part, p in p_values.items()}
     findings = tuple(
@@ -146,10 +123,7 @@ def judge_calibration(
 
 
 def judge_local_calibration(nearest: Verdict, *, p_value_data: float) -> Verdict:
-    """Give the verdict of the simulations nearest to the data, or none where the data are unlike all of them.
-
-    ``p_value_data`` is the share of data sets that lie at least as far from the average.
-    """
+    """Give the verdict of the simulations nearest to the data; none where it is unlike all of them."""
     p_value = written(p_value_data, ".2g", MIN_CALIBRATION)
     near = Finding(
         "Are the data like the simulations?",

@@ -14,8 +14,6 @@ from pyroclust.diagnostics.verdicts.findings import Question, untold
 from pyroclust.diagnostics.verdicts.verdict import Finding, Mark
 from pyroclust.diagnostics.weights.evidence import LogEvidence
 
-__all__ = ["ConstraintOdds", "constraint_odds", "moved_points"]
-
 # Standard errors within which the data speak neither for nor against constraints.
 _ERRORS = 2.0
 _BY_EVIDENCE = "the evidence with the constraints beside that without"
@@ -24,10 +22,7 @@ _BY_DRAWS = "the share of the draws without the constraints that keep them"
 
 @dataclass(frozen=True)
 class ConstraintOdds:
-    r"""How probable constraints are before and after the data, in nats.
-
-    .. math:: \log \frac{P(C \mid x)}{P(C)} = \log \frac{p(x \mid C)}{p(x)}
-    """
+    """How probable constraints are before and after the data, in nats."""
 
     log_prior: float  # log P(C); nan where it could not be computed
     log_posterior: float  # log P(C | x); nan where nothing tells it
@@ -37,7 +32,6 @@ class ConstraintOdds:
     why_no_posterior: str = ""  # why log P(C | x) is
 
     def __repr__(self) -> str:
-        """Return the log Bayes factor."""
         return f"ConstraintOdds(log Bayes factor {self.log_bayes_factor:.2f} +- {self.error:.2f})"
 
     @property
@@ -96,12 +90,7 @@ def constraint_odds(
     kept: np.ndarray,
     effective_draws: float,
 ) -> ConstraintOdds:
-    """Estimate how probable constraints are given the data, from evidences or from draws without them.
-
-    Of log p(x, C) - log p(x) and the log of the share of draws that keep the constraints (``kept``) the one
-    with the smaller standard error is taken; the share counts from ten draws on. Where both count and differ
-    by more than four standard errors, none is.
-    """
+    """Estimate how probable constraints are given the data, from evidences or from draws without them."""
     found = list[tuple[float, float, str]]()
     with_known, without = evidence_headline(constrained), evidence_headline(free)
     if with_known.best is not None and without.best is not None:
@@ -133,11 +122,7 @@ def constraint_odds(
 
 
 def moved_points(found: Conditioning) -> np.ndarray:
-    """Return the points that constraints moved, those that moved most first, ``(P,)`` indices of all points.
-
-    A point moved if its co-assignment probabilities changed by more than 0.05 on average, and by more than
-    those of two halves of the draws differ.
-    """
+    """Return the points that constraints moved, those that moved most first."""
     far = (found.change > MIN_CHANGE) & (found.change > found.noise)
     order = np.argsort(-found.change, kind="stable")
     moved: np.ndarray = found.points[order[far[order]]]

@@ -9,8 +9,6 @@ from pyroclust.diagnostics.limits import CLEAR, MIN_ESS
 from pyroclust.diagnostics.verdicts.findings import convergence_findings, said
 from pyroclust.diagnostics.verdicts.verdict import Finding, Mark, Trust, Verdict, all_passed
 
-__all__ = ["judge_draws", "judge_forest"]
-
 
 def judge_draws(name: str, *, num_chains: int, num_draws: int, max_rhat: float, min_ess: float) -> Verdict:
     """Say whether draws have converged, and what they are worth.
@@ -92,12 +90,7 @@ def _constant(name: str, num_draws: int, findings: tuple[Finding, ...]) -> Verdi
 
 
 def judge_forest(*, num_draws: int, uncertainty: np.ndarray | None, excess: float) -> Verdict:
-    """Say what draws of spanning forests are, which are independent and no posterior.
-
-    The level is ``UNCONFIRMED``: what the draws say hangs on the noise, which no model of the data sets. With
-    fewer than 100 draws it is ``UNKNOWN``. ``excess`` is the share of the draws with more clusters than were
-    asked for, which constraints can make.
-    """
+    """Say what draws of spanning forests are, which are independent and no posterior."""
     asked: tuple[Finding, ...] = ()
     if excess > 0:
         said = f"{excess:.1%} of the draws have more: rows that must be apart leave no fewer"

@@ -8,8 +8,6 @@ from typing import Any
 from pyroclust.diagnostics.limits import MAX_EVIDENCE_ERRORS_APART
 from pyroclust.diagnostics.weights.evidence import EvidenceMethod, LogEvidence
 
-__all__ = ["EvidenceHeadline", "evidence_headline"]
-
 # Rounding of a guide in float32, in nats: estimates without chance differ by as much.
 _ROUNDING = 1e-3
 
@@ -27,7 +25,6 @@ class EvidenceHeadline:
     reason: str = ""
 
     def __repr__(self) -> str:
-        """Return the estimate with its error, or why there is none."""
         if self.best is None:
             return f"EvidenceHeadline(unknown: {self.reason})"
         return f"EvidenceHeadline({self.best.estimate:.2f} +- {self.best.error:.2f} by {self.best.method})"

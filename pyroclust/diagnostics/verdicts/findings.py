@@ -37,29 +37,6 @@ from pyroclust.diagnostics.simulations.witnesses import Witnesses
 from pyroclust.diagnostics.verdicts.verdict import Finding, Mark, Trust, Verdict
 from pyroclust.diagnostics.weights.orders import OrderSpread
 
-__all__ = [
-    "Question",
-    "agreement_finding",
-    "agreement_findings",
-    "certificate_finding",
-    "clarity_finding",
-    "convergence_findings",
-    "familiarity_findings",
-    "labels_finding",
-    "near_finding",
-    "num_doubtful",
-    "orders_finding",
-    "said",
-    "settled_finding",
-    "share_of_sure_pairs",
-    "share_together",
-    "split_finding",
-    "untold",
-    "weighted_finding",
-    "weights_findings",
-    "witnesses_finding",
-]
-
 # Groups of clusters that a sentence names.
 _MOST_SPLIT = 3
 
@@ -175,10 +152,7 @@ def weighted_finding(
     tolerance: float = MAX_DIFFERENCE,
     question: Question = Question.WEIGHTED,
 ) -> Finding:
-    """Ask whether draws agree with the reference in number of clusters and in pairs at once.
-
-    The value and the limit are those of whichever of the two comes nearer to its limit, or farther beyond.
-    """
+    """Ask whether draws agree with the reference in number of clusters and in pairs at once."""
     counts = total_variation / MAX_DIFFERENCE > largest_difference / tolerance
     value, limit = (total_variation, MAX_DIFFERENCE) if counts else (largest_difference, tolerance)
     passed = total_variation <= MAX_DIFFERENCE and largest_difference <= tolerance
@@ -194,10 +168,7 @@ def weighted_finding(
 
 
 def weights_findings(pareto_k: float, effective_draws: float) -> tuple[Finding, Finding]:
-    """Ask whether importance weights have a short tail, and are worth enough draws.
-
-    A tail that could not be fitted, nan, passes: few large weights are then seen in the effective draws.
-    """
+    """Ask whether importance weights have a short tail, and are worth enough draws."""
     shape = "cannot be fitted" if math.isnan(pareto_k) else written(pareto_k, ".2f", MAX_PARETO_K)
     tail = "the weights are bounded" if pareto_k == -math.inf else f"Pareto k {shape}"
     short, worth = not pareto_k >= MAX_PARETO_K, f"worth {written(effective_draws, '.0f', MIN_ESS)} draws"

@@ -6,8 +6,6 @@ from dataclasses import replace
 from pyroclust.diagnostics.verdicts.findings import Question, said, untold
 from pyroclust.diagnostics.verdicts.verdict import Answer, Finding, Mark, Trust, Verdict, all_passed
 
-__all__ = ["judge", "with_untold"]
-
 Checks = Mapping[str, Sequence[Finding]]
 _Judged = tuple[Trust, str, Answer | None]
 

@@ -8,8 +8,6 @@ from pyroclust.diagnostics.limits import MAX_CHANCE, written, written_p, written
 from pyroclust.diagnostics.verdicts.findings import Question, convergence_findings, untold
 from pyroclust.diagnostics.verdicts.verdict import Finding, Mark, Trust, Verdict
 
-__all__ = ["judge_sources", "no_verdict"]
-
 
 def judge_sources(
     effects: Sequence[Effect],
@@ -18,17 +16,7 @@ def judge_sources(
     names: tuple[str, str],
     variation: VariationBlocks,
 ) -> Verdict:
-    """Say whether two sources agree, differ, or cannot be compared, and why.
-
-    Each source must have converged first: R-hat at most 1.05 (above 1.01 the sentence warns) and worth at
-    least 100 independent draws (below 400 it warns). The size of a difference decides as well as its p-value:
-
-    * ``DIFFER``: some difference is larger than its limit and than the noise floor, and its p-value, times
-      the number of differences looked at, is below 0.01.
-    * ``UNKNOWN``: a source has not converged, or a difference is larger than its limit but may be chance.
-    * ``AGREE``: no difference is larger than its limit. The sentence names those that are certain all the
-      same.
-    """
+    """Say whether two sources agree, differ, or cannot be compared, and why."""
     first, second = names
     converged = [
         convergence_findings(name, max_rhat=one.max_rhat, min_ess=one.effective)

@@ -7,8 +7,6 @@ from typing import Any
 
 from pyroclust.core.arrays import plain
 
-__all__ = ["Answer", "Finding", "Mark", "Trust", "Verdict"]
-
 
 class Mark(Enum):
     """How an answer is marked, by a shape and a word besides the colour."""
@@ -123,7 +121,6 @@ class Finding:
     mark: Mark = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        """Fill in what ``passed`` says."""
         # Comparisons of numpy numbers give numpy's booleans, which are neither True nor JSON.
         object.__setattr__(self, "passed", None if self.passed is None else bool(self.passed))
         answer, mark = _ANSWERS[self.passed]
@@ -131,7 +128,6 @@ class Finding:
         object.__setattr__(self, "mark", self.mark or mark)
 
     def __repr__(self) -> str:
-        """Return question, answer and figure."""
         return f"Finding({self.question} {self.answer}: {self.sentence})"
 
     def to_dict(self) -> dict[str, Any]:
@@ -161,7 +157,6 @@ class Verdict:
     answer: Answer | None = None
 
     def __repr__(self) -> str:
-        """Return the level and the sentence."""
         return f"Verdict({self.level.value}: {self.sentence})"
 
     def to_dict(self) -> dict[str, Any]:

@@ -18,17 +18,6 @@ from pyroclust.diagnostics.limits import (
 )
 from pyroclust.diagnostics.weights.importance import importance_log_evidence, pareto_k
 
-__all__ = [
-    "EvidenceMethod",
-    "LogEvidence",
-    "bridge_log_evidence",
-    "importance_evidence",
-    "log_evidences",
-    "population_evidence",
-    "reciprocal_log_evidence",
-    "repeated_log_evidence",
-]
-
 # Nats beyond the extreme log-weights between which the root of the bridge is looked for.
 _MARGIN = 50.0
 # Beyond it the differences of two densities are made of rounding alone.
@@ -127,29 +116,7 @@ def importance_evidence(log_weights: np.ndarray) -> LogEvidence:
 
 
 def repeated_log_evidence(estimates: np.ndarray) -> tuple[float, float, float]:
-    r"""Join independent estimates :math:`\hat Z_r` of p(x), each right on average.
-
-    .. math:: \log \tfrac1R \sum_r \hat Z_r, \qquad
-        se = \max\Big(\frac{\mathrm{sd}(\hat Z)}{\sqrt R \, \bar Z},
-        \frac{\mathrm{sd}(\log \hat Z)}{\sqrt R}\Big)
-
-    The first error is never above 1, however far apart the estimates are: the second is. From a spread
-    :math:`\mathrm{sd}(\log \hat Z)` of 2 nats on the mean rests on the few largest, and lies too low as a
-    rule.
-
-    Shape:
-        estimates: ``(R,)`` in nats.
-
-    Returns:
-        the estimate, its standard error and the spread, in nats; the last two are nan for one estimate.
-
-    Raises:
-        ValueError: if a number is not finite or beyond 1e15, or there is none.
-
-    Example:
-        >>> repeated_log_evidence(np.array([-3.0, -3.0]))
-        (-3.0, 0.0, 0.0)
-    """
+    r"""Join independent estimates :math:`\hat Z_r` of p(x), each right on average."""
     logs = as_finite("estimates", estimates).reshape(-1)
     if not logs.size:
         raise ValueError("estimates is empty, expected at least one number: repeat the estimate")
@@ -164,21 +131,7 @@ def repeated_log_evidence(estimates: np.ndarray) -> tuple[float, float, float]:
 
 
 def population_evidence(log_weights: np.ndarray, *, method: EvidenceMethod) -> LogEvidence:
-    """Return the estimate of log p(x) by independent populations, the mean weight of each right on average.
-
-    The error is that of :func:`repeated_log_evidence`; it is nan for one population, and where one has the
-    estimate zero.
-
-    Shape:
-        log_weights: ``(populations, particles)`` in nats.
-
-    Raises:
-        ValueError: if these are no such numbers.
-
-    Example:
-        >>> population_evidence(np.full((2, 5), -3.0), method=EvidenceMethod.TEMPERED).estimate
-        -3.0
-    """
+    """Estimate log p(x) by independent populations, the mean weight of each right on average."""
     weights = as_numbers("log_weights", log_weights)
     if weights.ndim != 2 or weights.size == 0:
         raise ValueError(f"log_weights has shape {weights.shape}, expected (populations, particles)")
@@ -192,34 +145,7 @@ def population_evidence(log_weights: np.ndarray, *, method: EvidenceMethod) -> L
 
 
 def reciprocal_log_evidence(log_joint: np.ndarray, log_prob: np.ndarray) -> tuple[float, float]:
-    r"""Return log p(x) in nats by reciprocal importance sampling of posterior draws, and its standard error.
-
-    .. math:: \frac{1}{p(x)} = E_{c \sim p(c|x)} \Bigl[ \frac{q(c)}{p(c, x)} \Bigr]
-
-    for any normalised q, such as a guide, that is positive only where the posterior is. The error is the
-    delta method's with the effective sample size of the ratios; it means something while ``pareto_k(log_prob
-    - log_joint)`` is below 0.7, which needs a q with lighter tails than the posterior. Cost: O(S log S).
-
-    Shape:
-        log_joint, log_prob: ``(chains, draws)`` or ``(S,)``.
-
-    Args:
-        log_joint: log p(c, x) of posterior draws, in nats.
-        log_prob: log q(c) of the same draws, in nats.
-
-    Raises:
-        ValueError: if the shapes differ or a number is not finite.
-
-    References:
-        Gelfand and Dey (1994), Bayesian model choice: asymptotics and exact calculations.
-        https://doi.org/10.1111/j.2517-6161.1994.tb01996.x
-
-    Example:
-        >>> log_posterior = np.log(np.full((4, 100), 0.5))
-        >>> estimate, error = reciprocal_log_evidence(log_posterior - 3.0, log_posterior)
-        >>> round(estimate, 6), round(error, 6)
-        (-3.0, 0.0)
-    """
+    """Estimate log p(x) by reciprocal importance sampling of posterior draws (Gelfand and Dey, 1994)."""
     ratios = _log_ratios(log_joint, log_prob)
     log_mean = float(logsumexp(-ratios) - np.log(ratios.size))
     return -log_mean, _relative_error(np.exp(-ratios - log_mean))

@@ -8,18 +8,6 @@ from scipy.special import logsumexp
 from pyroclust.core.arrays import as_finite, as_numbers, unit_of
 from pyroclust.diagnostics.limits import MIN_TELLING_SHARE
 
-__all__ = [
-    "can_tell",
-    "effective_draws",
-    "importance_efficiency",
-    "importance_log_evidence",
-    "importance_weights",
-    "pareto_k",
-    "smooth_log_weights",
-    "stratified_draws",
-    "weighted_expectation",
-]
-
 # Two draws of one partition may differ by the rounding of a float32 guide, in nats.
 _TIE = 1e-4
 _SHORTEST_TAIL = 5
@@ -28,36 +16,7 @@ _LARGE = 1e6
 
 
 def smooth_log_weights(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
-    r"""Smooth the tail of log weights by a generalised Pareto; return them normalised, and its shape k.
-
-    Partitions are discrete, so weights tie: log weights count as equal within 1e-4 nats. Of S weights the
-    tail are the largest :math:`M = \min(S / 5, 3 \sqrt S)`, without those that tie with the largest weight
-    outside (the cut-off): a tie across the cut-off does not belong to the tail.
-
-    * All weights tie: they are bounded, :math:`k = -\infty`.
-    * The largest weight is shared by the whole tail, and by at least five draws: bounded,
-      :math:`k = -\infty`. No draw is above it, and nothing is left to fit.
-    * The tail has fewer than five draws, as always when S is below 25: k cannot be fitted and is nan.
-    * Otherwise k is fitted, and the weights of the tail become quantiles of the fitted law, none above the
-      largest weight.
-
-    Without a fit the plain normalised weights are returned. A draw of weight zero keeps it.
-
-    Shape:
-        log_weights: S entries in nats, any shape; output: ``(S,)`` float64 in nats, whose exponentials sum to
-        1, and a number.
-
-    Raises:
-        ValueError: if a log weight is nan or plus infinity, or none is finite.
-
-    References:
-        Vehtari et al. (2024), Pareto smoothed importance sampling. https://jmlr.org/papers/v25/19-556.html
-
-    Example:
-        >>> smoothed, k = smooth_log_weights(np.log(np.random.default_rng(0).pareto(2.0, 1000)))
-        >>> 0.3 < k < 0.7, round(float(np.exp(smoothed).sum()), 9)
-        (True, 1.0)
-    """
+    """Smooth the tail of log weights by a generalised Pareto; return them normalised, and its shape k."""
     from arviz_stats.base import array_stats
 
     plain, _ = _checked(log_weights)
@@ -178,24 +137,7 @@ def can_tell(effective_share: float) -> bool:
 
 
 def stratified_draws(weights: np.ndarray, uniform: np.ndarray) -> np.ndarray:
-    r"""Return which draws to take so that they have equal weights, by stratified resampling.
-
-    Draw s of S is the one at :math:`(s + u_s) / S` of the cumulative weight: draw j is expected
-    :math:`S w_j` times, and its number varies less than under independent draws. Equal numbers u give
-    systematic resampling: no number is more than one away from :math:`S w_j`. Cost: O(S log P).
-
-    Shape:
-        weights: ``(P,)``, sums to 1; uniform: ``(S,)`` numbers u in [0, 1); output: ``(S,)`` places
-        in order.
-
-    References:
-        Douc, Cappe and Moulines (2005), Comparison of resampling schemes for particle filtering.
-        https://doi.org/10.1109/ISPA.2005.195385
-
-    Example:
-        >>> stratified_draws(np.array([0.5, 0.0, 0.5]), np.full(4, 0.3)).tolist()
-        [0, 0, 2, 2]
-    """
+    """Return which draws to take so that they have equal weights, by stratified resampling."""
     edges = np.cumsum(weights)
     places = edges[-1] * ((np.arange(len(uniform)) + uniform) / len(uniform))
     # Rounding must not push the last place beyond the end.
@@ -203,22 +145,7 @@ def stratified_draws(weights: np.ndarray, uniform: np.ndarray) -> np.ndarray:
 
 
 def importance_log_evidence(log_weights: np.ndarray) -> tuple[float, float]:
-    r"""Return the importance-sampling estimate of log p(x) in nats, and its standard error.
-
-    .. math:: \log \tfrac1S \sum_s w_s, \qquad se = \frac{\mathrm{sd}(w)}{\sqrt S \, \bar w}
-
-    The error is the delta method's: take it seriously only while the Pareto k is below 0.7.
-
-    Shape:
-        log_weights: S entries of log p(c, x) - log q(c), any shape.
-
-    Raises:
-        ValueError: if a log weight is nan or plus infinity, or none is finite.
-
-    Example:
-        >>> importance_log_evidence(np.zeros(10))
-        (0.0, 0.0)
-    """
+    """Return the importance-sampling estimate of log p(x) in nats, and its standard error."""
     shifted, largest = _checked(log_weights)
     estimate = float(logsumexp(shifted) - np.log(len(shifted)))
     relative = np.exp(shifted - estimate)

@@ -10,7 +10,7 @@ from pyroclust.core.counts import check_count, check_seed
 from pyroclust.core.memory import check_memory
 from pyroclust.core.progress import progress_bar
 from pyroclust.core.random_state import seed_from_torch, seeded
-from pyroclust.diagnostics import Round
+from pyroclust.diagnostics.chains.short_chains import Round
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.points import Points, as_points
 from pyroclust.distributions.protocols import CollapsedModel, PartitionGuide, is_of_graphs

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pyroclust.diagnostics import EvidenceHeadline, LogEvidence, Round, evidence_headline
+from pyroclust.diagnostics import EvidenceHeadline, LogEvidence, evidence_headline
+from pyroclust.diagnostics.chains.short_chains import Round
 from pyroclust.diagnostics.weights.importance import importance_efficiency, pareto_k
 from pyroclust.partitions import Draws
 

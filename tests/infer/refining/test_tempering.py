@@ -8,7 +8,8 @@ from partition_laws import check_law, check_log_joint
 from pyro.distributions import Beta, Gamma, Poisson
 from scipy.special import logsumexp, softmax
 
-from pyroclust.diagnostics import EvidenceMethod, co_assignment, population_evidence
+from pyroclust.diagnostics import EvidenceMethod, co_assignment
+from pyroclust.diagnostics.weights.evidence import population_evidence
 from pyroclust.distributions import (
     Categories,
     FiniteMixturesPrior,
