@@ -16,7 +16,7 @@ from pyroclust.analysis.chains import draw_mcmc
 from pyroclust.analysis.picking import ModelAndGuide, exact_filter_of
 from pyroclust.analysis.populations import annealed
 from pyroclust.analysis.steps import Work
-from pyroclust.core.attempts import Attempts
+from pyroclust.core.errors import Attempts
 from pyroclust.core.random_state import seeded
 from pyroclust.data import Table
 from pyroclust.data.pairs import PairsLike, read_pairs
@@ -190,9 +190,9 @@ def _worth(work: Work, draws: Draws, kept: NDArray[np.bool_]) -> tuple[float, tu
         row_weights=None if known is None else known.row_weights,
     )
     tries = Attempts()
-    rows = tries.make(_CONVERGENCE, lambda: diagnostics.convergence(values))
+    rows = tries.value_or_none(_CONVERGENCE, lambda: diagnostics.convergence(values))
     if rows is None:
-        return math.nan, (untold(Question.FREE, tries.reason(_CONVERGENCE)),)
+        return math.nan, (untold(Question.FREE, tries.reasons.get(_CONVERGENCE)),)
     worth = diagnostics.ess(kept.astype(np.float64))
     if not math.isfinite(worth):
         worth = min(diagnostics.min_ess(rows), float(kept.size))

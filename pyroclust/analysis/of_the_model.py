@@ -17,7 +17,7 @@ from pyroclust.calibration import Certificate, LocalCalibration, calibrate_near
 from pyroclust.calibration.judgement import calibration_findings
 from pyroclust.calibration.training_world import TrainingWorld, simulated_world
 from pyroclust.core.arrays import without_gaps
-from pyroclust.core.attempts import Attempts
+from pyroclust.core.errors import Attempts
 from pyroclust.data.standardise import indicators
 from pyroclust.diagnostics import Familiarity, LogEvidence, importance_evidence, log_evidences
 from pyroclust.diagnostics.differences.conditioning import conditioning
@@ -305,7 +305,7 @@ def constraints(work: Work) -> Knowledge:
         )
         known = replace(known, odds=odds)
     after = found.reference.marginals
-    effect = tries.make(
+    effect = tries.value_or_none(
         "What the constraints changed",
         lambda: conditioning(free.draws.assignments, after, row_weights=known.row_weights),
     )

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pyroclust.core.arrays import plain
-from pyroclust.core.attempts import left_out
-from pyroclust.core.errors import ends_the_run, first_line, unknown_name
+from pyroclust.core.errors import ends_the_run, first_line, left_out, unknown_name
 from pyroclust.diagnostics import Finding
 from pyroclust.diagnostics.verdicts.findings import Question, untold
 from pyroclust.results.analysis import Analysis

@@ -28,7 +28,7 @@ from pyroclust.calibration.rows import (
 )
 from pyroclust.calibration.settings import CertificateSettings
 from pyroclust.calibration.simulated_draws import draw_partitions
-from pyroclust.core.attempts import Attempts
+from pyroclust.core.errors import Attempts
 from pyroclust.core.random_state import own_random_numbers
 from pyroclust.distributions.points import Points
 from pyroclust.guides import BlockFilter, PredictiveFilter
@@ -93,15 +93,15 @@ def certify(
     bench = _Bench(guide, other, settings, progress or (lambda _: None))
     tries = Attempts()
     with torch.no_grad():
-        calibration = tries.make("calibration", bench.calibration)
+        calibration = tries.value_or_none("calibration", bench.calibration)
         found = Certificate(
             seed=bench.settings.seed,
-            exact=tries.make("comparison with exact posteriors", bench.exact) or (),
-            sampled=tries.make("importance sampling", bench.sampled) or (),
-            truth=tries.make("log q of the truth", bench.truth) or (),
-            order=tries.make("dependence on the order", bench.order),
-            speed=tries.make("speed", bench.speed),
-            real_tables=tries.make("real tables", partial(bench.real_tables, tables, tables_source)),
+            exact=tries.value_or_none("comparison with exact posteriors", bench.exact) or (),
+            sampled=tries.value_or_none("importance sampling", bench.sampled) or (),
+            truth=tries.value_or_none("log q of the truth", bench.truth) or (),
+            order=tries.value_or_none("dependence on the order", bench.order),
+            speed=tries.value_or_none("speed", bench.speed),
+            real_tables=tries.value_or_none("real tables", partial(bench.real_tables, tables, tables_source)),
             baseline=None if other is None else type(other).__name__,
             conditions=guide.conditions,
             versions={library: version(library) for library in _LIBRARIES},

@@ -11,7 +11,7 @@ from pyroclust.calibration.certificate import Certificate
 from pyroclust.calibration.certifying import certify
 from pyroclust.calibration.judgement import judge_certificate
 from pyroclust.calibration.settings import CertificateSettings
-from pyroclust.core.attempts import left_out
+from pyroclust.core.errors import left_out
 from pyroclust.core.files import parse_json, read_text
 from pyroclust.diagnostics import Verdict
 from pyroclust.diagnostics.verdicts.verdict import all_passed

@@ -9,7 +9,7 @@ import torch
 from scipy.special import logsumexp
 from torch import Tensor
 
-from pyroclust.core.attempts import Attempts
+from pyroclust.core.errors import Attempts
 from pyroclust.core.random_state import seeded
 from pyroclust.diagnostics import Familiarity, familiarity
 from pyroclust.diagnostics.simulations.witnesses import Witnesses, witnesses
@@ -123,7 +123,7 @@ def simulated_world(
     tries, points = Attempts(), min(len(data), _POINTS_WEIGHED)
     with seeded(seed), torch.no_grad():
         simulations = simulated_points(model, data)
-        weights = tries.make(
+        weights = tries.value_or_none(
             "The weights of the guide's draws of simulations", lambda: _weights(guide, data, simulations)
         )
     seen = node_summaries(simulations) if is_of_graphs(model) else simulations.flatten(2).double()

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from pyroclust.cli.console import end_strictly, print_plainly
 from pyroclust.cli.options import OPTIONS, Option, argument, options, takes
-from pyroclust.core.attempts import Attempts
+from pyroclust.core.errors import Attempts
 from pyroclust.core.files import check_file, write_file
 from pyroclust.core.interrupts import raise_if_interrupted
 from pyroclust.core.progress import stages
@@ -80,7 +80,7 @@ def check(
             raise_if_interrupted()
             tries, picture = Attempts(), None
             if results is not None or save is not None:
-                picture = tries.make(
+                picture = tries.value_or_none(
                     f"The picture {_PICTURE}",
                     lambda: png_bytes(plot_certificate(result.certificate.to_dict(), name=result.card.name)),
                 )

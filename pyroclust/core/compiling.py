@@ -14,29 +14,10 @@ from numba import __version__ as numba_version
 from numba import njit
 from numba.core.caching import FunctionCache
 
-__all__ = [
-    "COMPILE_OPTIONS",
-    "LEAN_OPTIONS",
-    "compiled",
-    "inner",
-    "lean",
-    "strict",
-    "strict_inner",
-    "strict_lean",
-]
-
-# Reassociation lets sums over dimensions use vector units; nan and infinity keep their meaning. What is not
-# said here, a function would inherit from whichever caller is compiled first.
-COMPILE_OPTIONS: Any = {
-    "error_model": "numpy",
-    "fastmath": {"reassoc", "contract", "arcp", "nsz"},
-    "forceinline": False,
-    "_nrt": True,
-}
-_STRICT_OPTIONS: Any = {**COMPILE_OPTIONS, "fastmath": False}
-# For functions that allocate nothing: no reference counts, which cost more than the arithmetic.
-LEAN_OPTIONS: Any = {**COMPILE_OPTIONS, "_nrt": False}
-_STRICT_LEAN_OPTIONS: Any = {**LEAN_OPTIONS, "fastmath": False}
+# What is not said here, a function would inherit from whichever caller is compiled first.
+_OPTIONS: Any = {"nogil": True, "error_model": "numpy", "forceinline": False}
+# Reassociation lets sums over dimensions use vector units; nan and infinity keep their meaning.
+_FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
 _INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 # Bytes at the end of a file of machine code that say whether the rest is whole.
@@ -47,74 +28,39 @@ _LIBRARY = Path(__file__).parents[1]
 _FAMILIES, _KERNELS = _LIBRARY / "distributions" / "compiled", _LIBRARY / "infer" / "mcmc"
 
 
-def compiled(function: Callable[..., Any]) -> Any:
-    """Compile a function that may allocate arrays, and take a random number generator from Python.
+def compiled(
+    function: Callable[..., Any] | None = None, *, allocates: bool = True, fastmath: bool = True
+) -> Any:
+    """Compile a function for compiled code and Python; it runs without Python's lock.
 
-    It runs without Python's lock, and sums may be reordered. Its machine code is kept on disk while the
-    files that it may come from do not change: in ``NUMBA_CACHE_DIR`` where that is set, else beside its file,
-    else in the user's cache folder. Where none of these can be written, or others may write there, nothing is
-    kept, and every process compiles what it uses.
-
-    Args:
-        function: a function that numba can compile.
-    """
-    return _cached(function, COMPILE_OPTIONS)
-
-
-def lean(function: Callable[..., Any]) -> Any:
-    """Compile a function that allocates nothing, like :func:`compiled` otherwise.
-
-    The arrays it works on belong to its caller and are not reference-counted: with named tuples of arrays
-    the counting takes up to ten times as long as the work. Numba refuses to compile it if it allocates, by
-    ``a + b`` or ``a[:] = b`` of arrays too. Called from Python with a generator it would leak the generator.
+    Its machine code is kept on disk while the files that it may come from do not change: in
+    ``NUMBA_CACHE_DIR`` where that is set, else beside its file, else in the user's cache folder. Where none
+    of these can be written, or others may write there, nothing is kept.
 
     Args:
         function: a function that numba can compile.
+        allocates: whether it may make arrays. Arrays of a function that makes none are not
+            reference-counted: with named tuples of arrays the counting takes up to ten times as long as the
+            work. Numba refuses it if it allocates after all, by ``a + b`` or ``a[:] = b`` of arrays too, and
+            called from Python with a random number generator it would leak that.
+        fastmath: whether sums may be reordered.
     """
-    return _cached(function, LEAN_OPTIONS)
+    return _made(function, {"_nrt": allocates}, fastmath=fastmath)
 
 
-def strict(function: Callable[..., Any]) -> Any:
-    """Compile a function whose sums keep their order, like :func:`compiled` otherwise.
-
-    Args:
-        function: a function that numba can compile.
-    """
-    return _cached(function, _STRICT_OPTIONS)
-
-
-def strict_lean(function: Callable[..., Any]) -> Any:
-    """Compile a function whose sums keep their order and that allocates nothing, like :func:`lean` otherwise.
-
-    Args:
-        function: a function that numba can compile.
-    """
-    return _cached(function, _STRICT_LEAN_OPTIONS)
-
-
-def inner(function: Callable[..., Any]) -> Any:
-    """Compile a function that only compiled functions call, like :func:`lean` otherwise.
+def inner(function: Callable[..., Any] | None = None, *, fastmath: bool = True) -> Any:
+    """Compile a function that allocates nothing and that only compiled functions call.
 
     The code that would read its arguments from Python objects is left out; for named tuples of arrays it is
     a quarter of all there is to compile. Called from Python, the function would end the process.
-
-    Args:
-        function: a function that numba can compile.
     """
-    return _cached(function, {**LEAN_OPTIONS, **_INNER})
+    return _made(function, {"_nrt": False, **_INNER}, fastmath=fastmath)
 
 
-def strict_inner(function: Callable[..., Any]) -> Any:
-    """Compile a function like :func:`inner`, whose sums keep their order.
-
-    Args:
-        function: a function that numba can compile.
-    """
-    return _cached(function, {**_STRICT_LEAN_OPTIONS, **_INNER})
-
-
-def _cached(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
-    dispatcher = njit(nogil=True, **options)(function)
+def _made(function: Callable[..., Any] | None, options: Mapping[str, Any], *, fastmath: bool) -> Any:
+    if function is None:
+        return lambda other: _made(other, options, fastmath=fastmath)
+    dispatcher = njit(**_OPTIONS, **options, fastmath=_FASTMATH if fastmath else False)(function)
     # Numba raises RuntimeError where no folder can be written.
     with suppress(RuntimeError):
         store = _Cache(function)

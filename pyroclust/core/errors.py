@@ -1,4 +1,4 @@
-"""Wording of errors that several readers share."""
+"""Wording of errors that several readers share, and which errors end a run."""
 
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
@@ -8,17 +8,13 @@ from typing import TypeVar
 
 from pyroclust.core.text import listed, short, visible
 
-__all__ = ["ends_the_run", "first_line", "lacks_memory", "readable", "unknown_name"]
-
 Found = TypeVar("Found")
 
 _LONGEST, _LINES = 60, 300
 
 
 def unknown_name(what: str, given: object, known: Iterable[str]) -> str:
-    """Say that a name is not known, with the nearest known one first and then as many others as fit a line.
-
-    Names are shown as :func:`pyroclust.core.text.visible` writes them, long ones cut.
+    """Say that a name is not known, with the nearest known one first and then as many as fit a line.
 
     Example:
         >>> unknown_name("guide", "ncp-nig", ["ncp-nig1d", "ncp-niw2d"])
@@ -33,25 +29,14 @@ def unknown_name(what: str, given: object, known: Iterable[str]) -> str:
 
 
 def first_line(error: Exception) -> str:
-    r"""Return the first line of what another library says, without a full stop, to be quoted in a sentence.
-
-    Example:
-        >>> first_line(OSError("Bad magic number.\nSee the manual."))
-        'Bad magic number'
-    """
+    """Return the first line of what another library says, without a full stop, to be quoted in a sentence."""
     return visible((str(error).strip().splitlines() or ["unknown reason"])[0].rstrip("."))
 
 
 def lacks_memory(error: BaseException) -> bool:
-    """Say whether an error is want of memory, for which torch has no class of its own.
-
-    Example:
-        >>> lacks_memory(MemoryError()), lacks_memory(RuntimeError("shapes differ"))
-        (True, False)
-    """
-    return isinstance(error, MemoryError) or (
-        isinstance(error, RuntimeError) and "allocate memory" in str(error)
-    )
+    """Say whether an error is want of memory, for which torch has no class of its own."""
+    of_torch = isinstance(error, RuntimeError) and "allocate memory" in str(error)
+    return isinstance(error, MemoryError) or of_torch
 
 
 def ends_the_run(error: BaseException) -> bool:
@@ -63,18 +48,6 @@ def readable(path: Path, read: Callable[[], Found]) -> Found:
     """Return what a reader finds in a file, and turn whatever a damaged file makes of it into one sentence.
 
     Want of memory or of permission stays what it is, and so does a sentence on the file.
-
-    Args:
-        path: of the file.
-        read: reads it.
-
-    Raises:
-        ValueError: if the reader fails.
-
-    Example:
-        >>> readable(Path("points.npy"), lambda: [1, 2].index(3))
-        Traceback (most recent call last):
-        ValueError: 'points.npy' is not a readable .npy file (3 is not in list); write it again
     """
     try:
         return read()
@@ -86,3 +59,37 @@ def readable(path: Path, read: Callable[[], Found]) -> Found:
         raise ValueError(
             f"'{path}' is not a readable {path.suffix} file ({first_line(error)}); write it again"
         ) from None
+
+
+def left_out(what: str, reason: str) -> str:
+    """Say in a sentence that a part is missing, and why."""
+    return f"{what} could not be made and is left out: {reason}."
+
+
+class Attempts:
+    """Parts that a result can do without: what fails is a sentence, not the end of the run.
+
+    Example:
+        >>> tries = Attempts()
+        >>> tries.value_or_none("The inverse", lambda: 1 / 0)
+        >>> tries.failures
+        ('The inverse could not be made and is left out: division by zero.',)
+    """
+
+    def __init__(self) -> None:
+        self.reasons: dict[str, str] = {}  # why some parts are missing, by the names they were tried under
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Why some parts are missing, a sentence each."""
+        return tuple(left_out(what, reason) for what, reason in self.reasons.items())
+
+    def value_or_none(self, what: str, part: Callable[[], Found]) -> Found | None:
+        """Return a part, or ``None`` where it fails; want of memory, time and Ctrl-C end the run."""
+        try:
+            return part()
+        except Exception as error:
+            if ends_the_run(error):
+                raise
+            self.reasons[what] = first_line(error)
+            return None

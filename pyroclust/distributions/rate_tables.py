@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from pyroclust.core.compiling import lean
+from pyroclust.core.compiling import compiled
 
 __all__ = ["RateTable", "log_edges", "log_no_edges", "rate_table"]
 
@@ -57,12 +57,12 @@ def rate_table(law: tuple[float, float], num_points: int) -> RateTable:
     return found
 
 
-@lean
+@compiled(allocates=False)
 def _log_gamma(table: np.ndarray, start: float, count: int) -> float:
     return table[count] if count < len(table) else math.lgamma(start + count)
 
 
-@lean
+@compiled(allocates=False)
 def log_edges(table: RateTable, edges: int, pairs: int) -> float:
     """Return the log-probability of certain edges among pairs of nodes, up to a constant of the law."""
     found = _log_gamma(table.ones, table.numbers[0], edges)
@@ -70,7 +70,7 @@ def log_edges(table: RateTable, edges: int, pairs: int) -> float:
     return found - _log_gamma(table.both, table.numbers[2], pairs)
 
 
-@lean
+@compiled(allocates=False)
 def log_no_edges(table: RateTable) -> float:
     """Return that constant: what :func:`log_edges` gives where there are no pairs."""
     return table.ones[0] + table.zeros[0] - table.both[0]

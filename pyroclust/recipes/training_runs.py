@@ -15,7 +15,7 @@ import pandas as pd
 
 from pyroclust.calibration import Certificate, CertificateSettings, certify
 from pyroclust.calibration.checking import store_certificate
-from pyroclust.core.attempts import Attempts
+from pyroclust.core.errors import Attempts
 from pyroclust.core.files import (
     check_file,
     check_outside_the_package,
@@ -147,7 +147,7 @@ def train_recipe(
 def _try_to_draw(folder: Path, say: Callable[[str], None]) -> None:
     """Draw the training; the guide is saved, and a picture that fails does not end the run."""
     tries = Attempts()
-    tries.make(f"The picture {PICTURE_FILE}", lambda: draw_training(folder))
+    tries.value_or_none(f"The picture {PICTURE_FILE}", lambda: draw_training(folder))
     for sentence in tries.failures:
         say(sentence)
 

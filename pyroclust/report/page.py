@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from pyroclust.core.attempts import Attempts
+from pyroclust.core.errors import Attempts
 from pyroclust.core.text import visible
 from pyroclust.report import agreement, certainty, chains, classical, clusters, constraints, guide, points
 from pyroclust.report.parts import ChecksTable, FigureTable, Page, Paragraph, Part, Picture, Section
@@ -112,7 +112,7 @@ def page_of(found: Analysis) -> Page:
         "cost": partial(agreement.cost_section, found),
         "how it was computed": partial(computed_section, found),
     }
-    made = {name: tries.make(f"The section '{name}'", make) for name, make in makes.items()}
+    made = {name: tries.value_or_none(f"The section '{name}'", make) for name, make in makes.items()}
     sections = {name: one for name, one in made.items() if one is not None}
     words = found.in_words
     return Page(
@@ -124,7 +124,7 @@ def page_of(found: Analysis) -> Page:
         else "",
         answer=words.lines,
         mark=words.mark,
-        picture=tries.make("The picture of the data", lambda: _picture(found, sections)),
+        picture=tries.value_or_none("The picture of the data", lambda: _picture(found, sections)),
         sections=tuple(sections.values()),
         notes=(*found.notes, *found.failures),
         missing=tries.failures,

@@ -22,8 +22,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from pyroclust import plots
-from pyroclust.core.attempts import left_out
-from pyroclust.core.errors import ends_the_run, first_line
+from pyroclust.core.errors import ends_the_run, first_line, left_out
 from pyroclust.core.progress import progress_bar
 from pyroclust.diagnostics import Finding, Mark
 from pyroclust.plots.style import pixels

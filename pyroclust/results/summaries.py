@@ -10,7 +10,7 @@ import numpy as np
 
 from pyroclust import diagnostics
 from pyroclust.baselines.scores import adjusted_rand_where_known
-from pyroclust.core.attempts import Attempts
+from pyroclust.core.errors import Attempts
 from pyroclust.diagnostics import Finding, Verdict
 from pyroclust.diagnostics.chains.functionals import least_rows, num_large_clusters
 from pyroclust.diagnostics.differences.agreement import Marginals, Noise, marginals_and_noise
@@ -108,7 +108,7 @@ class DrawsSummary:
 
     def make(self, what: str, part: Callable[[], Made]) -> Made | None:
         """Return a part, or ``None`` where it cannot be made."""
-        return self.tries.make(f"{what} of {self.name}", part)
+        return self.tries.value_or_none(f"{what} of {self.name}", part)
 
     @property
     def is_independent(self) -> bool:
@@ -282,7 +282,7 @@ class DrawsSummary:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Whether the point estimate is clear, and near the known labels where there are some."""
-        why = {name: self.tries.reason(f"{name} of {self.name}") for name in _OF_THE_ESTIMATE}
+        why = {name: self.tries.reasons.get(f"{name} of {self.name}") for name in _OF_THE_ESTIMATE}
         if self.estimate is None:
             asked = (Question.CLEAR, *((Question.LABELS,) if self.true_labels is not None else ()))
             return tuple(untold(one, why[_ESTIMATE] or why[_UNCERTAINTY]) for one in asked)

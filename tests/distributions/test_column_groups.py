@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from pyroclust.core.compiling import lean
+from pyroclust.core.compiling import compiled
 from pyroclust.distributions import (
     BernoulliBeta,
     Categories,
@@ -67,7 +67,7 @@ class Work(NamedTuple):
     found: np.ndarray
 
 
-@lean
+@compiled(allocates=False)
 def write_cells(family: Any, work: Any, size: int, point: int) -> None:
     refresh(family, work.sums, 1, size)
     log_predictives_by_column(family, work.functions, point, 1, work.found)

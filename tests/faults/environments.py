@@ -12,7 +12,7 @@ _COMPARE = (
     "compare t.csv --guide filter-nig1d --draws 20 --mcmc-draws 20 --chains 2 --quiet --no-header --out out"
 )
 _TABLE = "\n".join(f"{0.1 * k * (-1) ** k:.2f}" for k in range(1, 13)) + "\n"
-_TWICE = "from pyroclust.core.compiling import lean\n\n@lean\ndef twice(x):\n    return 2 * x\n"
+_TWICE = "from pyroclust.core.compiling import compiled\n\n@compiled\ndef twice(x):\n    return 2 * x\n"
 
 
 def _run(line: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:

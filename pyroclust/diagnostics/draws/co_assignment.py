@@ -6,7 +6,7 @@ import numpy as np
 import scipy
 
 from pyroclust.core.arrays import as_numbers
-from pyroclust.core.compiling import strict_lean
+from pyroclust.core.compiling import compiled
 from pyroclust.core.memory import check_memory
 from pyroclust.core.threads import num_threads
 from pyroclust.diagnostics.draws.contingency import compact
@@ -18,7 +18,7 @@ _DRAWS = 128
 _ROUNDING = 1e-6
 
 
-@strict_lean
+@compiled(allocates=False, fastmath=False)
 def _add_tile(
     labels: np.ndarray,
     gains: np.ndarray,

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from pyroclust.core.compiling import strict_lean
+from pyroclust.core.compiling import compiled
 from pyroclust.core.threads import num_threads
 
 _PAIRS_A_BLOCK = 1_000_000
@@ -14,7 +14,7 @@ _POINTS_A_THREAD = 1_000_000
 _SMALL_TABLE = 4096
 
 
-@strict_lean
+@compiled(allocates=False, fastmath=False)
 def _compact(labels: np.ndarray, names: np.ndarray, compacted: np.ndarray, counts: np.ndarray) -> None:
     for s in range(labels.shape[0]):
         for k in range(len(names)):
@@ -38,7 +38,7 @@ def compact(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return compacted, counts
 
 
-@strict_lean
+@compiled(allocates=False, fastmath=False)
 def _sorted_points(labels: np.ndarray, starts: np.ndarray, points: np.ndarray, clusters: int) -> None:
     for k in range(clusters + 1):
         starts[k] = 0
@@ -54,7 +54,7 @@ def _sorted_points(labels: np.ndarray, starts: np.ndarray, points: np.ndarray, c
     starts[0] = 0
 
 
-@strict_lean
+@compiled(allocates=False, fastmath=False)
 def _losses(
     a: np.ndarray,
     a_counts: np.ndarray,
@@ -178,7 +178,7 @@ def all_losses(
         yield slice(begin, begin + len(rows)), losses.reshape(len(rows), len(b))
 
 
-@strict_lean
+@compiled(allocates=False, fastmath=False)
 def _companions(
     labels: np.ndarray,
     clusters: np.ndarray,
@@ -210,7 +210,7 @@ def companions(
     return found
 
 
-@strict_lean
+@compiled(allocates=False, fastmath=False)
 def _largest_company(
     labels: np.ndarray, mass: np.ndarray, places: np.ndarray, shared: np.ndarray, found: np.ndarray
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyroclust.core.arrays import whole_numbers
-from pyroclust.core.compiling import strict
+from pyroclust.core.compiling import compiled
 from pyroclust.core.counts import check_count, check_number
 from pyroclust.core.threads import num_threads
 from pyroclust.diagnostics.draws.co_assignment import co_assignment
@@ -259,7 +259,7 @@ def _doubt(columns: _Columns, generator: np.random.Generator) -> np.ndarray:
     return doubt
 
 
-@strict
+@compiled(fastmath=False)
 def _add_answers(
     labels: np.ndarray,
     pairs: np.ndarray,

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from pyroclust.core.compiling import strict_inner, strict_lean
+from pyroclust.core.compiling import compiled, inner
 from pyroclust.core.counts import check_count, check_seed
 from pyroclust.core.threads import num_threads
 from pyroclust.diagnostics.draws.contingency import compact
@@ -49,7 +49,7 @@ class State(NamedTuple):
     random: np.ndarray
 
 
-@strict_inner
+@inner(fastmath=False)
 def _below(random: np.ndarray, bound: Index) -> np.int64:
     # Marsaglia's xorshift: a state of its own, so that threads do not share one.
     x = random[0]
@@ -60,19 +60,19 @@ def _below(random: np.ndarray, bound: Index) -> np.int64:
     return np.int64((x >> np.uint64(16)) % np.uint64(bound))
 
 
-@strict_inner
+@inner(fastmath=False)
 def _shuffle(random: np.ndarray, items: np.ndarray, number: Index) -> None:
     for last in range(number - 1, 0, -1):
         other = _below(random, last + 1)
         items[last], items[other] = items[other], items[last]
 
 
-@strict_inner
+@inner(fastmath=False)
 def _gain(terms: np.ndarray, count: Index, weight: Index) -> float:
     return terms[count + weight] - terms[count]
 
 
-@strict_inner
+@inner(fastmath=False)
 def _add(problem: Problem, state: State, item: Index, cluster: Index) -> None:
     weight = problem.weights[item]
     for s in range(len(problem.mass)):
@@ -84,7 +84,7 @@ def _add(problem: Problem, state: State, item: Index, cluster: Index) -> None:
     state.clusters[0] = max(state.clusters[0], cluster + 1)
 
 
-@strict_inner
+@inner(fastmath=False)
 def _remove(problem: Problem, state: State, item: Index) -> None:
     cluster, weight = state.labels[item], problem.weights[item]
     for s in range(len(problem.mass)):
@@ -106,14 +106,14 @@ def _remove(problem: Problem, state: State, item: Index) -> None:
                     state.labels[i] = cluster
 
 
-@strict_inner
+@inner(fastmath=False)
 def _ratio(form: np.ndarray, joint: float, own: float, other: float) -> float:
     below = form[2] + form[3] * joint + form[4] * (own + other) + form[5] * own * other
     above = form[0] * own + form[1] * other - 2 * joint
     return above / below if abs(below) > 1e-12 else 0.0
 
 
-@strict_inner
+@inner(fastmath=False)
 def _loss(problem: Problem, state: State) -> float:
     own, total = 0.0, 0.0
     for k in range(state.clusters[0]):
@@ -123,7 +123,7 @@ def _loss(problem: Problem, state: State) -> float:
     return total
 
 
-@strict_inner
+@inner(fastmath=False)
 def _ratio_costs(problem: Problem, state: State, form: np.ndarray, item: Index, width: int) -> float:
     """Fill ``costs`` where the loss of each draw is a ratio; return the cost of the item's own cluster."""
     current, stay, own = state.labels[item], 0.0, 0.0
@@ -145,7 +145,7 @@ def _ratio_costs(problem: Problem, state: State, form: np.ndarray, item: Index, 
     return stay
 
 
-@strict_inner
+@inner(fastmath=False)
 def _best_cluster(problem: Problem, state: State, form: "np.ndarray | None", item: Index) -> int:
     """Return the cheapest cluster of an item, the next number for a new one; its own unless worse."""
     current, clusters, stay = state.labels[item], state.clusters[0], 0.0
@@ -176,7 +176,7 @@ def _best_cluster(problem: Problem, state: State, form: "np.ndarray | None", ite
     return best
 
 
-@strict_inner
+@inner(fastmath=False)
 def _visit(
     problem: Problem, state: State, form: "np.ndarray | None", items: np.ndarray, number: Index
 ) -> bool:
@@ -197,7 +197,7 @@ def _visit(
     return moved
 
 
-@strict_inner
+@inner(fastmath=False)
 def _dissolve(problem: Problem, state: State) -> np.int64:
     """Choose a random cluster and take its items out of it, in random order; return how many."""
     # A plain 0 would be a type of its own, for which numba compiles all that is called with it once more.
@@ -213,7 +213,7 @@ def _dissolve(problem: Problem, state: State) -> np.int64:
     return number
 
 
-@strict_inner
+@inner(fastmath=False)
 def _unite(problem: Problem, state: State, number: Index) -> None:
     """Put the chosen items back into a cluster of their own."""
     for place in range(number):
@@ -223,7 +223,7 @@ def _unite(problem: Problem, state: State, number: Index) -> None:
         _add(problem, state, state.chosen[place], home)
 
 
-@strict_lean
+@compiled(allocates=False, fastmath=False)
 def run_start(
     problem: Problem, state: State, form: np.ndarray | None, initial: np.ndarray, attempts: int
 ) -> None:

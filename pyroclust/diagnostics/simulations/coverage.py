@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyroclust.core.arrays import as_finite
-from pyroclust.core.compiling import strict
+from pyroclust.core.compiling import compiled
 from pyroclust.core.counts import check_count, check_seed
 from pyroclust.diagnostics.draws.labels import checked_labels
 from pyroclust.diagnostics.simulations.sbc import rank_statistics
@@ -158,7 +158,7 @@ def _p_value(below: np.ndarray, levels: np.ndarray, num_datasets: int) -> float:
     return min(1.0, 2 * min(ecdf, goodness_of_fit(counts, shares)))
 
 
-@strict
+@compiled(fastmath=False)
 def _medoid_distances(sequence: np.ndarray, num_candidates: int) -> np.ndarray:
     """Return each partition's VI to the medoid of its data set; sequence ``(B, R, N)``, output ``(B, R)``."""
     datasets, rows, points = sequence.shape
@@ -187,7 +187,7 @@ def _medoid_distances(sequence: np.ndarray, num_candidates: int) -> np.ndarray:
     return found
 
 
-@strict
+@compiled(fastmath=False)
 def _joint_gain(a: np.ndarray, b: np.ndarray, gain: np.ndarray, table: np.ndarray) -> float:
     """Return the sum of n log2 n over the cells of two partitions' table, over N; the table is left empty."""
     total = 0.0

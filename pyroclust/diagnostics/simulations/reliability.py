@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from pyroclust.core.compiling import strict
+from pyroclust.core.compiling import compiled
 from pyroclust.core.counts import check_count, check_number, check_seed
 from pyroclust.diagnostics.simulations.coverage import truth_and_draws
 
@@ -169,7 +169,7 @@ def _log_tails(sums: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     return scipy.stats.chi2.logsf(np.maximum(lengths, 0), rank)
 
 
-@strict
+@compiled(fastmath=False)
 def _residuals(
     labels: np.ndarray, num_bins: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float]:
@@ -197,7 +197,7 @@ def _residuals(
     return residual, mass, true, pairs, brier
 
 
-@strict
+@compiled(fastmath=False)
 def _chosen_sums(residual: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """Sum deviations over data sets, with a chosen partition of each; ``(shuffles, M)``."""
     shuffles, datasets = chosen.shape

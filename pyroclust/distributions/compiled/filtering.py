@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.core.compiling import lean
+from pyroclust.core.compiling import compiled
 from pyroclust.distributions.compiled.clusters import NEGLIGIBLE, add_point, draw_index
 from pyroclust.distributions.compiled.protocol import log_predictive_above
 
@@ -36,7 +36,7 @@ class FilterState(NamedTuple):
     logs: np.ndarray
 
 
-@lean
+@compiled(allocates=False)
 def filter_points(family: Any, state: Any, uniforms: np.ndarray, labels: np.ndarray, first: int) -> float:
     """Label the points from ``first`` on, and return the log-probability of their labels in nats.
 
@@ -88,7 +88,7 @@ def filter_points(family: Any, state: Any, uniforms: np.ndarray, labels: np.ndar
     return total
 
 
-@lean
+@compiled(allocates=False)
 def filter_rows(
     family: Any,
     state: Any,

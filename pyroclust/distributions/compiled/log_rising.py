@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pyroclust.core.compiling import inner, lean
+from pyroclust.core.compiling import compiled, inner
 
 __all__ = ["log_rising", "look_up", "table_of", "tabulate_rising"]
 
@@ -14,7 +14,7 @@ _LARGE = 1000.0
 _SHORT, _PER_POINT, _LONG = 4096, 8, 65536
 
 
-@lean
+@compiled(allocates=False)
 def log_rising(start: float, count: float) -> float:
     r"""Return :math:`\log \Gamma(x + n) - \log \Gamma(x)` without cancellation at large x."""
     if start < _LARGE:

@@ -321,7 +321,7 @@ def address_of(function: Any, *arguments: types.Type) -> int:
     """Compile a function for types of arguments, and return where its machine code begins.
 
     Args:
-        function: what :func:`~pyroclust.core.compiling.lean` returned.
+        function: what :func:`~pyroclust.core.compiling.compiled` returned.
         arguments: types of its arguments.
     """
     function.compile(tuple(arguments))

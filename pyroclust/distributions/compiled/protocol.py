@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from pyroclust.core.compiling import inner, lean
+from pyroclust.core.compiling import compiled, inner
 from pyroclust.distributions import Component, ConjugateComponent
 from pyroclust.distributions.compiled.pointers import Addresses, ViewType, address_of, caller, from_place
 
@@ -190,7 +190,7 @@ def implement(kind: type, *functions: Callable[..., Any]) -> None:
     _FUNCTIONS[kind] = [one if hasattr(one, "py_func") else inner(one) for one in functions]
 
 
-@lean
+@compiled(allocates=False)
 def tabulate(family: Any) -> None:
     """Recompute the tables by cluster size from ``family.hyper``."""
     for p in range(len(family.tables)):

@@ -4,14 +4,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.core.compiling import lean
+from pyroclust.core.compiling import compiled
 from pyroclust.distributions.forests.spanning_trees import Forests
 from pyroclust.partitions.constraints import Constraints
 
 __all__ = ["constrained_forests"]
 
 
-@lean
+@compiled(allocates=False)
 def fill(similarity, noise, scale, groups, apart, total, link):  # type: ignore[no-untyped-def]
     """Write the perturbed weights of all pairs, and the heaviest edge between groups, lowest where apart."""
     n = len(similarity)
@@ -41,7 +41,7 @@ def fill(similarity, noise, scale, groups, apart, total, link):  # type: ignore[
                 link[h, g] = heavier
 
 
-@lean
+@compiled(allocates=False)
 def look_again(row, size, lowest):  # type: ignore[no-untyped-def]
     """Return the heaviest of a row and its place, 0 where there is none."""
     best = lowest
@@ -55,7 +55,7 @@ def look_again(row, size, lowest):  # type: ignore[no-untyped-def]
     return best, 0
 
 
-@lean
+@compiled(allocates=False)
 def join(link, key, near, group, parent, lowest, k):  # type: ignore[no-untyped-def]
     """Join groups along the heaviest edges that are allowed until k are left; parent[g] is g for these."""
     size = len(link)
@@ -102,7 +102,7 @@ def join(link, key, near, group, parent, lowest, k):  # type: ignore[no-untyped-
         key[one], near[one] = look_again(row, size, lowest)
 
 
-@lean
+@compiled(allocates=False)
 def name_points(groups, parent, name, labels):  # type: ignore[no-untyped-def]
     """Write canonical labels of points, given which group every group was joined to."""
     for g in range(len(parent)):
@@ -120,7 +120,7 @@ def name_points(groups, parent, name, labels):  # type: ignore[no-untyped-def]
     return found
 
 
-@lean
+@compiled(allocates=False)
 def trees_inside(total, labels, count, key, near, members, edges, weights, kept):  # type: ignore[no-untyped-def]
     """Find the maximum spanning tree of every component, by Prim's algorithm; edges that follow are none."""
     edge = 0
@@ -154,7 +154,7 @@ def trees_inside(total, labels, count, key, near, members, edges, weights, kept)
         weights[rest], kept[rest] = 0, False
 
 
-@lean
+@compiled(allocates=False)
 def many(  # type: ignore[no-untyped-def]
     similarity,
     noise,

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.core.compiling import lean
+from pyroclust.core.compiling import compiled
 
 __all__ = ["Forests", "add_edges", "add_pairs", "edge_sums", "forests_of", "pair_sums", "spanning_forests"]
 
@@ -27,7 +27,7 @@ class Forests(NamedTuple):
     labels: Tensor
 
 
-@lean
+@compiled(allocates=False)
 def spanning_tree(similarity, noise, scale, total, key, near, closed, edges, weights):  # type: ignore[no-untyped-def]
     """Find one maximum spanning tree by Prim's algorithm, O(n^2); noise has a number an edge u > v."""
     n = len(similarity)
@@ -67,7 +67,7 @@ def spanning_tree(similarity, noise, scale, total, key, near, closed, edges, wei
         weights[step] = best
 
 
-@lean
+@compiled(allocates=False)
 def spanning_trees(  # type: ignore[no-untyped-def]
     similarity, noise, scales, total, key, near, closed, edges, weights
 ):
@@ -80,7 +80,7 @@ def spanning_trees(  # type: ignore[no-untyped-def]
             )
 
 
-@lean
+@compiled(allocates=False)
 def components(edges, kept, root, name, labels):  # type: ignore[no-untyped-def]
     """Write canonical labels of the components of every forest, by union and find."""
     n = labels.shape[1]
@@ -110,7 +110,7 @@ def components(edges, kept, root, name, labels):  # type: ignore[no-untyped-def]
             labels[row, v] = name[u]
 
 
-@lean
+@compiled(allocates=False)
 def add_edges(edges, kept, factor, adjacency):  # type: ignore[no-untyped-def]
     """Add to the entries u > v of a matrix the factor of every forest that has this edge, O(M n)."""
     for row in range(len(edges)):
@@ -120,7 +120,7 @@ def add_edges(edges, kept, factor, adjacency):  # type: ignore[no-untyped-def]
                 adjacency[max(u, v), min(u, v)] += factor[row]
 
 
-@lean
+@compiled(allocates=False)
 def add_pairs(labels, factor, together):  # type: ignore[no-untyped-def]
     """Add to the entries u > v the factor of every forest that has both in one component, O(M n^2)."""
     for row in range(len(labels)):
@@ -129,7 +129,7 @@ def add_pairs(labels, factor, together):  # type: ignore[no-untyped-def]
                 together[u, v] += factor[row] * (labels[row, u] == labels[row, v])
 
 
-@lean
+@compiled(allocates=False)
 def edge_sums(edges, kept, values, sums):  # type: ignore[no-untyped-def]
     """Sum the entries u > v of a matrix over the edges of every forest, O(M n)."""
     for row in range(len(edges)):
@@ -141,7 +141,7 @@ def edge_sums(edges, kept, values, sums):  # type: ignore[no-untyped-def]
         sums[row] = total
 
 
-@lean
+@compiled(allocates=False)
 def pair_sums(labels, values, sums):  # type: ignore[no-untyped-def]
     """Sum the entries u > v of a matrix over the pairs that every forest has in one component, O(M n^2)."""
     for row in range(len(labels)):

@@ -9,7 +9,7 @@ import torch
 from torch import Size, Tensor
 from torch.distributions import Categorical, Distribution, constraints
 
-from pyroclust.core.compiling import strict
+from pyroclust.core.compiling import compiled
 from pyroclust.core.counts import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions.hyperparameters import Hyperparameter
@@ -192,7 +192,7 @@ class DynamicMixturesPrior(PartitionPrior):
             )
 
 
-@strict
+@compiled(fastmath=False)
 def _fill_terms(
     sizes: np.ndarray, concentration: np.ndarray, log_p: np.ndarray, log_beyond: np.ndarray, found: np.ndarray
 ) -> int:

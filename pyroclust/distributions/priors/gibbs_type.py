@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.core.compiling import strict, strict_inner, strict_lean
+from pyroclust.core.compiling import compiled, inner
 from pyroclust.distributions.rising_factorial import log_rising
 from pyroclust.partitions import most_clusters
 
@@ -87,7 +87,7 @@ def log_v_of_fewer(log_v: Tensor, discount: float, *, num_points: int, steps: in
     return torch.from_numpy(rows[:, : len(log_v) - steps])
 
 
-@strict_lean
+@compiled(allocates=False, fastmath=False)
 def _downwards(found: np.ndarray, discount: float, num_points: int) -> None:
     for j in range(1, len(found)):
         n = num_points - j
@@ -130,7 +130,7 @@ def log_stirling_numbers(discount: float, num_points: int, width: int) -> Tensor
     return torch.from_numpy(_recursion(discount, num_points, width))
 
 
-@strict
+@compiled(fastmath=False)
 def _recursion(discount: float, num_points: int, width: int) -> np.ndarray:
     found = np.full(width, -np.inf)
     found[0] = 0.0
@@ -143,13 +143,13 @@ def _recursion(discount: float, num_points: int, width: int) -> np.ndarray:
     return found + math.lgamma(num_points)
 
 
-@strict_inner
+@inner(fastmath=False)
 def _log_stay(n: int, discount: float, clusters: int) -> float:
     """Return log(1 - d K / n)."""
     return np.log1p(-discount * clusters / n) if discount != 0 else 0.0
 
 
-@strict_inner
+@inner(fastmath=False)
 def _log_add(a: float, b: float) -> float:
     high, low = max(a, b), min(a, b)
     return high if high - low > _NEGLIGIBLE else high + np.log1p(np.exp(low - high))

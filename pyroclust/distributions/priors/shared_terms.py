@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy.special import gammaln
 
-from pyroclust.core.compiling import strict, strict_inner
+from pyroclust.core.compiling import compiled, inner
 
 __all__ = ["SharedTerms", "fill_log_sums", "pull_back"]
 
@@ -62,7 +62,7 @@ class SharedTerms(NamedTuple):
         return cls(log_terms, log_factorial, ratio, inverse, highest, *tops)
 
 
-@strict
+@compiled(fastmath=False)
 def _row(terms: SharedTerms, row: int) -> SharedTerms:
     """Select one row of many."""
     return SharedTerms(
@@ -78,7 +78,7 @@ def _row(terms: SharedTerms, row: int) -> SharedTerms:
     )
 
 
-@strict_inner
+@inner(fastmath=False)
 def _next_block(terms: SharedTerms, k: int, block: int, least: float) -> int:
     """Return the next block whose terms may exceed a bound, -1 if there is none."""
     while block < len(terms.top):
@@ -94,7 +94,7 @@ def _next_block(terms: SharedTerms, k: int, block: int, least: float) -> int:
     return -1
 
 
-@strict_inner
+@inner(fastmath=False)
 def _bound(terms: SharedTerms, k: int, start: int, stop: int, top: float, top_less: float) -> float:
     """Return an upper bound of the terms of a range: 1 / (M - K)! falls with M, and M! / (M - K)! rises."""
     last = min(stop, len(terms.log)) - 1
@@ -103,7 +103,7 @@ def _bound(terms: SharedTerms, k: int, start: int, stop: int, top: float, top_le
     return min(falling, rising)
 
 
-@strict_inner
+@inner(fastmath=False)
 def _lower_bound(terms: SharedTerms, k: int) -> float:
     """Return a lower bound of the largest term: all of the first block, and the highest of each other."""
     first, found = k // _BLOCK, -np.inf
@@ -118,7 +118,7 @@ def _lower_bound(terms: SharedTerms, k: int) -> float:
     return found
 
 
-@strict
+@compiled(fastmath=False)
 def fill_log_sums(
     every: SharedTerms, clusters: np.ndarray, first: int, step: int, found: np.ndarray, converged: np.ndarray
 ) -> None:
@@ -145,7 +145,7 @@ def fill_log_sums(
         converged[row, i] = 1.0 if settled else 0.0
 
 
-@strict_inner
+@inner(fastmath=False)
 def _block_sum(terms: SharedTerms, k: int, start: int, stop: int, best: float) -> float:
     """Return the sum of terms relative to the best."""
     first = terms.log[start] - terms.log_factorial[start - k] - best
@@ -164,7 +164,7 @@ def _block_sum(terms: SharedTerms, k: int, start: int, stop: int, best: float) -
     return total
 
 
-@strict
+@compiled(fastmath=False)
 def pull_back(
     every: SharedTerms, clusters: np.ndarray, found: np.ndarray, upstream: np.ndarray
 ) -> np.ndarray:

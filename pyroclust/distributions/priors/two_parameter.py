@@ -9,7 +9,7 @@ import torch
 from torch import Size, Tensor
 
 from pyroclust.core.arrays import as_numbers
-from pyroclust.core.compiling import strict
+from pyroclust.core.compiling import compiled
 from pyroclust.core.threads import num_threads
 from pyroclust.distributions.hyperparameters import as_number, shown
 from pyroclust.distributions.partition_distribution import PartitionDistribution
@@ -73,7 +73,7 @@ def draw_from_urn(discount: Tensor, concentration: Tensor, *, num_points: int) -
     return torch.from_numpy(labels).view(*discount.shape, num_points).to(discount.device)
 
 
-@strict
+@compiled(fastmath=False)
 def _seat(
     labels: np.ndarray, discount: np.ndarray, concentration: np.ndarray, generator: np.random.Generator
 ) -> None:
@@ -94,7 +94,7 @@ def _seat(
             sizes[label] += 1
 
 
-@strict
+@compiled(fastmath=False)
 def _joined_evenly(labels: np.ndarray, n: int, threshold: float, extra: float, clusters: int) -> int:
     """Choose a cluster by n_k + extra, the threshold being uniform between 0 and n + K extra."""
     if threshold < n:
@@ -102,7 +102,7 @@ def _joined_evenly(labels: np.ndarray, n: int, threshold: float, extra: float, c
     return min(int((threshold - n) / extra), clusters - 1)
 
 
-@strict
+@compiled(fastmath=False)
 def _joined_at_discount(
     labels: np.ndarray, n: int, sizes: np.ndarray, discount: float, generator: np.random.Generator
 ) -> int:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.core.compiling import lean
+from pyroclust.core.compiling import compiled
 from pyroclust.distributions.compiled.clusters import add_point
 from pyroclust.distributions.compiled.protocol import (
     log_marginal,
@@ -75,7 +75,7 @@ class Scratch(NamedTuple):
     part: np.ndarray
 
 
-@lean
+@compiled(allocates=False)
 def _weight(family: Any, work: Any, data: Any, point: int, slot: int, inside: Any) -> float:
     """Return the log-weight of a point in a cluster, without itself if it is inside."""
     size = work.sizes[slot]
@@ -90,7 +90,7 @@ def _weight(family: Any, work: Any, data: Any, point: int, slot: int, inside: An
     return found
 
 
-@lean
+@compiled(allocates=False)
 def _weigh(family: Any, work: Any, data: Any, point: int, own: int, seen: int, closed: int) -> None:
     """Weigh all clusters of the completion and a new one for a point, without itself."""
     live = 0
@@ -101,7 +101,7 @@ def _weigh(family: Any, work: Any, data: Any, point: int, own: int, seen: int, c
     work.logs[ROOM] = data.log_open[seen, closed + live] + data.log_alone[point]
 
 
-@lean
+@compiled(allocates=False)
 def _choose(work: Any) -> int:
     """Return the cluster of the largest weight; a new one takes the first free slot, or is nowhere."""
     best, pick, free = -math.inf, 0, _NOWHERE
@@ -113,7 +113,7 @@ def _choose(work: Any) -> int:
     return free if work.logs[ROOM] > best + _EQUAL else pick
 
 
-@lean
+@compiled(allocates=False)
 def _take(family: Any, work: Any, data: Any, point: int, slot: int) -> None:
     """Take a point out of a cluster."""
     work.sizes[slot] -= 1
@@ -123,12 +123,12 @@ def _take(family: Any, work: Any, data: Any, point: int, slot: int) -> None:
         refresh(family, work.sums, slot, work.sizes[slot])
 
 
-@lean
+@compiled(allocates=False)
 def _put(family: Any, work: Any, data: Any, point: int, slot: int) -> None:
     add_point(family, work.sizes, work.sums, data.moments, point, slot)
 
 
-@lean
+@compiled(allocates=False)
 def _complete(family: Any, work: Any, data: Any, rows: Any, r: int) -> None:
     """Label all points that are left where their weights are largest, then again, given all others."""
     count, closed = rows.counts[r], rows.num_closed[r]
@@ -161,7 +161,7 @@ def _complete(family: Any, work: Any, data: Any, rows: Any, r: int) -> None:
             work.place[t] = new
 
 
-@lean
+@compiled(allocates=False)
 def _log_mass(family: Any, work: Any, rows: Any, slot: int) -> float:
     """Return what prior and likelihood say of a cluster, but for the number of clusters."""
     size = work.sizes[slot]
@@ -169,7 +169,7 @@ def _log_mass(family: Any, work: Any, rows: Any, slot: int) -> float:
     return found
 
 
-@lean
+@compiled(allocates=False)
 def _merge(family: Any, work: Any, data: Any, rows: Any, r: int, live: int) -> int:
     """Find the neighbour that the anchor's cluster is most likely one with, and make the two one."""
     own, best, neighbour = _log_mass(family, work, rows, 0), -math.inf, _NOWHERE
@@ -195,7 +195,7 @@ def _merge(family: Any, work: Any, data: Any, rows: Any, r: int, live: int) -> i
     return neighbour
 
 
-@lean
+@compiled(allocates=False)
 def _split(family: Any, work: Any, data: Any, rows: Any, r: int, live: int) -> bool:
     """Divide the anchor's cluster into what is near the anchor and what is near its least likely point."""
     first = rows.dataset[r] * data.num_points
@@ -238,7 +238,7 @@ def _split(family: Any, work: Any, data: Any, rows: Any, r: int, live: int) -> b
     return bool(more > -math.inf)
 
 
-@lean
+@compiled(allocates=False)
 def _log_odds(work: Any, joining: float, other: float, new: float, skip: int) -> float:
     """Return joining against all else: another cluster, a new one, and those of the completion but two."""
     top = max(joining, max(other, new))
@@ -253,7 +253,7 @@ def _log_odds(work: Any, joining: float, other: float, new: float, skip: int) ->
     return found
 
 
-@lean
+@compiled(allocates=False)
 def ask_completions(family: Any, work: Any, data: Any, rows: Any, begin: int, end: int) -> None:
     """Ask for some rows who belongs with the anchor.
 

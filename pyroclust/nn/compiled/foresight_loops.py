@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from pyroclust.core.compiling import inner, lean
+from pyroclust.core.compiling import compiled, inner
 from pyroclust.distributions.compiled.pointers import Address, address_of, caller, from_place
 from pyroclust.distributions.compiled.protocol import log_predictive, refresh
 from pyroclust.nn.compiled.lanes import (
@@ -541,7 +541,7 @@ def _add_up(
         _call_complete(ahead.complete, (family, shape, work, data, decisions, ahead))
 
 
-@lean
+@compiled(allocates=False)
 def add_up_ahead(
     family: Any, shape: Any, work: Any, data: Any, decisions: Any, ahead: Any, begin: int, end: int
 ) -> None:

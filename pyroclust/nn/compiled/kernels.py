@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from pyroclust.core.compiling import inner, lean
+from pyroclust.core.compiling import compiled, inner
 from pyroclust.distributions.compiled.pointers import Address, ViewType, address_of, caller
 from pyroclust.nn.compiled.filter_tables import in_threads, threads_for
 
@@ -158,7 +158,7 @@ class _Places(NamedTuple):
     sums: np.ndarray
 
 
-@lean
+@compiled(allocates=False)
 def _sum_kernels(look: Any, asked: Any, begin: int, end: int) -> None:
     for row in range(begin, end):
         add_kernels(

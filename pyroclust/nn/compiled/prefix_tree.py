@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from pyroclust.core.compiling import inner, lean
+from pyroclust.core.compiling import compiled, inner
 from pyroclust.distributions.compiled.pointers import caller
 from pyroclust.nn.compiled.foresight_loops import ASKED, OWN, add_up_ahead
 from pyroclust.nn.compiled.networks import add_state, judge, share
@@ -178,7 +178,7 @@ def _score(
             logits[c] -= top + math.log(total)
 
 
-@lean
+@compiled(allocates=False)
 def advance(
     head: Any,
     room: Any,
@@ -201,7 +201,7 @@ def advance(
     _score(head, room, points, prefixes, decisions, step, begin, end)
 
 
-@lean
+@compiled(allocates=False)
 def choose(prefixes: Any, tree: Any, step: int) -> None:
     """Draw a candidate for each draw by inversion, and count the rows and clusters that this takes."""
     for row in range(tree.number[0]):
@@ -239,7 +239,7 @@ def _copy_row(rows: Any, parent: int, child: int) -> None:
         target[j] = source[j]
 
 
-@lean
+@compiled(allocates=False)
 def branch(prefixes: Any, tree: Any, step: int) -> None:
     """Make a row of each candidate that was drawn."""
     for row in range(tree.number[0]):

@@ -8,7 +8,7 @@ import torch
 from partition_laws import check_law, check_log_joint, effective_partitions
 from scipy import integrate
 
-from pyroclust.core.compiling import lean
+from pyroclust.core.compiling import compiled
 from pyroclust.distributions import (
     BernoulliBeta,
     Categories,
@@ -93,7 +93,7 @@ CASES = {
 every_case = pytest.mark.parametrize("name", CASES)
 
 
-@lean
+@compiled(allocates=False)
 def probe(family, state, marginal, predictive, without):
     """Evaluate a family on every active slot and the first free one."""
     for j in range(state.counters[0] + 1):
@@ -109,7 +109,7 @@ def probe(family, state, marginal, predictive, without):
         marginal[j] = log_marginal(family, state.sums, slot, state.sizes[slot])
 
 
-@lean
+@compiled(allocates=False)
 def probe_above(family, state, floors, found):
     """Evaluate predictives down to a floor each."""
     for j in range(state.counters[0]):

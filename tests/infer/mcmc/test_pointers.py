@@ -9,7 +9,7 @@ import pytest
 import torch
 from numba.core.errors import TypingError
 
-from pyroclust.core.compiling import lean
+from pyroclust.core.compiling import compiled
 from pyroclust.distributions import (
     BernoulliBeta,
     ChineseRestaurantPrior,
@@ -41,7 +41,7 @@ class Nothing(NamedTuple):
     """No fields."""
 
 
-@lean
+@compiled(allocates=False)
 def read(outer, found):
     found[0] = outer.count
     found[1] = outer.inner.weight
@@ -52,7 +52,7 @@ def read(outer, found):
     outer.vector[0] = 7
 
 
-@lean
+@compiled(allocates=False)
 def read_nothing(outer):
     return outer.absent
 

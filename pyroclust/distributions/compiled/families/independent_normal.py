@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.core.compiling import inner, lean
+from pyroclust.core.compiling import compiled, inner
 from pyroclust.distributions import NormalIndependent
 from pyroclust.distributions.compiled.protocol import compile_family, hyper_array, implement
 
@@ -65,7 +65,7 @@ def _exp_of_negative(exponent: float) -> float:
     return found
 
 
-@lean
+@compiled(allocates=False)
 def log_integral(nodes: Any, size: int, shape: float, rate: float, pull: float, spread: float) -> float:
     r"""Return the log of an integral over :math:`y = \log \sigma^2` in nats.
 

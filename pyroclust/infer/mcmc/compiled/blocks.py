@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.core.compiling import inner, lean
+from pyroclust.core.compiling import compiled, inner
 from pyroclust.distributions import BlockRates
 from pyroclust.distributions.compiled.clusters import draw_index
 from pyroclust.distributions.compiled.protocol import compile_family
@@ -256,7 +256,7 @@ def _clear(family: Any, state: Any, slot: int) -> None:
     family.edges[slot, slot] = 0
 
 
-@lean
+@compiled(allocates=False)
 def _sum_up(family: Any, state: Any) -> None:
     # Between moves the slots in play are those in use, and all others are empty. No other is touched, so that
     # a chain takes memory for as many slots as it ever used, not for N.

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.core.compiling import compiled, inner, lean
+from pyroclust.core.compiling import compiled, inner
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.compiled.protocol import (
@@ -101,7 +101,7 @@ def _rebuild_in_time(move: Any, family: Any, state: Any, prior: Any, generator: 
         rebuild(family, state)
 
 
-@lean
+@compiled(allocates=False)
 def recompute(family: Any, state: Any) -> None:
     """Recompute all that depends on the hyperparameters of the family, in O(G F)."""
     tabulate(family)

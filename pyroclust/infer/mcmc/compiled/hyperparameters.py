@@ -9,7 +9,7 @@ import pyro.distributions
 import torch.distributions as dist
 from torch.distributions import Distribution
 
-from pyroclust.core.compiling import inner, lean
+from pyroclust.core.compiling import compiled, inner
 from pyroclust.infer.mcmc.compiled.chain import log_likelihood, recompute
 from pyroclust.infer.mcmc.compiled.prior_tables import (
     CONCENTRATION,
@@ -110,7 +110,7 @@ def _(prior: dist.Normal) -> Code:
     return _NORMAL, float(prior.loc), float(prior.scale)
 
 
-@lean
+@compiled(allocates=False)
 def log_density(kind: int, first: float, second: float, value: float) -> float:
     """Return the normalised log density of a hyperparameter."""
     if kind == _GAMMA:
@@ -147,7 +147,7 @@ def _bounds(kind: int, first: float, second: float) -> tuple[float, float]:
     return (first, second) if kind == _UNIFORM else (0.0, 1.0)
 
 
-@lean
+@compiled(allocates=False)
 def to_real(kind: int, first: float, second: float, value: float) -> float:
     """Map a hyperparameter to the real line: logarithm, logit, or nothing."""
     if kind <= _F:
@@ -158,7 +158,7 @@ def to_real(kind: int, first: float, second: float, value: float) -> float:
     return math.log((value - low) / (high - value))
 
 
-@lean
+@compiled(allocates=False)
 def from_real(kind: int, first: float, second: float, real: float) -> float:
     """Map a real number to the range of a hyperparameter."""
     if kind <= _F:
@@ -169,7 +169,7 @@ def from_real(kind: int, first: float, second: float, real: float) -> float:
     return low + (high - low) / (1.0 + math.exp(-real))
 
 
-@lean
+@compiled(allocates=False)
 def log_jacobian(kind: int, first: float, second: float, real: float) -> float:
     """Return the log derivative of :func:`from_real`."""
     if kind <= _F:

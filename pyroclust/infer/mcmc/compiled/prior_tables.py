@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.core.compiling import inner, lean
+from pyroclust.core.compiling import compiled, inner
 from pyroclust.distributions import PartitionPrior
 
 __all__ = [
@@ -122,7 +122,7 @@ def prior_tables(
     return tables
 
 
-@lean
+@compiled(allocates=False)
 def tabulate_prior(prior: Any) -> None:
     """Recompute all tables from ``prior.hyper`` after a move has changed the discount."""
     discount = prior.hyper[DISCOUNT]

@@ -17,17 +17,17 @@ import pyroclust
 from pyroclust.core import compiling
 
 SOURCE = """
-from pyroclust.core.compiling import lean
+from pyroclust.core.compiling import compiled
 
-@lean
+@compiled
 def twice(x):
     return {factor} * x
 """
 FACTORY = """
-from pyroclust.core.compiling import lean
+from pyroclust.core.compiling import compiled
 
 def make(factor):
-    @lean
+    @compiled
     def scaled(x):
         return factor * x
 
@@ -120,8 +120,8 @@ def test_code_of_functions_within_functions_is_not_kept(tmp_path, monkeypatch):
 
 
 def test_code_of_two_functions_on_a_line_is_kept_apart(tmp_path, monkeypatch):
-    text = "from pyroclust.core.compiling import lean\n"
-    text += "one, two = lean(lambda x: x + 1), lean(lambda x: 2 * x)\n"
+    text = "from pyroclust.core.compiling import compiled\n"
+    text += "one, two = compiled(lambda x: x + 1), compiled(lambda x: 2 * x)\n"
     module = load(write(tmp_path / "line_module.py", text), monkeypatch)
     assert (module.one(5), module.two(5)) == (6, 10)
     assert len(list(tmp_path.rglob("*.nbc"))) == 2
@@ -203,8 +203,8 @@ def test_nothing_can_be_written(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def test_lean_functions_refuse_to_allocate():
-    @compiling.lean
+def test_functions_that_allocate_nothing_refuse_to():
+    @compiling.compiled(allocates=False)
     def allocate(size):
         return np.zeros(size).sum()
 

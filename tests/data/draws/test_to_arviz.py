@@ -244,7 +244,7 @@ def test_containers_need_no_torch():
 
 @pytest.mark.skipif(ARVIZ_1 is None, reason="PYROCLUST_ARVIZ1_PYTHON names no interpreter with ArviZ 1.x")
 def test_arviz_1_in_its_own_interpreter(tmp_path):
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     script = Path(arviz_functions.__file__)
     run = subprocess.run(
         [str(ARVIZ_1), "-B", str(script), str(tmp_path)],

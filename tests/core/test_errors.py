@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyroclust.core.attempts import Attempts
+from pyroclust.core.errors import Attempts
 
 
 @pytest.mark.parametrize("error", [TimeoutError("time is over"), MemoryError(), KeyboardInterrupt()])
@@ -12,5 +12,5 @@ def test_what_is_no_error_of_the_part_ends_the_run(error):
 
     tries = Attempts()
     with pytest.raises(type(error)):
-        tries.make("The part", part)
+        tries.value_or_none("The part", part)
     assert not tries.failures
