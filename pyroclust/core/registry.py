@@ -8,8 +8,6 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin
 
 from pyroclust.core.errors import unknown_name
 
-__all__ = ["arguments_of", "find", "missing", "name_of", "rebuild", "register", "registered", "suited"]
-
 Made = TypeVar("Made", bound=Callable[..., Any])
 
 _FACTORIES: dict[Any, dict[str, Callable[..., Any]]] = {}
@@ -49,15 +47,15 @@ def register(kind: Any, *, name: str | None = None) -> Callable[[Made], Made]:
     """
 
     def keep(factory: Made) -> Made:
-        own = factory.__name__ if name is None else name
+        key = factory.__name__ if name is None else name
         known = _FACTORIES.setdefault(kind, {})
-        made = factory if isinstance(factory, type) else _with_origin(factory, own)
-        if own in known and _place(known[own]) != _place(factory):
+        made = factory if isinstance(factory, type) else _with_origin(factory, key)
+        if key in known and _place(known[key]) != _place(factory):
             raise ValueError(
-                f"name is '{own}', which is {_place(known[own])} already, expected another: give a name to "
+                f"name is '{key}', which is {_place(known[key])} already, expected another: give a name to "
                 "register"
             )
-        known[own] = made
+        known[key] = made
         return cast("Made", made)
 
     return keep
@@ -75,23 +73,16 @@ def suited(annotation: Any) -> dict[str, Callable[..., Any]]:
     wanted = get_origin(annotation) or annotation
     if wanted is object or wanted is None:
         return {}
-    found = registered(wanted)
+    suitable = registered(wanted)
     for known in _FACTORIES.values():
-        found |= {name: one for name, one in known.items() if isinstance(one, type) and wanted in one.__mro__}
-    return found
+        suitable |= {
+            name: one for name, one in known.items() if isinstance(one, type) and wanted in one.__mro__
+        }
+    return suitable
 
 
 def find(kind: Any, name: str, *, where: str) -> Callable[..., Any]:
-    """Return the class or the function of a name, of a kind or fit for an annotation.
-
-    Args:
-        kind: a kind, or a class that those looked for derive from.
-        name: how cards call it.
-        where: its place in the card, for the error.
-
-    Raises:
-        ValueError: if nothing has that name; the nearest known name is offered.
-    """
+    """Return the class or the function of a name, fit for a kind or an annotation; the nearest is offered."""
     known = suited(kind)
     if name not in known:
         raise ValueError(f"{where}: {unknown_name('class', name, known)}")
@@ -99,37 +90,22 @@ def find(kind: Any, name: str, *, where: str) -> Callable[..., Any]:
 
 
 def name_of(part: Any) -> str | None:
-    """Return the name under which an object's class, or the function that made it, is registered.
-
-    Of a registered class or function itself, return its own name; ``None`` where there is none.
-    """
+    """Return the registered name of an object's class, of the function that made it, or of a class itself."""
     origin = getattr(part, "origin", None)
     if isinstance(origin, tuple):
         return cast("str", origin[0])
-    for known in _FACTORIES.values():
-        for name, one in known.items():
-            if one is part or one is type(part):
-                return name
-    return None
+    every = (entry for known in _FACTORIES.values() for entry in known.items())
+    return next((name for name, one in every if one is part or one is type(part)), None)
 
 
 def arguments_of(part: Any) -> dict[str, Any]:
-    """Return the arguments of the constructor, or of the function that made an object, by name.
-
-    Raises:
-        ValueError: if one of them is no attribute of the object.
-
-    Example:
-        >>> from pyroclust.nn import DensestFirst
-        >>> arguments_of(DensestFirst(1.4))
-        {'bandwidth': 1.4}
-    """
+    """Return the arguments of the constructor, or of the function that made an object, by name."""
     origin = getattr(part, "origin", None)
     if isinstance(origin, tuple):
         return dict(origin[1])
-    own = getattr(part, "arguments", None)
-    if isinstance(own, Mapping):
-        return dict(own)
+    stated = getattr(part, "arguments", None)
+    if isinstance(stated, Mapping):
+        return dict(stated)
     names = inspect.signature(type(part)).parameters
     for name in names:
         if not hasattr(part, name):
@@ -140,35 +116,27 @@ def arguments_of(part: Any) -> dict[str, Any]:
     return {name: getattr(part, name) for name in names}
 
 
-def rebuild(part: Any, given: Mapping[str, Any]) -> Any:
-    """Make an object anew from its arguments, and registered objects among these likewise.
+def rebuild(part: Any, context: Mapping[str, Any]) -> Any:
+    """Make an object anew from its arguments, and registered objects among these; weights are new.
 
-    Args:
-        part: what to make anew; the weights of networks are new.
-        given: arguments from outside, for constructors that ask for one of these names without a default
-            where the object's own arguments leave it out, as guides leave out their model.
-
-    Example:
-        >>> from pyroclust.nn import DensestFirst
-        >>> rebuild(DensestFirst(1.4), {}).bandwidth
-        1.4
+    What a constructor takes from outside, as a guide its model, comes from the context.
     """
     if isinstance(part, tuple | list):
-        return tuple(rebuild(one, given) for one in part)
+        return tuple(rebuild(one, context) for one in part)
     if isinstance(part, type) or hasattr(part, "origin") or not (hasattr(part, "arguments") or name_of(part)):
         return part
-    arguments = {name: rebuild(one, given) for name, one in arguments_of(part).items()}
-    return type(part)(**missing(type(part), arguments, given), **arguments)
+    arguments = {name: rebuild(one, context) for name, one in arguments_of(part).items()}
+    return type(part)(**from_context(type(part), arguments, context), **arguments)
 
 
-def missing(
-    factory: Callable[..., Any], arguments: Mapping[str, Any], given: Mapping[str, Any]
+def from_context(
+    factory: Callable[..., Any], arguments: Mapping[str, Any], context: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what a constructor needs besides its arguments and finds among those given."""
+    """Return what a constructor asks for without a default, beside its arguments, and the context has."""
     return {
-        name: given[name]
+        name: context[name]
         for name, one in inspect.signature(factory).parameters.items()
-        if one.default is one.empty and name in given and name not in arguments
+        if one.default is one.empty and name in context and name not in arguments
     }
 
 

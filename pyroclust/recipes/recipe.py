@@ -24,13 +24,8 @@ from pyroclust.recipes.tables import (
     started_guide,
     training_data,
 )
-from pyroclust.saving.depth import check_depth
-from pyroclust.saving.entries import check_keys, text_entry
+from pyroclust.saving.codec import call, check_depth
 from pyroclust.saving.models import build_model
-from pyroclust.saving.objects import call
-from pyroclust.saving.room import CheckedAllocations
-
-__all__ = ["Recipe", "find_recipe", "list_recipes", "read_recipe"]
 
 # A card holds its recipe and must stay below what is read of a card, with every letter escaped too.
 _LARGEST_FILE = 1 << 20
@@ -89,14 +84,14 @@ class Recipe:
         """
         start = _table(self.content, "start")
         if start:
-            return call(started_guide, start, where="start", given={"model": self.model})
+            return call(started_guide, start, where="start", context={"model": self.model})
         network = next((name for name in network_tables() if name in self.content), None)
         guide = _table(self.content, "guide")
         # A guide that is named by its class says itself what its network is.
         if network is None and "class" not in guide:
             network = "light"
         order = {"class": "RandomOrder", **_table(self.content, "order")} if "order" in self.content else None
-        with seeded(self.seed), CheckedAllocations("the network"):
+        with seeded(self.seed):
             entries = None if network is None else (network, _table(self.content, network))
             return new_guide(self.model, guide, entries, order)
 
@@ -109,7 +104,7 @@ class Recipe:
         if "averaged" not in self.content:
             return guide
         return call(
-            averaged_guide, _table(self.content, "averaged"), where="averaged", given={"guide": guide}
+            averaged_guide, _table(self.content, "averaged"), where="averaged", context={"guide": guide}
         )
 
 
@@ -190,17 +185,21 @@ def _recipe(content: dict[str, Any], path: Path) -> Recipe:
     check_depth(content, where="it")
     _check_card_can_hold(content)
     known = {*_TABLES, *network_tables()}
-    check_keys(content, known | {"about", "seed"}, what="key")
+    for key in sorted(content.keys() - known - {"about", "seed"}):
+        raise ValueError(unknown_name("key", key, known | {"about", "seed"}))
+    about = content.get("about", "")
+    if not isinstance(about, str):
+        raise ValueError(f"'about' is {reprlib.repr(about)}, expected text")
     tables = {name: _table(content, name) for name in known}
     seed = check_seed(content.get("seed", 0))
     _check_together(content)
     if "tables" in content:
-        model: Any = call(labelled_tables, tables["tables"], where="tables", given={"recipe": path})
+        model: Any = call(labelled_tables, tables["tables"], where="tables", context={"recipe": path})
     else:
         # A model may have weights of its own.
-        with seeded(seed), CheckedAllocations("[model]"):
+        with seeded(seed):
             model = build_model(tables["model"])
-    choice = call(hard_simulations, tables["choice"], where="choice", given={"model": model})
+    choice = call(hard_simulations, tables["choice"], where="choice", context={"model": model})
     data = None
     if "data" in content:
         data = training_data(model, path, tables["data"])
@@ -210,7 +209,7 @@ def _recipe(content: dict[str, Any], path: Path) -> Recipe:
     training.check_size_of(data)
     validation.up_to(training.max_points).check_memory()
     return Recipe(
-        about=text_entry(content, "about", ""),
+        about=about,
         model=model,
         seed=seed,
         training=training,

@@ -41,9 +41,9 @@ from pyroclust.models import (
 )
 from pyroclust.nn import NetworkScorer, RandomOrder
 from pyroclust.nn.deep.deformations import Deformation
+from pyroclust.saving.codec import call
 from pyroclust.saving.guides import load_guide
 from pyroclust.saving.models import build_model
-from pyroclust.saving.objects import call
 
 __all__ = [
     "averaged_guide",
@@ -96,7 +96,7 @@ def training_data(
     elif "most_columns" in entries:
         make = any_table
     found: PartiallyLabelled | PosteriorPool | PosteriorTables | AnyTable = call(
-        make, entries, where="data", given={"model": model, "recipe": recipe}
+        make, entries, where="data", context={"model": model, "recipe": recipe}
     )
     return found
 
@@ -393,13 +393,13 @@ def new_guide(
         kind, make = network_tables()[table]
         own = _entries_of_guide(table, entries, kind, make)
         made = call(
-            make, _entries_of_network(entries, own, arguments, make), where=table, given=parts_of(model)
+            make, _entries_of_network(entries, own, arguments, make), where=table, context=parts_of(model)
         )
         arguments |= own | {kind.network_argument: made}
     pointwise = isinstance(kind, type) and issubclass(kind, SequentialGuide)
     if "order" in inspect.signature(kind).parameters and (order is not None or pointwise):
         arguments["order"] = {"class": "RandomOrder"} if order is None else order
-    return call(kind, arguments, where="guide", given=parts_of(model))
+    return call(kind, arguments, where="guide", context=parts_of(model))
 
 
 def _entries_of_guide(

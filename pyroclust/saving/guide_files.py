@@ -19,8 +19,6 @@ from pyroclust.core.files import (
 )
 from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, parse_card
 
-__all__ = ["check_guide_files", "read_weights", "write_card", "write_guide_files"]
-
 _LARGEST_WEIGHTS = 1 << 33
 
 
@@ -30,16 +28,6 @@ def write_guide_files(folder: Path, card: str, weights: bytes | None) -> None:
     The weights are first written under a name that holds their checksum. From the moment that the new card
     takes the place of the old one the folder holds the new guide: :func:`read_weights` finds its weights
     under either name. Before that moment it holds the old one.
-
-    Args:
-        folder: created if needed.
-        card: the text of the card, which has the checksum of the weights.
-        weights: ``None`` for a guide without weights.
-
-    Raises:
-        ValueError: if the folder lies inside of the package, another process is writing into it, or files
-            there have the names of card and weights and are no guide, or were changed.
-        OSError: if it cannot be written; the old guide is then still there.
     """
     check_outside_the_package(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -59,12 +47,7 @@ def write_guide_files(folder: Path, card: str, weights: bytes | None) -> None:
 
 
 def write_card(folder: Path, card: str) -> None:
-    """Replace the card of a guide, whose weights stay.
-
-    Raises:
-        ValueError: if the folder lies inside of the package, or another process is writing into it.
-        OSError: if it cannot be written; the old card is then still there.
-    """
+    """Replace the card of a guide, whose weights stay."""
     check_outside_the_package(folder)
     with locked_folder(folder):
         _check_ours(folder)
@@ -72,37 +55,29 @@ def write_card(folder: Path, card: str) -> None:
 
 
 def read_weights(folder: Path, sha256: str) -> bytes:
-    """Return the weights with a checksum.
-
-    Raises:
-        ValueError: if there are none, or they are damaged.
-    """
+    """Return the weights with a checksum."""
     path = folder / WEIGHTS_FILE
-    content = None
+    damaged = None
     # Twice under their own name, which they may get from a writer after it was looked at.
     for one in (path, _staged(folder, sha256), path):
         with suppress(FileNotFoundError, IsADirectoryError):
             try:
-                found = read_regular(one, largest=_LARGEST_WEIGHTS)
+                content = read_regular(one, largest=_LARGEST_WEIGHTS)
             except ValueError as error:
                 raise ValueError(f"'{one}' is not read: {error}") from None
-            if hashlib.sha256(found).hexdigest() == sha256:
-                return found
-            content = found if one == path else content
-    if content is None:
+            if hashlib.sha256(content).hexdigest() == sha256:
+                return content
+            damaged = content if one == path else damaged
+    if damaged is None:
         raise ValueError(f"there is no '{path}'; restore the file or train the guide again")
     raise ValueError(
-        f"'{path}' was cut off or changed (sha256 {hashlib.sha256(content).hexdigest()[:12]}, its card says "
+        f"'{path}' was cut off or changed (sha256 {hashlib.sha256(damaged).hexdigest()[:12]}, its card says "
         f"{sha256[:12]}); restore the file or train the guide again"
     )
 
 
 def check_guide_files(folder: Path) -> None:
-    """Refuse a folder with files that have the names of card and weights, and that no guide may replace.
-
-    Raises:
-        ValueError: if they are no guide, or were changed, or another process is writing there.
-    """
+    """Refuse a folder whose files named as card and weights are no guide, or were changed."""
     with locked_folder(folder):
         _finish_earlier(folder)
         _check_ours(folder)

@@ -2,13 +2,13 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import replace
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import torch
+from msgspec.structs import replace
 from safetensors import SafetensorError
 from safetensors import torch as safetensors
 from torch import Tensor
@@ -22,13 +22,19 @@ from pyroclust.distributions.protocols import data_shape
 from pyroclust.guides import AmortizedGuide, SequentialGuide
 from pyroclust.guides.retarget import parts_of
 from pyroclust.nn.state_dicts import tensors_difference
-from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, GuideCard, find_guide, parse_card, read_card
+from pyroclust.saving.cards import (
+    CARD_FILE,
+    WEIGHTS_FILE,
+    Described,
+    GuideCard,
+    Weights,
+    find_guide,
+    parse_card,
+    read_card,
+)
+from pyroclust.saving.codec import call, describe
 from pyroclust.saving.guide_files import read_weights, write_guide_files
 from pyroclust.saving.models import build_model, describe_model
-from pyroclust.saving.objects import build, describe
-from pyroclust.saving.room import CheckedAllocations
-
-__all__ = ["card_of", "describe_guide", "load_guide", "save_guide"]
 
 _NOTES = frozenset({"about", "min_points", "max_points", "recipe", "seeds", "certificate"})
 _LIBRARIES = ("pyroclust", "torch", "pyro-ppl", "safetensors")
@@ -69,10 +75,10 @@ def load_guide(name_or_folder: str | PathLike[str]) -> Any:
 def _identity(path: Path) -> tuple[int, int] | None:
     """Return what changes whenever a file is replaced."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns
+    return status.st_ino, status.st_mtime_ns
 
 
 def _load(folder: Path) -> Any:
@@ -123,7 +129,7 @@ def save_guide(guide: Any, folder: str | PathLike[str], *, card: Mapping[str, An
     if not isinstance(guide, AmortizedGuide):
         raise ValueError(f"guide is a {type(guide).__name__}, expected a guide, as load_guide returns")
     written, weights = card_of(guide, path.name, notes)
-    written = _with_own_certificate(written)
+    written = _with_checked_certificate(written)
     text = _text_of(written, path / CARD_FILE)
     state = {} if weights is None else safetensors.load(weights)
     _check_state(_build(written, path / CARD_FILE).state_dict(), state, path / WEIGHTS_FILE)
@@ -142,31 +148,21 @@ def _text_of(card: GuideCard, path: Path) -> str:
     return text
 
 
-def _with_own_certificate(card: GuideCard) -> GuideCard:
+def _with_checked_certificate(card: GuideCard) -> GuideCard:
     """Refuse the certificate of another guide; the arguments may have been written in an earlier form."""
     certificate = card.certificate
-    said = certificate.get("made_for") if isinstance(certificate, Mapping) else None
-    if not isinstance(said, Mapping):
+    made_for = certificate.get("made_for") if isinstance(certificate, Mapping) else None
+    if not isinstance(made_for, Mapping):
         return card
-    written = replace(
-        card, certificate={**certificate, "made_for": {**said, "guide": card.made_for["guide"]}}
-    )
-    doubt = written.doubt_of(written.certificate)
+    made_for = {**made_for, "guide": card.made_for["guide"]}
+    doubt = card.doubt_of({"made_for": made_for})
     if doubt:
         raise ValueError(f"card: the guide {doubt}; leave the certificate out, or measure it anew")
-    return written
+    return replace(card, certificate={**certificate, "made_for": made_for})
 
 
 def card_of(guide: AmortizedGuide, name: str, notes: Mapping[str, Any]) -> tuple[GuideCard, bytes | None]:
-    """Return the card of a guide, and its weights as they are stored; ``None`` without any.
-
-    Raises:
-        ValueError: if the guide or its model cannot be described.
-
-    Example:
-        >>> card_of(load_guide("filter-nig1d"), "mine", {})[0]
-        GuideCard(mine: PredictiveFilter of nig_mixture, 1-D)
-    """
+    """Return the card of a guide, and its weights as they are stored; ``None`` without any."""
     model, described = describe_model(guide.model), describe_guide(guide)
     state = {one: value.detach().cpu().contiguous().clone() for one, value in guide.state_dict().items()}
     weights = safetensors.save(state) if state else None
@@ -174,9 +170,8 @@ def card_of(guide: AmortizedGuide, name: str, notes: Mapping[str, Any]) -> tuple
         name=name,
         guide_class=described["class"],
         arguments=described["arguments"],
-        model=model["name"],
-        model_arguments=model["arguments"],
-        weights_sha256=None if weights is None else hashlib.sha256(weights).hexdigest(),
+        described_model=Described(model["name"], model["arguments"]),
+        weights=None if weights is None else Weights(hashlib.sha256(weights).hexdigest()),
         fits_any_table=guide.fits_any_model,
         versions={library: version(library) for library in _LIBRARIES},
         **notes,
@@ -185,25 +180,17 @@ def card_of(guide: AmortizedGuide, name: str, notes: Mapping[str, Any]) -> tuple
 
 
 def describe_guide(guide: AmortizedGuide) -> dict[str, Any]:
-    """Return the class of a guide with its arguments, ready for JSON; its model is described by itself.
-
-    Raises:
-        ValueError: if a part of it is of a class that is not registered, or was made of another model.
-
-    Example:
-        >>> describe_guide(load_guide("filter-nig1d"))["arguments"]["order"]
-        {'class': 'RandomOrder', 'arguments': {}}
-    """
-    given = _given(type(guide), guide.model, arguments_of(guide))
+    """Return the class of a guide with its arguments, ready for JSON; its model is described by itself."""
+    context = _context(type(guide), guide.model, arguments_of(guide))
     if isinstance(guide, SequentialGuide):
         # A filter is made of the model again, and no argument: it must be that of the model.
-        describe(guide.scorer, where="guide.scorer", given=given)
-    described: dict[str, Any] = describe(guide, where="guide", given=given)
+        describe(guide.scorer, where="guide.scorer", context=context)
+    described: dict[str, Any] = describe(guide, where="guide", context=context)
     return described
 
 
-def _given(kind: Any, model: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a guide and its parts ask for when they are built."""
+def _context(kind: Any, model: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a guide and its parts take from outside when they are built."""
     # A guide need not be one of ours.
     of_network = getattr(kind, "model_of_network", lambda model, arguments: model)
     return parts_of(of_network(model, arguments)) | {"model": model}
@@ -212,12 +199,11 @@ def _given(kind: Any, model: Any, arguments: Mapping[str, Any]) -> dict[str, Any
 @single_precision()
 def _build(card: GuideCard, path: Path) -> Any:
     try:
-        find(AmortizedGuide, card.guide_class, where=f"'{path}'")
+        kind = find(AmortizedGuide, card.guide_class, where=f"'{path}'")
     except ValueError as error:
         raise ValueError(f"{error}; install a newer version, or import the module of the class") from None
     try:
-        with CheckedAllocations("the model"):
-            model = build_model({"name": card.model, "arguments": card.model_arguments})
+        model = build_model({"name": card.model, "arguments": card.model_arguments})
     except ValueError as error:
         raise ValueError(
             f"'{path}' describes a model that cannot be built ({error}); restore the file or install a newer "
@@ -225,11 +211,9 @@ def _build(card: GuideCard, path: Path) -> Any:
         ) from None
     try:
         # The initial weights are thrown away: drawing them must not move the caller's random state.
-        with kept_random_state(), CheckedAllocations("the network"):
-            described = {"class": card.guide_class, "arguments": card.arguments}
-            kind: Any = find(AmortizedGuide, card.guide_class, where=f"'{path}'")
-            given = _given(kind, model, card.arguments)
-            return build(described, AmortizedGuide, where="guide", given=given)
+        with kept_random_state():
+            context = _context(kind, model, card.arguments)
+            return call(kind, card.arguments, where="guide", context=context)
     except ValueError as error:
         raise ValueError(f"'{path}' has arguments that do not fit ({error}); restore the file") from None
 

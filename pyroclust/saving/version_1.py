@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["modernised"]
-
 
 def modernised(value: Any) -> Any:
     """Return a part of a card of version 1 in today's form; what has that form stays as it is.
@@ -21,17 +19,17 @@ def modernised(value: Any) -> Any:
         return [modernised(one) for one in value]
     if not isinstance(value, Mapping):
         return value
-    found = {key: modernised(one) for key, one in value.items()}
-    if isinstance(found.get("conditions"), Mapping) and "class" not in found["conditions"]:
-        _name_conditions(found)
-    if isinstance(found.get("network"), Mapping) and "class" not in found["network"]:
-        found["network"] = _with_class("ClusterwiseNetwork", _with_encoders(found["network"]))
-    if isinstance(found.get("scorer"), Mapping):
-        _name_filter(found)
-    if "class" not in found:
-        return found
-    beside = {key: one for key, one in found.items() if key not in ("class", "arguments")}
-    return _with_class(found["class"], {**found.get("arguments", {}), **beside})
+    modern = {key: modernised(one) for key, one in value.items()}
+    if isinstance(modern.get("conditions"), Mapping) and "class" not in modern["conditions"]:
+        _name_conditions(modern)
+    if isinstance(modern.get("network"), Mapping) and "class" not in modern["network"]:
+        modern["network"] = _with_class("ClusterwiseNetwork", _with_encoders(modern["network"]))
+    if isinstance(modern.get("scorer"), Mapping):
+        _name_filter(modern)
+    if "class" not in modern:
+        return modern
+    beside = {key: one for key, one in modern.items() if key not in ("class", "arguments")}
+    return _with_class(modern["class"], {**modern.get("arguments", {}), **beside})
 
 
 def _name_conditions(guide: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from pyroclust.analysis import picking
 from pyroclust.data.columns_of_table import ColumnsOfTable
@@ -15,7 +16,7 @@ from pyroclust.data.tables import Table
 from pyroclust.guides import AnchoredGuide, NeuralClusteringProcess, PredictiveFilter
 from pyroclust.models import default_mixture, nig_mixture, niw_mixture, normal_mixture, table_mixture
 from pyroclust.results.data import AnalysedData
-from pyroclust.saving.cards import GuideCard, list_guides
+from pyroclust.saving.cards import Described, GuideCard, list_guides
 
 
 def pick(guide, *, dim, num_points=2, rows=None, is_raw=False, table=None, conditions=None, names=None):
@@ -51,7 +52,7 @@ def test_the_default_passes_its_certificate_or_is_the_filter(dim):
 def test_the_stored_verdict_decides(monkeypatch):
     def judged(passed):
         cards = [
-            replace(
+            structs.replace(
                 card,
                 certificate={"verdict": {"passed": passed, "findings": [{"what": "x", "passed": passed}]}},
             )
@@ -78,7 +79,9 @@ def test_of_several_guides_for_such_points_the_one_that_fails_fewest_tests(monke
     for card in list_guides():
         number = failed.get(card.name, 0)
         findings = [] if number is None else [{"what": "x", "passed": one >= number} for one in range(9)]
-        cards.append(replace(card, certificate={"verdict": {"passed": number == 0, "findings": findings}}))
+        cards.append(
+            structs.replace(card, certificate={"verdict": {"passed": number == 0, "findings": findings}})
+        )
     monkeypatch.setattr(picking, "list_guides", lambda: tuple(cards))
     assert pick(None, dim=224, table={"shape": Waveforms(7, 32)}).name == name
 
@@ -167,7 +170,7 @@ def test_guides_of_named_models_are_found_and_their_certificates_decide(monkeypa
     asked, listed, name = {"family": "niw", "prior": "py"}, list_guides(), "ncp-py2d"
     for passed in (False, True):
         verdict = {"passed": passed, "findings": [{"what": "x", "passed": passed}]}
-        cards = tuple(replace(card, certificate={"verdict": verdict}) for card in listed)
+        cards = tuple(structs.replace(card, certificate={"verdict": verdict}) for card in listed)
         monkeypatch.setattr(picking, "list_guides", lambda cards=cards: cards)
         picked = pick(None, dim=2, num_points=100, names=asked)
         assert picked.name == (name if passed else "exact filter")
@@ -225,7 +228,10 @@ def test_a_guide_has_a_model_of_its_own():
 
 
 def test_a_card_says_in_a_line_what_it_is():
-    card = GuideCard("mine", "PredictiveFilter", {}, "nig_mixture", {"dim": 1}, None)
+    model = Described("nig_mixture", {"dim": 1})
+    card = GuideCard(
+        name="mine", guide_class="PredictiveFilter", arguments={}, described_model=model, weights=None
+    )
     assert repr(card) == "GuideCard(mine: PredictiveFilter of nig_mixture, 1-D)"
     assert (card.passed, card.is_reference, card.verdict) == (None, False, "")
 
@@ -233,7 +239,7 @@ def test_a_card_says_in_a_line_what_it_is():
 @pytest.mark.parametrize("passed", [False, True])
 def test_one_guide_serves_tables_of_any_columns(monkeypatch, passed):
     verdict = {"passed": passed, "findings": [{"what": "x", "passed": passed}]}
-    cards = tuple(replace(card, certificate={"verdict": verdict}) for card in list_guides())
+    cards = tuple(structs.replace(card, certificate={"verdict": verdict}) for card in list_guides())
     monkeypatch.setattr(picking, "list_guides", lambda: cards)
     columns = ColumnsOfTable(numbers=1, count_means=(2.0,), yes_no=2, levels=(3, 4), missing=True)
     by_default = pick(None, **mixed(100))

@@ -8,7 +8,7 @@ import torch
 from pyroclust.core.registry import (
     arguments_of,
     find,
-    missing,
+    from_context,
     name_of,
     rebuild,
     register,
@@ -19,7 +19,7 @@ from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.retarget import parts_of
 from pyroclust.models import gaussian2d
 from pyroclust.nn import DensestFirst, Order
-from pyroclust.saving.objects import build, describe
+from pyroclust.saving.codec import build, describe
 
 
 class Colour(Protocol):
@@ -118,9 +118,9 @@ def test_an_argument_of_a_class_may_be_of_that_class():
 
 
 def test_only_what_has_no_default_is_taken_from_outside():
-    given = {"depth": 3, "of": Red(1)}
-    assert missing(Red, {}, given) == {"depth": 3}
-    assert missing(Red, {"depth": 1}, given) == {}
+    context = {"depth": 3, "of": Red(1)}
+    assert from_context(Red, {}, context) == {"depth": 3}
+    assert from_context(Red, {"depth": 1}, context) == {}
 
 
 def test_arguments_must_be_attributes():

@@ -141,10 +141,16 @@ def _without_a_picture(folder: Path) -> str:
 
 
 def _listed(folder: Path) -> str:
+    from msgspec import structs
+
     from pyroclust.saving import cards
 
     real = cards.list_guides()[0]
-    strange = [replace(real, about=_HOSTILE), replace(real, name=_HOSTILE, model=_HOSTILE)]
+    model = cards.Described(_HOSTILE, real.model_arguments)
+    strange = [
+        structs.replace(real, about=_HOSTILE),
+        structs.replace(real, name=_HOSTILE, described_model=model),
+    ]
     with mock.patch("pyroclust.saving.cards.list_guides", return_value=tuple(strange)):
         code, out, err = run_command(["guides"])
     assert code == 0, err
@@ -157,13 +163,15 @@ def _saved(folder: Path) -> None:
 
 
 def _printed_certificate(folder: Path) -> str:
+    from msgspec import structs
+
     from pyroclust.calibration import CertificateSettings
     from pyroclust.calibration.checking import check_guide
     from pyroclust.cli.checking import _show
 
     _saved(folder / "g")
     result = check_guide(folder / "g", settings=CertificateSettings.nothing())
-    strange = replace(result, card=replace(result.card, name=_HOSTILE))
+    strange = replace(result, card=structs.replace(result.card, name=_HOSTILE))
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         _show(strange, f"Stored: {_HOSTILE}")
@@ -266,7 +274,7 @@ CASES = [
     _edited("concentration infinite", "nan or inf", "concentration = 1.0", "concentration = inf"),
     _edited("concentration negative", "concentration", "concentration = 1.0", "concentration = -1.0"),
     _edited("concentration 1e400", "nan or inf", "concentration = 1.0", "concentration = 1e400"),
-    _edited("a width of a million asks for terabytes", "GiB of memory", "width = 8", "width = 1_000_000"),
+    _edited("a width of a million asks for terabytes", "allocate memory", "width = 8", "width = 1_000_000"),
     _edited("a width of 10^30", "width", "width = 8", f"width = {10**30}"),
     _edited("a negative width", "width", "width = 8", "width = -8"),
     _edited("an unknown visiting order", "unknown class 'eval'", '"RandomOrder"', '"eval"'),

@@ -40,8 +40,8 @@ from pyroclust.models import (
     overlap2d,
     warped_clusters,
 )
-from pyroclust.saving.cards import GuideCard
-from pyroclust.saving.distributions import DISTRIBUTIONS, build_distribution, describe_distribution
+from pyroclust.saving.cards import Described, GuideCard
+from pyroclust.saving.codec import DISTRIBUTIONS, build_distribution, describe_distribution
 from pyroclust.saving.models import build_model, describe_model
 
 MODELS = registered(Mixture)
@@ -318,18 +318,22 @@ def test_a_recipe_says_the_same():
     assert describe_model(build_model(table)) == describe_model(expected)
 
 
+def card_of_model(name: str, arguments: dict[str, Any]) -> GuideCard:
+    model = Described(name, arguments)
+    return GuideCard(guide_class="PredictiveFilter", arguments={}, described_model=model, weights=None)
+
+
 @pytest.mark.parametrize(
     "model", [gaussian2d(3), Mixture(KNOWN_PRIOR, FAMILIES["product"]), *BATCHES.values()]
 )
 def test_cards_know_the_dimension(model):
     described = describe_model(model)
-    card = GuideCard("mine", "PredictiveFilter", {}, described["name"], described["arguments"], None)
-    assert card.dim == model.component.dim
+    assert card_of_model(described["name"], described["arguments"]).dim == model.component.dim
 
 
 @pytest.mark.parametrize("arguments", [{}, {"component": 3}, {"component": {"parts": [3]}}])
 def test_cards_that_say_no_dimension(arguments):
-    assert GuideCard("mine", "PredictiveFilter", {}, "any", arguments, None).dim is None
+    assert card_of_model("any", arguments).dim is None
 
 
 class Gamma(dist.Gamma):
@@ -430,7 +434,10 @@ REFUSED = {
         {"name": "overlap2d", "arguments": 3},
         "model.arguments is 3, expected a table",
     ),
-    "arguments and others": ({"name": "overlap2d", "arguments": {}, "dim": 2}, "unknown entry .* 'dim'"),
+    "arguments and others": (
+        {"name": "overlap2d", "arguments": {}, "dim": 2},
+        "unknown argument 'model.dim'",
+    ),
     "argument": (
         {"name": "gaussian2d", "dims": 2},
         "unknown argument 'gaussian2d.dims', did you mean 'gaussian2d.dim'",
@@ -453,9 +460,9 @@ REFUSED = {
     "dim, huge": ({"name": "gaussian2d", "dim": 10**400}, "gaussian2d.dim is 1000"),
     "dim, negative": ({"name": "gaussian2d", "dim": -1}, "gaussian2d: dim is -1, expected at least 1"),
     "dim, bool": ({"name": "gaussian2d", "dim": True}, "gaussian2d.dim is True, expected a whole number"),
-    "no prior": ({"component": KNOWN}, "model lacks 'prior', expected both"),
-    "no component": ({"prior": CRP}, "model lacks 'component', expected both"),
-    "argument beside parts": (mixture(dim=2), "unknown argument beside prior and component 'dim'"),
+    "no prior": ({"component": KNOWN}, "model lacks 'prior', expected prior, component"),
+    "no component": ({"prior": CRP}, "model lacks 'component', expected prior, component"),
+    "argument beside parts": (mixture(dim=2), "unknown argument 'model.dim'"),
     "prior without a class": (mixture(prior={"concentration": 0.7}), "prior is .* expected a class"),
     "prior of another kind": (mixture(prior=0.7), "prior is 0.7, expected a class"),
     "class": (
@@ -529,7 +536,7 @@ REFUSED = {
         with_concentration({"rate": 1.0}),
         "prior.concentration is .*expected a class with its arguments, such as .'class': 'Gamma'",
     ),
-    "unknown parameter": (random_concentration(scale=1.0), "unknown parameter of Gamma 'scale'"),
+    "unknown parameter": (random_concentration(scale=1.0), "unknown argument 'prior.concentration.scale'"),
     "missing parameter": (
         with_concentration({"class": "Gamma", "rate": 1.0}),
         "prior.concentration lacks 'concentration'",
@@ -546,7 +553,10 @@ REFUSED = {
         random_concentration(rate={"class": "Gamma"}),
         "prior.concentration.rate is {",
     ),
-    "validation": (random_concentration(validate_args=False), "unknown parameter of Gamma 'validate_args'"),
+    "validation": (
+        random_concentration(validate_args=False),
+        "unknown argument 'prior.concentration.validate_args'",
+    ),
     "batch of priors": (
         random_concentration(rate=[1.0, 2.0]),
         r"prior: concentration has a prior of shape \(2,\)",
@@ -555,9 +565,12 @@ REFUSED = {
     "dtype of another kind": (random_concentration(dtype=[1]), r"prior.concentration.dtype is \[1\]"),
     "both probs and logits": (
         with_concentration({"class": "Geometric", "probs": 0.1, "logits": 0.1}),
-        "prior.concentration has 2 of probs and logits, expected one",
+        "prior.concentration: Either `probs` or `logits` must be specified",
     ),
-    "neither probs nor logits": (with_concentration({"class": "Geometric"}), "has 0 of probs and logits"),
+    "neither probs nor logits": (
+        with_concentration({"class": "Geometric"}),
+        "prior.concentration: Either `probs` or `logits`",
+    ),
     "parts of another kind": (
         mixture(component={"class": "Product", "parts": 3}),
         "component.parts is 3, expected a list",

@@ -12,9 +12,9 @@ from saved_guides import GUIDES, make
 
 from pyroclust.guides.retarget import parts_of
 from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, read_card, shelf
+from pyroclust.saving.codec import describe
 from pyroclust.saving.guides import load_guide, save_guide
 from pyroclust.saving.models import describe_model
-from pyroclust.saving.objects import describe
 from pyroclust.saving.version_1 import modernised
 
 OLD = Path(__file__).parent / "version_1"
@@ -23,7 +23,7 @@ SHELF = json.loads((OLD / "shelf.json").read_text())
 
 
 def described(guide):
-    return describe(guide, where="guide", given=parts_of(guide.model)), describe_model(guide.model)
+    return describe(guide, where="guide", context=parts_of(guide.model)), describe_model(guide.model)
 
 
 @pytest.mark.parametrize("name", SHELF)
