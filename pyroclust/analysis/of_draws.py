@@ -54,6 +54,7 @@ def two_samples(work: Work) -> dict[str, SourceComparison]:
             seed=found.seed,
             names=(one.name, last.name),
             tolerance=found.tolerance_for(one.key),
+            row_weights=last.row_weights,
         )
         for one in others
     }

@@ -29,8 +29,13 @@ from pyroclust.diagnostics.differences.two_sample import (
     squared_mmds,
     total_variations,
 )
-from pyroclust.diagnostics.draws.labels import as_chains, labels_and_weights
-from pyroclust.diagnostics.draws.losses import Binder, check_same_points, losses_within
+from pyroclust.diagnostics.draws.labels import as_chains, checked_row_weights, labels_and_weights
+from pyroclust.diagnostics.draws.losses import (
+    Binder,
+    VariationOfInformation,
+    check_same_points,
+    losses_within,
+)
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.diagnostics.limits import MAX_DIFFERENCE, MAX_EXCESS, MAX_SEPARATION
 from pyroclust.diagnostics.verdicts.sources import judge_sources
@@ -115,6 +120,7 @@ def compare_sources(
     names: tuple[str, str] = ("A", "B"),
     tolerance: float = MAX_DIFFERENCE,
     num_permutations: int = 999,
+    row_weights: np.ndarray | None = None,
 ) -> SourceComparison:
     """Compare two sources of draws of one partition, against the noise of their own chains.
 
@@ -130,7 +136,8 @@ def compare_sources(
     (P, M) with an (M, M) matrix: two seconds for 4000 draws of 100 points, with 999 permutations.
 
     Shape:
-        draws_a, draws_b: ``(chains, draws, N)`` or ``(S, N)``; weights: one entry a draw of ``draws_a``.
+        draws_a, draws_b: ``(chains, draws, N)`` or ``(S, N)``; weights: one entry a draw of ``draws_a``;
+        row_weights: ``(N,)``.
 
     Args:
         draws_a: draws of the first source.
@@ -140,6 +147,7 @@ def compare_sources(
         names: of the sources, for the verdict.
         tolerance: from which difference of two co-assignment probabilities on it is large.
         num_permutations: how many permutations a test.
+        row_weights: how many equal rows each point stands for, whole numbers; one by default.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1, the numbers of points differ, the weights
@@ -156,8 +164,12 @@ def compare_sources(
     draws_a, weights = labels_and_weights("draws_a", draws_a, weights)
     draws_a, draws_b = as_chains(draws_a, name="draws_a"), as_chains(draws_b, name="draws_b")
     check_same_points(draws_a, draws_b)
-    mixings = (mixing(draws_a, seed=seed, weights=weights), mixing(draws_b, seed=seed))
-    tests = _run_tests(draws_a, draws_b, mixings, weights, seed, num_permutations)
+    times = checked_row_weights(row_weights, draws_a.shape[-1])
+    mixings = (
+        mixing(draws_a, seed=seed, weights=weights, row_weights=times),
+        mixing(draws_b, seed=seed, row_weights=times),
+    )
+    tests = _run_tests(draws_a, draws_b, mixings, weights, seed, num_permutations, times)
     (a, noise_a), (b, noise_b) = marginals_and_noise(draws_a, weights=weights), marginals_and_noise(draws_b)
     found = Agreement(
         *distances(a, b), noise_b.total_variation, noise_b.largest_difference, noise_b.mean_difference
@@ -190,16 +202,20 @@ def _run_tests(
     weights: np.ndarray | None,
     seed: int,
     num_permutations: int,
+    row_weights: np.ndarray | None,
 ) -> _Tests:
     first = independent_draws(draws_a, seed=seed, effective=mixings[0].effective, weights=weights)
     second = independent_draws(draws_b, seed=seed, effective=mixings[1].effective)
     sizes = {"num_a": len(first), "num_b": len(second)}
     members = permuted_memberships(*sizes.values(), num_permutations=num_permutations, seed=seed)
     pooled = np.concatenate([first, second])
-    losses = losses_within(pooled)
+    losses, apart = (
+        losses_within(pooled, loss=loss, row_weights=row_weights)
+        for loss in (VariationOfInformation(), Binder())
+    )
     return _Tests(
         variation=variation_blocks(losses, len(first)),
-        mmd=against_null(squared_mmds(losses_within(pooled, loss=Binder()), members), **sizes),
+        mmd=against_null(squared_mmds(apart, members), **sizes),
         classifier=against_null(accuracies(losses, members), **sizes),
         counts=against_null(total_variations(count_clusters(pooled), members), **sizes),
     )

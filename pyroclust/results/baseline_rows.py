@@ -53,22 +53,35 @@ class BaselineRow:
         }
 
 
+# Classical methods know no weights and see every row; some of them cost the square of the number of rows.
+_MOST_ROWS = 20_000
+
+
+def _as_many_rows(points: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return each row as often as it counts, and where it comes first; the rows alone if these are too many."""
+    if weights is None or weights.sum() > _MOST_ROWS:
+        return points, np.arange(len(points))
+    return np.repeat(points, weights, axis=0), np.cumsum(weights) - weights
+
+
 def baseline_rows(found: Analysis, methods: Sequence[Baseline]) -> tuple[BaselineRow, ...]:
     """Run the classical methods and place each among the draws; none where all points are equal."""
     data, shown = found.data, found.reference
     if data is None or (data.vectors == data.vectors[0]).all():
         return ()
+    points, first = _as_many_rows(data.vectors, shown.row_weights)
     loss, estimate, ball = VariationOfInformation(), shown.estimate, shown.ball
     of_rows: dict[str, Any] = {"row_weights": shown.row_weights}
     rows = []
     for method in methods:
         try:
-            result = method.partition(data.vectors, seed=found.seed)
+            result = method.partition(points, seed=found.seed)
         except Exception as error:
             if ends_the_run(error):
                 raise
             rows.append(BaselineRow(method.name, failed=first_line(error).split(". ")[0]))
             continue
+        result = replace(result, assignments=result.assignments[first])
         labels = result.assignments
         to_labels = scores_where_known(data.table.labels, labels, **of_rows)
         row = BaselineRow(result.name, result, to_labels=to_labels)

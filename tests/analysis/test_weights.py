@@ -10,7 +10,7 @@ import torch
 
 import pyroclust
 from pyroclust.analysis.predicting import analysis_of, predictive_law
-from pyroclust.baselines import partition_scores
+from pyroclust.baselines import BASELINES, partition_scores
 from pyroclust.data.datasets import read_table
 from pyroclust.data.draws.arviz import groups_of
 from pyroclust.data.standardise import standardise
@@ -18,6 +18,7 @@ from pyroclust.diagnostics import VariationOfInformation
 from pyroclust.diagnostics.differences.conditioning import conditioning
 from pyroclust.report.page import page_of
 from pyroclust.report.parts import FigureTable, Paragraph
+from pyroclust.results.baseline_rows import baseline_rows
 from pyroclust.results.data import AnalysedData
 
 SHORT = {"mcmc_draws": 50, "num_chains": 2, "warmup": 50}
@@ -184,10 +185,13 @@ def test_every_figure_of_an_analysis_is_that_of_its_repeated_draws():
     for name in ("entropy", "largest_share", "distance_to_reference"):
         assert_same(groups[name].to_numpy(), others[name].to_numpy())
 
-    # Classical methods, which see each row once, and what the constraint changed.
+    # Classical methods, and what the constraint changed.
     draws, estimate = every.draws["mcmc"].assignments, wanted.assignments
-    for row in found.results["baselines"]:
+    of_every = baseline_rows(every, BASELINES)
+    assert len(of_every) == len(found.results["baselines"])
+    for row, other in zip(found.results["baselines"], of_every, strict=True):
         labels = row.result.assignments.repeat(times)
+        np.testing.assert_array_equal(labels, other.result.assignments)
         assert_same(row.expected_vi, VariationOfInformation().expected(labels[None], draws)[0])
         assert_same(asdict(row.to_estimate), asdict(partition_scores(estimate, labels)))
         assert_same(asdict(row.to_labels), asdict(partition_scores(frame["kind"].repeat(times), labels)))

@@ -14,6 +14,7 @@ from pyroclust.diagnostics import (
     cluster_contrasts,
     cluster_profiles,
     column_shares,
+    compare_sources,
     credible_ball,
     distance_rhat,
     functionals,
@@ -205,3 +206,18 @@ def test_weights_that_count_no_rows_are_refused(figure):
     data = {"data": case.data} if figure is cluster_profiles else {}
     with pytest.raises(ValueError, match=r"row_weights has shape \(2,\), expected \(11,\) whole numbers"):
         figure(case.draws, case.estimate, row_weights=[1, 2], **data)
+
+
+def test_two_sources_are_compared_by_rows():
+    case = Case(np.random.default_rng(1))
+    sources = case.draws, case.free
+    found = compare_sources(*sources, seed=0, row_weights=case.row_weights, num_permutations=99)
+    every = compare_sources(*(one.repeat(case.times, -1) for one in sources), seed=0, num_permutations=99)
+    # Independent draws are as many as the traces of a few pairs of points say, and these pairs are others.
+    np.testing.assert_allclose(
+        [found.vi_between, found.vi_within_a, found.mmd.statistic],
+        [every.vi_between, every.vi_within_a, every.mmd.statistic],
+        rtol=0.2,
+    )
+    distinct = compare_sources(*sources, seed=0, num_permutations=99)
+    assert abs(distinct.vi_between / every.vi_between - 1) > 0.5

@@ -19,7 +19,7 @@ import pyro
 import pytest
 import torch
 from faults.cases import Case, refused, run_command, snapshot
-from faults.processes import broken, left_over, run_and_signal
+from faults.processes import a_day_later, broken, left_over, run_and_signal
 from training_cases import TINY, new_guide, recipe, same
 from training_cases import run as fit_tiny
 
@@ -386,6 +386,7 @@ def _killed(seed: int, number: int) -> Callable[[Path], str]:
                 assert rows[:done] == list(range(done)), f"rows before step {done} were lost"
             if (out / "card.json").is_file():
                 load_guide(out)
+        a_day_later(folder)
         process = subprocess.run(
             [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, check=False
         )

@@ -33,7 +33,13 @@ class Mixing:
     constant: bool
 
 
-def mixing(draws: DrawsLike, *, seed: int, weights: np.ndarray | None = None) -> Mixing:
+def mixing(
+    draws: DrawsLike,
+    *,
+    seed: int,
+    weights: np.ndarray | None = None,
+    row_weights: np.ndarray | None = None,
+) -> Mixing:
     """Return how many independent draws a source is worth, and whether its chains agree."""
     draws, weights = labels_and_weights("draws", draws, weights)
     draws = as_chains(draws)
@@ -41,10 +47,11 @@ def mixing(draws: DrawsLike, *, seed: int, weights: np.ndarray | None = None) ->
     constant = bool((draws == draws[:1, :1]).all())
     if weights is not None:
         return Mixing(effective_draws(checked_weights(weights, total)), 1.0, constant)
-    values = functionals(draws, seed=seed, reference=central_draw(draws))
+    reference = central_draw(draws, row_weights=row_weights)
+    values = functionals(draws, seed=seed, reference=reference, row_weights=row_weights)
     stacked = np.stack(list(values.values()), axis=-1)
     moving = stacked[..., ~(stacked == stacked[:1, :1]).all((0, 1))]
-    distances = distance_rhat(draws, seed=seed)
+    distances = distance_rhat(draws, seed=seed, row_weights=row_weights)
     ratios, effective = rhats_and_ess(moving)
     fewest = np.nan_to_num(effective, nan=0.0).min(initial=float(total))
     largest = np.nan_to_num(ratios, nan=np.inf, posinf=np.inf).max(initial=1.0)

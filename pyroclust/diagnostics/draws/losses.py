@@ -269,11 +269,14 @@ def pairwise_loss(
     return losses
 
 
-def losses_within(draws: np.ndarray, *, loss: PartitionLoss = _DEFAULT_LOSS) -> np.ndarray:
+def losses_within(
+    draws: np.ndarray, *, loss: PartitionLoss = _DEFAULT_LOSS, row_weights: np.ndarray | None = None
+) -> np.ndarray:
     """Return the losses of every two of some partitions, for a loss that is a metric: half of the work."""
     pairs = np.triu_indices(len(draws), 1)
     losses = np.zeros((len(draws), len(draws)))
-    losses[pairs] = matched_losses(draws, draws, *pairs, loss.terms(draws.shape[-1]), loss.form())
+    terms = loss.terms(draws.shape[-1] if row_weights is None else int(row_weights.sum()))
+    losses[pairs] = matched_losses(draws, draws, *pairs, terms, loss.form(), weights=row_weights)
     return losses + losses.T
 
 
