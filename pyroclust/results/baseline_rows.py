@@ -58,7 +58,7 @@ _MOST_ROWS = 20_000
 
 
 def _as_many_rows(points: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return each row as often as it counts, and where it comes first; the rows alone if these are too many."""
+    """Return rows as often as they count, and where each comes first; the rows alone if that is too many."""
     if weights is None or weights.sum() > _MOST_ROWS:
         return points, np.arange(len(points))
     return np.repeat(points, weights, axis=0), np.cumsum(weights) - weights
