@@ -8,7 +8,7 @@ from torch import Tensor
 from pyroclust.core.counts import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions.points import Points
-from pyroclust.distributions.sequential.anchored import AnchoredPartition
+from pyroclust.distributions.sequential.partition import AnchoredPartition
 from pyroclust.guides.base import AmortizedGuide, refuse_a_view
 from pyroclust.guides.predictive_filter import PredictiveFilter
 from pyroclust.nn import StratifiedAnchors

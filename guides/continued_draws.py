@@ -7,7 +7,7 @@ from torch import Size, Tensor
 
 from pyroclust.distributions.families.clustered_data import block_moments
 from pyroclust.distributions.partition_distribution import PartitionDistribution
-from pyroclust.distributions.sequential.anchored import AnchoredPartition
+from pyroclust.distributions.sequential.partition import AnchoredPartition
 from pyroclust.guides.exact_filter import exact_filter
 
 __all__ = ["ContinuedDraws", "DrawsOfRows"]
@@ -40,14 +40,6 @@ class DrawsOfRows(PartitionDistribution):
     def _log_prob(self, value: Tensor) -> Tensor:
         found: Tensor = self._model.log_joint(self._rows, value)
         return found
-
-    def merged_log_prob(self, value: Tensor) -> Tensor:
-        """Return what :meth:`log_prob` does.
-
-        Shape:
-            value: ``(*shape, N)`` canonical; output: ``(*shape)`` nats.
-        """
-        return self._log_prob(value)
 
 
 class ContinuedDraws:

@@ -10,13 +10,12 @@ from torch.nn import functional as F
 
 from pyroclust.core.counts import check_count
 from pyroclust.core.registry import register
-from pyroclust.distributions import (
-    ClusterwisePartition,
-    Filtering,
-    PartitionDistribution,
+from pyroclust.distributions import ClusterwisePartition, Filtering, PartitionDistribution
+from pyroclust.distributions.clusterwise.filtering import (
+    POINTS_AT_ONCE,
     SurestFirstPartition,
+    filter_clusters,
 )
-from pyroclust.distributions.clusterwise.filtering import POINTS_AT_ONCE, filter_clusters
 from pyroclust.distributions.points import Points
 from pyroclust.distributions.programs import as_model
 from pyroclust.distributions.protocols import Model

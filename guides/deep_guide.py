@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pyroclust.distributions import ComponentLabels
+from pyroclust.distributions.component_labels import ComponentLabels
 from pyroclust.distributions.points import Points
 from pyroclust.guides.base import AmortizedGuide
 from pyroclust.nn import DenseEncoder

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from pyroclust.core.counts import check_count
 from pyroclust.core.registry import register
-from pyroclust.distributions import ComponentLabels, DiagonalMixture
+from pyroclust.distributions import DiagonalMixture
+from pyroclust.distributions.component_labels import ComponentLabels
 from pyroclust.distributions.points import Points
 from pyroclust.distributions.programs import as_model
 from pyroclust.distributions.protocols import Model

@@ -18,7 +18,7 @@ from pyroclust.distributions import (
     PartitionPrior,
     PitmanYorPrior,
 )
-from pyroclust.distributions.priors.finite_mixtures_v import log_component_numbers
+from pyroclust.distributions.priors.component_numbers import log_component_numbers
 
 __all__ = ["ComponentWeights", "LearnedWeights", "component_weights"]
 

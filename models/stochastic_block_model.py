@@ -8,7 +8,8 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from pyroclust.core.registry import register
-from pyroclust.distributions import BlockRates, ChineseRestaurantPrior, GraphOfBlocks, PartitionPrior
+from pyroclust.distributions import BlockRates, ChineseRestaurantPrior, PartitionPrior
+from pyroclust.distributions.block_rates import GraphOfBlocks
 from pyroclust.distributions.hyperparameters import check_known
 from pyroclust.distributions.protocols import Model
 from pyroclust.partitions import check_num_points

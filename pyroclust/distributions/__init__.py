@@ -1,10 +1,8 @@
 """Distributions over partitions, conjugate component families, and data given a partition."""
 
-from pyroclust.distributions.block_rates import BlockRates, GraphOfBlocks
+from pyroclust.distributions.block_rates import BlockRates
 from pyroclust.distributions.clusterwise.filtering import Filtering
 from pyroclust.distributions.clusterwise.partition import ClusterwisePartition
-from pyroclust.distributions.clusterwise.surest_first import SurestFirstPartition
-from pyroclust.distributions.component_labels import ComponentLabels
 from pyroclust.distributions.diagonal_mixture import DiagonalMixture
 from pyroclust.distributions.families.bernoulli_beta import BernoulliBeta
 from pyroclust.distributions.families.categories import CategoricalColumns, Categories
@@ -43,12 +41,9 @@ from pyroclust.distributions.priors.finite_mixtures import FiniteMixturesPrior, 
 from pyroclust.distributions.priors.gamma_concentration import GammaConcentration
 from pyroclust.distributions.priors.pitman_yor import PitmanYorPrior, PitmanYorProcess
 from pyroclust.distributions.priors.prior import PartitionPrior
-from pyroclust.distributions.sequential.anchored import AnchoredPartition
-from pyroclust.distributions.sequential.completion import CompletedPartition
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
 
 __all__ = [
-    "AnchoredPartition",
     "BernoulliBeta",
     "BernoulliObservation",
     "BlockRates",
@@ -58,9 +53,7 @@ __all__ = [
     "ChineseRestaurantProcess",
     "ClusteredData",
     "ClusterwisePartition",
-    "CompletedPartition",
     "Component",
-    "ComponentLabels",
     "ConjugateComponent",
     "ConstrainedPartition",
     "CountsObservation",
@@ -71,7 +64,6 @@ __all__ = [
     "Filtering",
     "FiniteMixturesPrior",
     "GammaConcentration",
-    "GraphOfBlocks",
     "InverseWishartCholesky",
     "MixtureOfFiniteMixtures",
     "MultinomialDirichlet",
@@ -93,7 +85,6 @@ __all__ = [
     "Product",
     "PyroComponent",
     "SequentialPartition",
-    "SurestFirstPartition",
     "elicit",
     "standardised_similarity",
     "student_t",

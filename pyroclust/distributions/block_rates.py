@@ -10,8 +10,6 @@ from torch.distributions import constraints
 from pyroclust.core.counts import check_number
 from pyroclust.partitions import check_label_vectors, most_clusters
 
-__all__ = ["BlockRates", "GraphOfBlocks"]
-
 _LARGEST = 1e6
 
 
@@ -174,21 +172,7 @@ def log_beta_gain(
 
 
 class GraphOfBlocks(TorchDistribution):
-    r"""Undirected graphs whose blocks are known and whose edge rates are integrated out.
-
-    Args:
-        rates: laws of the probabilities of edges.
-        assignments: block of each node, labels 0 to N - 1, ``(..., N)``.
-
-    Shape:
-        batch_shape: that of ``assignments.shape[:-1]``; event_shape: ``(N, N)``, zeros and ones, symmetric,
-        with an empty diagonal.
-
-    Example:
-        >>> law = GraphOfBlocks(BlockRates((6.0, 3.0), (1.0, 5.0)), torch.tensor([0, 0, 1, 1, 1]))
-        >>> law.sample().shape
-        torch.Size([5, 5])
-    """
+    """Undirected graphs whose blocks are known and whose edge rates are integrated out."""
 
     arg_constraints: dict[str, Any] = {}  # noqa: RUF012
     support = constraints.independent(constraints.boolean, 2)

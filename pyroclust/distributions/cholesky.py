@@ -3,19 +3,9 @@
 import torch
 from torch import Tensor
 
-__all__ = ["cholesky"]
-
 
 def cholesky(matrix: Tensor) -> Tensor:
-    """Return lower Cholesky factors, ``(..., D, D)``.
-
-    Raises:
-        ValueError: if a matrix is not positive definite, which rounding makes of those of far points.
-
-    Example:
-        >>> cholesky(torch.tensor([[4.0]]))
-        tensor([[2.]])
-    """
+    """Return lower Cholesky factors, ``(..., D, D)``."""
     try:
         return torch.linalg.cholesky(matrix)
     except torch.linalg.LinAlgError:

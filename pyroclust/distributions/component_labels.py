@@ -6,10 +6,7 @@ import torch
 from torch import Size, Tensor
 
 from pyroclust.distributions.partition_distribution import PartitionDistribution
-from pyroclust.distributions.points import broadcast_shapes
 from pyroclust.partitions import canonical
-
-__all__ = ["MOST_COMPONENTS", "ComponentLabels"]
 
 MOST_COMPONENTS = 14
 """Components up to which the log-probability of a partition is summed over all ways to name its blocks."""
@@ -24,21 +21,8 @@ class ComponentLabels(PartitionDistribution):
         q(c) = \sum_{\pi} \prod_i r_{i, \pi(c_i)}
 
     over all ways :math:`\pi` to name the blocks by different components, summed exactly by going through the
-    subsets of components. Cost of a log-probability O(N K^2 + K^2 2^K), of a draw O(N K).
-
-    Args:
-        log_shares: log r, the log-probability of each component for each point, ``(*batch, N, K)``.
-
-    Shape:
-        batch_shape: ``(*batch)``; event_shape: ``(N,)``.
-
-    Raises:
-        ValueError: if there are more than 14 components.
-
-    Example:
-        >>> law = ComponentLabels(torch.tensor([[0.9, 0.1], [0.2, 0.8]]).log())
-        >>> law.log_prob(torch.tensor([[0, 0], [0, 1]])).exp()
-        tensor([0.2600, 0.7400], dtype=torch.float64)
+    subsets of components; ``log_shares`` is log r, ``(*batch, N, K)``. Cost of a log-probability
+    O(N K^2 + K^2 2^K), of a draw O(N K).
     """
 
     def __init__(self, log_shares: Tensor, *, validate_args: bool | None = None) -> None:
@@ -72,8 +56,8 @@ class ComponentLabels(PartitionDistribution):
 
     def _log_prob(self, value: Tensor) -> Tensor:
         components = self.log_shares.shape[-1]
-        batch = broadcast_shapes(value.shape[:-1], self.batch_shape)
-        labels = value.expand(*batch, -1).reshape(-1, self.num_points)
+        value = self._expanded(value)
+        labels, batch = value.reshape(-1, self.num_points), value.shape[:-1]
         places = torch.arange(self.batch_shape.numel(), device=value.device).view(self.batch_shape)
         places = places.expand(batch).reshape(-1)
         shares = self.log_shares.reshape(-1, self.num_points, components)

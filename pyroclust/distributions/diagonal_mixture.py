@@ -10,8 +10,6 @@ from torch.distributions import constraints
 
 from pyroclust.distributions.points import broadcast_shapes
 
-__all__ = ["DiagonalMixture"]
-
 _SMALLEST_VARIANCE = 1e-6
 
 

@@ -11,8 +11,6 @@ from torch.distributions import Distribution, Transform, biject_to
 
 from pyroclust.core.random_state import seeded
 
-__all__ = ["Integral", "integral_over"]
-
 # In widths of the peak: where the ends are looked for first, how often they may move out by half, and how far
 # below the mode the integrand is there, in nats.
 _REACH, _TIMES, _BELOW = 8.0, 16, 36.0
@@ -23,19 +21,12 @@ _LEAST, _MOST = 1e-6, 4.0
 
 @dataclass(frozen=True)
 class Integral:
-    """An integral over a random number, and the law that its integrand is, on the real line.
+    """An integral over a random number, and the law that its integrand is, on the real line."""
 
-    Attributes:
-        log_total: logarithm of the integral, ``batch``.
-        nodes: places on the real line, in rising order, ``(J, *batch)``.
-        weights: probabilities of these, ``(J, *batch)``.
-        transform: from the real line to the number.
-    """
-
-    log_total: Tensor
-    nodes: Tensor
-    weights: Tensor
-    transform: Transform
+    log_total: Tensor  # logarithm of the integral, batch
+    nodes: Tensor  # places on the real line, in rising order, (J, *batch)
+    weights: Tensor  # probabilities of these, (J, *batch)
+    transform: Transform  # from the real line to the number
 
     @property
     def mean(self) -> Tensor:
@@ -64,20 +55,7 @@ class Integral:
 def integral_over(
     prior: Distribution, log_density: Callable[[Tensor], Tensor], batch: Size, *, nodes: int = _NODES
 ) -> Integral:
-    r"""Integrate over a random number, once for each of a batch.
-
-    .. math:: \log \int p(h) \, \exp f(h) \, dh
-
-    on the scale on which h is any real number, as log h: the mode by Newton's method, then the trapezoidal
-    rule in widths of the peak, sinh(t), between the places left and right of it where nothing is left. Of
-    integrands as smooth as these, that converges faster than any power of the number of nodes.
-
-    Args:
-        prior: the law of h.
-        log_density: f, of values ``batch`` it returns ``batch``, float64.
-        batch: shape of the results.
-        nodes: evaluations of f between both ends; about as many more find these.
-    """
+    """Integrate over a random number, once for each of a batch."""
     prior = _in_double(prior)
     transform = biject_to(prior.support)
     with seeded(0):

@@ -17,39 +17,18 @@ from torch.distributions import Distribution
 from pyroclust.core.counts import shown as shown_number
 from pyroclust.core.text import visible
 
-__all__ = [
-    "Hyperparameter",
-    "Hyperparameterised",
-    "as_number",
-    "check_conditions",
-    "check_known",
-    "in_short",
-    "is_number",
-    "shown",
-]
-
 Hyperparameter = float | Tensor | Distribution
 """A number, one number a data set ``(*batch)``, or the prior of a random number."""
 
 
 class Hyperparameterised:
-    """Something with named real hyperparameters, each of which may have a prior of its own.
-
-    Subclasses list the names in ``hyper_names``, store each under its name, as all arguments of their
-    constructor, and check them in :meth:`_check_hyperparameters`. Formulas read them through :meth:`value`.
-    """
+    """Something with named real hyperparameters, each of which may have a prior of its own."""
 
     hyper_names: tuple[str, ...] = ()
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Arguments of the constructor, by name, as they are stored.
-
-        Example:
-            >>> from pyroclust.distributions import PitmanYorPrior
-            >>> PitmanYorPrior(0.25, 1.0).arguments
-            {'discount': 0.25, 'concentration': 1.0}
-        """
+        """Arguments of the constructor, by name, as they are stored."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def __eq__(self, other: object) -> bool:
@@ -75,11 +54,7 @@ class Hyperparameterised:
         return {name: one for name, one in every.items() if isinstance(one, Distribution)}
 
     def given(self, values: Mapping[str, Tensor | float]) -> Self:
-        """Return the same with some hyperparameters set to numbers or to batches ``(*batch)``.
-
-        Raises:
-            ValueError: if a name is unknown or a value is outside its range.
-        """
+        """Return the same with some hyperparameters set to numbers or to batches ``(*batch)``."""
         if not isinstance(values, Mapping):
             raise ValueError(f"values is of type {type(values).__name__}, expected numbers by name")
         new = copy.copy(self)
@@ -107,11 +82,7 @@ class Hyperparameterised:
         )
 
     def value(self, name: str) -> Tensor:
-        """Return a hyperparameter as float64, ``()`` or ``(*batch)``.
-
-        Raises:
-            ValueError: if it is random.
-        """
+        """Return a hyperparameter as float64, ``()`` or ``(*batch)``."""
         one = getattr(self, name)
         if isinstance(one, Distribution):
             raise ValueError(
@@ -145,14 +116,7 @@ class Hyperparameterised:
 
 
 def is_number(value: Any) -> bool:
-    """Say whether a value is a number, or a dense tensor of numbers; true and false, and text, are none.
-
-    Neither are whole numbers that double precision does not reach.
-
-    Example:
-        >>> is_number(2), is_number(True), is_number("2")
-        (True, False, False)
-    """
+    """Say whether a value is a number, or a dense tensor of numbers; true and false, and text, are none."""
     if isinstance(value, Tensor):
         there = value.layout == torch.strided and not (value.is_meta or value.is_nested or value.is_quantized)
         return there and not (value.is_complex() or value.dtype == torch.bool)
@@ -162,18 +126,7 @@ def is_number(value: Any) -> bool:
 
 
 def as_number(name: str, value: Any) -> Tensor:
-    """Return a number, or a tensor of numbers, as float64.
-
-    Raises:
-        ValueError: if it is neither.
-
-    Example:
-        >>> as_number("concentration", 2)
-        tensor(2., dtype=torch.float64)
-        >>> as_number("concentration", None)
-        Traceback (most recent call last):
-        ValueError: concentration is None, expected a number or a tensor of numbers
-    """
+    """Return a number, or a tensor of numbers, as float64."""
     if not is_number(value):
         raise ValueError(f"{name} is {shown(value)}, expected a number or a tensor of numbers")
     if isinstance(value, Tensor):
@@ -182,12 +135,7 @@ def as_number(name: str, value: Any) -> Tensor:
 
 
 def shown(value: Any) -> str:
-    """Write what was given for a number in one line, whatever it is.
-
-    Example:
-        >>> shown("2"), shown(torch.ones(2, 3))
-        ("'2'", '<2 x 3 numbers>')
-    """
+    """Write what was given for a number in one line, whatever it is."""
     if isinstance(value, Tensor):
         kind = value.dtype if not is_number(value) else None
         return f"a tensor of {kind} and layout {value.layout} on {value.device}" if kind else in_short(value)
@@ -202,16 +150,7 @@ def _inside(name: str, one: float | Tensor, bound: float) -> Tensor:
 
 
 def check_conditions(names: Sequence[str], hyperpriors: Mapping[str, Distribution]) -> None:
-    """Refuse conditions that are no random hyperparameters of the model.
-
-    Raises:
-        ValueError: if one is none.
-
-    Example:
-        >>> check_conditions(["rate"], {})
-        Traceback (most recent call last):
-        ValueError: conditions has 'rate', expected random hyperparameters of the model: it has none, give ...
-    """
+    """Refuse conditions that are no random hyperparameters of the model."""
     for name in names:
         if name not in hyperpriors:
             raise ValueError(
@@ -221,22 +160,7 @@ def check_conditions(names: Sequence[str], hyperpriors: Mapping[str, Distributio
 
 
 def check_known(name: str, part: Hyperparameterised) -> None:
-    """Refuse a part of a model that has random hyperparameters.
-
-    Args:
-        name: of the argument, for the error.
-        part: such as a prior of partitions.
-
-    Raises:
-        ValueError: if it has some.
-
-    Example:
-        >>> from pyro.distributions import Gamma
-        >>> from pyroclust.distributions import ChineseRestaurantPrior
-        >>> check_known("prior", ChineseRestaurantPrior(Gamma(1.0, 1.0)))
-        Traceback (most recent call last):
-        ValueError: prior has the random hyperparameter(s) concentration, expected numbers: fix them with ...
-    """
+    """Refuse a part of a model that has random hyperparameters."""
     if part.hyperpriors:
         raise ValueError(
             f"{name} has the random hyperparameter(s) {', '.join(part.hyperpriors)}, expected numbers: fix "

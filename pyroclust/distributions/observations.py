@@ -9,8 +9,6 @@ from torch.distributions import Distribution
 from pyroclust.core.counts import check_count, check_number
 from pyroclust.core.registry import register
 
-__all__ = ["BernoulliObservation", "CountsObservation", "NormalObservation", "Observation"]
-
 _ROUNDING = 1e-5
 
 

@@ -13,8 +13,6 @@ from pyroclust.core.random_state import alone
 from pyroclust.distributions.points import broadcast_shapes
 from pyroclust.partitions import as_partitions, check_num_points, enumerate_partitions, partition
 
-__all__ = ["PartitionDistribution"]
-
 # Labels, and copies of them in another order; smaller draws are not worth a look at what is free.
 _BYTES_A_LABEL, _SMALL = 4 * 8, 1 << 28
 # Draws that a search takes for each unit of width where there is no beam.
@@ -24,10 +22,11 @@ _DRAWS_A_BEAM = 16
 class PartitionDistribution(TorchDistribution):
     """A distribution over canonical label vectors.
 
-    Subclasses write ``_sample(shape) -> (*shape, *batch_shape, N)`` and ``_log_prob(value)``, and
-    ``_sample_and_log_prob(shape)`` where the two are cheaper together; the shapes, the support, memory for
-    the draws, and whether their log-probabilities are numbers, are checked here, once. Draws in several
-    threads wait for one another, since torch's random numbers are those of the process.
+    Subclasses write ``_sample(shape) -> (*shape, *batch_shape, N)`` and ``_log_prob(value)``,
+    ``_sample_and_log_prob(shape)`` where the two are cheaper together, and ``_merged_log_prob(value)`` where
+    equal prefixes can be scored once; shapes, support, memory for the draws, and whether log-probabilities
+    are numbers, are checked here, once. Draws in several threads wait for one another, since torch's random
+    numbers are those of the process.
 
     Shape:
         batch_shape: data sets; event_shape: ``(num_points,)``.
@@ -96,7 +95,6 @@ class PartitionDistribution(TorchDistribution):
         return self._checked_log_prob(self._log_prob(self._checked(value)))
 
     def _checked(self, value: Tensor) -> Tensor:
-        """Return given partitions as int64, refused where they do not fit."""
         check_num_points("value", value, self.num_points)
         try:
             broadcast_shapes(value.shape[:-1], self.batch_shape)
@@ -106,6 +104,10 @@ class PartitionDistribution(TorchDistribution):
                 f"broadcasts with the batch {tuple(self.batch_shape)}"
             ) from None
         return as_partitions("value", value) if self._validate_args else value.long()
+
+    def _expanded(self, value: Tensor) -> Tensor:
+        """Return partitions expanded to the broadcast of their shape with ``batch_shape``."""
+        return value.expand(*broadcast_shapes(value.shape[:-1], self.batch_shape), -1)
 
     def sample_and_log_prob(self, sample_shape: Any = Size()) -> tuple[Tensor, Tensor]:
         """Draw partitions and return them with their log-probabilities in nats.
@@ -126,7 +128,6 @@ class PartitionDistribution(TorchDistribution):
         return value, self._log_prob(value)
 
     def _checked_shape(self, sample_shape: Any) -> Size:
-        """Refuse draws that do not fit into memory."""
         if not isinstance(sample_shape, tuple | list):
             raise ValueError(f"sample_shape is {sample_shape!r}, expected a shape, such as (100,) or ()")
         sizes = [check_count("sample_shape", one, at_least=0) for one in sample_shape]
@@ -154,26 +155,16 @@ class PartitionDistribution(TorchDistribution):
         return log_prob
 
     def merged_log_prob(self, value: Tensor) -> Tensor:
-        """Log-probability of many partitions in nats, without gradients; cheaper where they share prefixes.
-
-        Shape:
-            value: ``(*shape, *batch_shape, N)`` canonical; output: ``(*shape, *batch_shape)``.
-
-        Raises:
-            ValueError: as :meth:`log_prob`.
-        """
+        """Do as :meth:`log_prob`, without gradients; cheaper where partitions share prefixes."""
+        value = self._checked(value)
         with torch.no_grad():
-            return self.log_prob(value)
+            return self._checked_log_prob(self._merged_log_prob(value))
+
+    def _merged_log_prob(self, value: Tensor) -> Tensor:
+        return self._log_prob(value)
 
     def log_prob_and_error(self, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Log-probabilities in nats with their standard errors, zero where ``is_exact``.
-
-        Shape:
-            value: ``(..., N)``; output: ``(...)`` each, broadcast with ``batch_shape``.
-
-        Raises:
-            ValueError: as :meth:`log_prob`.
-        """
+        """Do as :meth:`log_prob`, and return standard errors in nats too, zero where ``is_exact``."""
         log_prob = self.log_prob(value)
         return log_prob, torch.zeros_like(log_prob)
 
@@ -181,15 +172,11 @@ class PartitionDistribution(TorchDistribution):
         """Search for the most probable partition of each data set, without gradients.
 
         Guides that label points one after the other search by a beam: the ``width`` most probable partitions
-        of the points so far go on, one batched step a point, so that the cost is that of ``width`` draws.
-        With a beam as wide as there are partitions the result is exact. A mixture of visiting orders takes
-        the best of what the beams of its orders find, scored under the mixture. Clusterwise guides let each
-        cluster have all points that are in it rather than not, for ``width`` choices of the anchors, and take
-        the best by their estimated log-probabilities. All other distributions take the most probable of
-        16 ``width`` draws.
-
-        It is a mode of this distribution, a guide's, and one partition of many: for a summary of the
-        posterior see :func:`pyroclust.diagnostics.point_estimate`.
+        of the points so far go on, at the cost of ``width`` draws. A mixture of visiting orders takes the
+        best of what the beams of its orders find. Clusterwise guides let each cluster have all points that
+        are in it rather than not, for ``width`` choices of the anchors. All other distributions take the most
+        probable of 16 ``width`` draws. For a summary of the posterior see
+        :func:`pyroclust.diagnostics.point_estimate`.
 
         Args:
             width: of the beam.

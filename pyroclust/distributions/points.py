@@ -12,18 +12,6 @@ from torch import Size, Tensor
 from pyroclust.core.arrays import refuse_masked
 from pyroclust.core.memory import check_memory
 
-__all__ = [
-    "Points",
-    "as_points",
-    "broadcast_shapes",
-    "check_data_set",
-    "check_finite",
-    "check_points",
-    "check_shape",
-    "check_tensor",
-    "standardised",
-]
-
 _MANY = 1 << 24
 # A smaller spread, of numbers around 1 in single precision, is rounding.
 _CONSTANT = 1e-6
@@ -34,39 +22,12 @@ Points = Tensor | ArrayLike
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> Size:
-    """Return the broadcast of shapes; torch's own function loads sympy, for most of a second.
-
-    Raises:
-        ValueError: if they do not broadcast.
-
-    Example:
-        >>> broadcast_shapes((3, 1), (2,))
-        torch.Size([3, 2])
-    """
+    """Return the broadcast of shapes; torch's own function loads sympy, for most of a second."""
     return Size(np.broadcast_shapes(*(tuple(one) for one in shapes)))
 
 
 def as_points(data: Points, *, like: Tensor | None = None) -> Tensor:
-    """Return points as a tensor of floating-point numbers.
-
-    Tensors of float32 and float64 are returned as they are, those of half precision as float32. All else
-    becomes a tensor of the dtype and on the device of ``like``, or of torch's default dtype on the CPU.
-
-    Args:
-        data: a tensor, an array, a data frame or nested lists of numbers, true and false being 1 and 0.
-        like: a tensor whose dtype and device a copy takes; a guide's weights.
-
-    Raises:
-        ValueError: if these are no real numbers, or lists of unequal lengths.
-
-    Example:
-        >>> as_points([[1, 2], [3, 4]])
-        tensor([[1., 2.],
-                [3., 4.]])
-        >>> as_points(np.array(["a", "b"]))
-        Traceback (most recent call last):
-        ValueError: data holds text, expected numbers: choose numeric columns, or code the others as numbers
-    """
+    """Return points as a tensor of floating-point numbers."""
     if isinstance(data, Tensor):
         check_tensor("data", data)
         if data.dtype in (torch.float32, torch.float64):
@@ -81,37 +42,13 @@ def as_points(data: Points, *, like: Tensor | None = None) -> Tensor:
 
 
 def standardised(points: Tensor) -> Tensor:
-    """Return data sets whose columns have mean 0 and variance 1; constant columns become 0.
-
-    Shape:
-        points, output: ``(*batch, N, D)``.
-
-    Example:
-        >>> standardised(torch.tensor([[1.0, 5.0], [3.0, 5.0]]))
-        tensor([[-1.,  0.],
-                [ 1.,  0.]])
-    """
+    """Return data sets whose columns have mean 0 and variance 1; constant columns become 0."""
     spread = points.std(-2, keepdim=True, correction=0)
     return (points - points.mean(-2, keepdim=True)) / torch.where(spread > _CONSTANT, spread, 1.0)
 
 
 def check_tensor(name: str, data: object) -> None:
-    """Refuse what is no dense tensor of real numbers that are there.
-
-    Args:
-        name: of the argument, for errors.
-        data: what was given.
-
-    Raises:
-        ValueError: if it is no tensor, or one that is sparse, nested, quantized, complex, of 8-bit floats or
-            on the device "meta", which keeps shapes and no numbers.
-
-    Example:
-        >>> check_tensor("data", torch.zeros(3, 2))
-        >>> check_tensor("data", [1.0])
-        Traceback (most recent call last):
-        ValueError: data is of type list, expected a tensor: call torch.as_tensor on it first
-    """
+    """Refuse what is no dense tensor of real numbers that are there."""
     if not isinstance(data, Tensor):
         raise ValueError(
             f"{name} is of type {type(data).__name__}, expected a tensor: call torch.as_tensor on it first"
@@ -138,18 +75,7 @@ def _unusual(data: Tensor) -> dict[str, bool]:
 
 
 def check_finite(data: Tensor, *, missing: bool = False) -> None:
-    """Refuse data with missing or infinite values.
-
-    Args:
-        data: any.
-        missing: take nan for cells that are missing.
-
-    Raises:
-        ValueError: if an entry of ``data`` is nan or infinite.
-
-    Example:
-        >>> check_finite(torch.zeros(3, 2))
-    """
+    """Refuse data with missing or infinite values."""
     if data.numel() > _MANY:
         # Tensors that repeat one number take no memory before anything is done with them.
         check_memory(
@@ -173,19 +99,7 @@ def _not_finite(data: Tensor) -> Tensor:
 
 
 def check_points(data: Tensor, event_shape: Sequence[int], *, missing: bool = False) -> None:
-    """Refuse what are not data sets of finite points of a shape.
-
-    Args:
-        data: any.
-        event_shape: of a point.
-        missing: take nan for cells that are missing.
-
-    Raises:
-        ValueError: as :func:`check_shape`, if there is no data set, or if a value is not finite.
-
-    Example:
-        >>> check_points(torch.zeros(3, 5, 2), (2,))
-    """
+    """Refuse what are not data sets of finite points of a shape."""
     check_shape(data, event_shape)
     if 0 in data.shape:
         raise ValueError(f"data has shape {tuple(data.shape)}, expected at least one data set")
@@ -193,14 +107,7 @@ def check_points(data: Tensor, event_shape: Sequence[int], *, missing: bool = Fa
 
 
 def check_shape(data: Tensor, event_shape: Sequence[int]) -> None:
-    """Refuse what are not data sets of points of a shape, whatever their values, as those of a template.
-
-    Raises:
-        ValueError: if the shape is not ``(..., N, *event_shape)`` with at least one point.
-
-    Example:
-        >>> check_shape(torch.empty(3, 5, 2), (2,))
-    """
+    """Refuse what are not data sets of points of a shape, whatever their values, as those of a template."""
     if not isinstance(data, Tensor) or data.is_nested:
         check_tensor("data", data)
     event, points = tuple(event_shape), data.dim() - len(event_shape) - 1
@@ -214,19 +121,7 @@ def check_shape(data: Tensor, event_shape: Sequence[int]) -> None:
 
 
 def check_data_set(data: Tensor, dim: int, *, missing: bool = False) -> None:
-    """Refuse anything but one data set of at least two finite points.
-
-    Args:
-        data: any.
-        dim: of a point.
-        missing: take nan for cells that are missing.
-
-    Raises:
-        ValueError: if ``data`` is not ``(N, dim)`` with N of at least 2, or not finite.
-
-    Example:
-        >>> check_data_set(torch.zeros(3, 2), 2)
-    """
+    """Refuse anything but one data set of at least two finite points."""
     if data.dim() != 2 or data.shape[-1] != dim:
         raise ValueError(
             f"data has shape {tuple(data.shape)}, expected one data set (N, {dim}): "

@@ -18,18 +18,13 @@ from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.protocols import Model
 from pyroclust.partitions import is_canonical
 
-__all__ = ["Program", "SimulatedModel", "as_model", "checked_shape", "own_name", "sampled"]
-
 _serial = count()
 _GUESSES = ((1,), (2,))
 _SMALL, _LARGE = (2, 5), (64, 30)
 
 
 class SimulatedModel:
-    """What models have in common that can be simulated and do nothing else: no likelihood, no filter.
-
-    Subclasses have a ``name``, an ``event_shape`` and a ``typical_scale``, and are Pyro programs.
-    """
+    """What models have in common that can be simulated and do nothing else: no likelihood, no filter."""
 
     has_likelihood = False
     is_conjugate = False
@@ -58,11 +53,7 @@ class SimulatedModel:
         return {}
 
     def given(self, values: Mapping[str, Tensor | float]) -> Self:
-        """Return the model itself.
-
-        Raises:
-            ValueError: if there is a hyperparameter to set.
-        """
+        """Return the model itself."""
         if values:
             raise ValueError(
                 f"values has {', '.join(values)}, expected none: model '{self.name}' has no hyperparameters "
@@ -218,34 +209,13 @@ class Program(SimulatedModel):
 
 
 def sampled(program: Callable[..., Any], template: Tensor) -> Any:
-    """Run a program without its conditions, without gradients, and unseen by handlers around it.
-
-    Args:
-        program: any Pyro program.
-        template: its argument, of which the shape counts.
-
-    Returns:
-        The nodes of the trace, by name of the site.
-
-    Example:
-        >>> from pyroclust.models import gaussian2d
-        >>> sampled(gaussian2d(), torch.empty(3, 20, 2))["data"]["value"].shape
-        torch.Size([3, 20, 2])
-    """
+    """Run a program without its conditions, without gradients, and unseen by handlers around it."""
     with torch.no_grad(), poutine.block():
         return poutine.trace(poutine.uncondition(program)).get_trace(template).nodes
 
 
 def checked_shape(name: str, shape: Any) -> tuple[int, ...]:
-    """Return the shape of a point: positive whole numbers, in a sequence or a tensor.
-
-    Raises:
-        ValueError: if it is something else.
-
-    Example:
-        >>> checked_shape("event_shape", [8, 8])
-        (8, 8)
-    """
+    """Return the shape of a point: positive whole numbers, in a sequence or a tensor."""
     sizes = (
         shape.tolist()
         if isinstance(shape, Tensor | np.ndarray) and not getattr(shape, "is_meta", 0)
@@ -257,28 +227,12 @@ def checked_shape(name: str, shape: Any) -> tuple[int, ...]:
 
 
 def own_name(kind: type) -> str:
-    """Return a name that no other guide or model of this process has.
-
-    Two guides or models of one name would share, and not train, their parameters under ``pyro.infer.SVI``.
-
-    Example:
-        >>> own_name(dict) == own_name(dict)
-        False
-    """
+    """Return a name that no other guide or model of this process has."""
     return f"{kind.__name__}_{next(_serial)}"
 
 
 def as_model(model: Model | Callable[[Tensor], Any]) -> Model:
-    """Return a model as it is, and any other Pyro program as a :class:`Program`.
-
-    Raises:
-        ValueError: if it cannot be called, or as :class:`Program`.
-
-    Example:
-        >>> from pyroclust.models import gaussian2d
-        >>> as_model(gaussian2d()).name
-        'gaussian2d'
-    """
+    """Return a model as it is, and any other Pyro program as a :class:`Program`."""
     # A module inside of a guide is trained and saved with it.
     apart = isinstance(model, torch.nn.Module) and not getattr(model, "is_trained_with_guide", False)
     if isinstance(model, Model) and not apart:

@@ -12,31 +12,10 @@ from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
 from pyroclust.partitions.constraints import Constraints
 
-__all__ = [
-    "CollapsedModel",
-    "CompanionProgram",
-    "Guide",
-    "JointModel",
-    "LawOfModels",
-    "Model",
-    "PartitionGuide",
-    "PointwiseGuide",
-    "data_shape",
-    "is_of_graphs",
-    "points_shape",
-    "some_points",
-    "takes_missing",
-]
-
 
 @runtime_checkable
 class Model(Protocol):
-    """A Pyro program of data sets and their partitions, in plates that lie to the left of the points.
-
-    Called with data, or with a template of their shape under ``poutine.uncondition``, it has the sites
-    ``"assignments"``, canonical labels ``(*batch, N)``, and ``"data"``, points ``(*batch, N, *event_shape)``.
-    Any such function becomes one of these by :class:`pyroclust.distributions.programs.Program`.
-    """
+    """A Pyro program of data sets and their partitions, in plates that lie to the left of the points."""
 
     @property
     def name(self) -> str:
@@ -183,10 +162,7 @@ class Guide(PartitionGuide, Protocol):
 
 
 class PointwiseGuide(Protocol):
-    """A guide that labels points one after the other, in any order asked for.
-
-    One that mixes visiting orders proposes whole partitions from the mixture, and blocks from one order.
-    """
+    """A guide that labels points one after the other, in any order asked for."""
 
     def posterior(
         self, data: Tensor, *, order: Tensor | None = None
@@ -205,66 +181,27 @@ class LawOfModels(Protocol):
 
 
 def is_of_graphs(model: Any) -> bool:
-    """Say whether the points of a model are the nodes of graphs, data sets being ``(*batch, N, N)``.
-
-    Such a model has the ``event_shape`` ``(-1,)``: as many numbers a node as there are nodes.
-
-    Example:
-        >>> from pyroclust.models import StochasticBlockModel, gaussian2d
-        >>> is_of_graphs(StochasticBlockModel()), is_of_graphs(gaussian2d())
-        (True, False)
-    """
+    """Say whether the points of a model are the nodes of graphs, data sets being ``(*batch, N, N)``."""
     return tuple(getattr(model, "event_shape", ())) == (-1,)
 
 
 def data_shape(model: Any, num_points: int) -> tuple[int, ...]:
-    """Return the shape of a data set of so many points, that of a template.
-
-    Example:
-        >>> from pyroclust.models import StochasticBlockModel, gaussian2d
-        >>> data_shape(StochasticBlockModel(), 5), data_shape(gaussian2d(), 5)
-        ((5, 5), (5, 2))
-    """
+    """Return the shape of a data set of so many points, that of a template."""
     return points_shape(tuple(model.event_shape), num_points)
 
 
 def some_points(model: Any, data: Tensor, index: Tensor | slice) -> Tensor:
-    """Return some points of data sets; of graphs some nodes and the edges among them.
-
-    Args:
-        model: of the data.
-        data: ``(*batch, N, *event_shape)``.
-        index: places of the points, or a slice.
-
-    Example:
-        >>> import torch
-        >>> from pyroclust.models import StochasticBlockModel, gaussian2d
-        >>> some_points(gaussian2d(), torch.zeros(4, 9, 2), slice(3)).shape
-        torch.Size([4, 3, 2])
-        >>> some_points(StochasticBlockModel(), torch.zeros(4, 9, 9), slice(3)).shape
-        torch.Size([4, 3, 3])
-    """
+    """Return some points of data sets; of graphs some nodes and the edges among them."""
     if is_of_graphs(model):
         return data[..., index, :][..., index]
     return data[(..., index, *(slice(None),) * len(model.event_shape))]
 
 
 def points_shape(event_shape: tuple[int, ...], num_points: int) -> tuple[int, ...]:
-    """Return the shape of a data set of so many points of a shape, -1 being their number.
-
-    Example:
-        >>> points_shape((2,), 5), points_shape((-1,), 5)
-        ((5, 2), (5, 5))
-    """
+    """Return the shape of a data set of so many points of a shape, -1 being their number."""
     return (num_points, *(num_points if size == -1 else size for size in event_shape))
 
 
 def takes_missing(model: object) -> bool:
-    """Return whether cells of a model's points may be missing, nan.
-
-    Example:
-        >>> from pyroclust.models import gaussian2d
-        >>> takes_missing(gaussian2d())
-        False
-    """
+    """Return whether cells of a model's points may be missing, nan."""
     return bool(getattr(getattr(model, "component", None), "takes_missing", False))

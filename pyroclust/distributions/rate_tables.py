@@ -9,8 +9,6 @@ from scipy.special import gammaln
 
 from pyroclust.core.compiling import compiled
 
-__all__ = ["RateTable", "log_edges", "log_no_edges", "rate_table"]
-
 # Entries of a table; what lies beyond is computed.
 _LONGEST_TABLE = 1 << 20
 # Two laws a model, and room for those of a few models.
@@ -35,19 +33,7 @@ class RateTable(NamedTuple):
 
 @lru_cache(maxsize=_KEPT)
 def rate_table(law: tuple[float, float], num_points: int) -> RateTable:
-    """Return the table of a law of rates for graphs of so many nodes; all chains and draws share it.
-
-    Memory: three numbers for every pair of nodes, at most 24 MiB.
-
-    Args:
-        law: (a, b) of the Beta distribution.
-        num_points: number of nodes N.
-
-    Example:
-        >>> table = rate_table((6.0, 3.0), 5)
-        >>> table.ones.shape, round(float(table.ones[0]), 3)
-        ((11,), 4.787)
-    """
+    """Return the table of a law of rates for graphs of so many nodes; all chains and draws share it."""
     values = np.array([law[0], law[1], law[0] + law[1]])
     num_pairs = num_points * (num_points - 1) // 2
     length = np.arange(min(num_pairs + 1, _LONGEST_TABLE), dtype=float)

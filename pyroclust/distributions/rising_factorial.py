@@ -5,8 +5,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-__all__ = ["log_rising", "sum_of_inverses"]
-
 # From here on the terms below of Stirling's series are exact in double precision.
 _LARGE = 10
 _LOG_GAMMA = (
@@ -31,24 +29,11 @@ _DIGAMMA = (
 
 
 def log_rising(start: Tensor, count: Tensor | float) -> Tensor:
-    r"""Return the log of a rising factorial, for real counts too.
-
-    .. math:: \log \frac{\Gamma(x + n)}{\Gamma(x)} = \sum_{i=0}^{n-1} \log(x + i)
+    r"""Return :math:`\log \Gamma(x + n) / \Gamma(x)`, float64, for real counts too, differentiable in both.
 
     Two log-gamma functions would lose all digits where x is much larger than n; here Stirling's series is
     subtracted term by term, after a shift of small x. Relative error near 1e-15 where the result is not near
-    zero by accident; differentiable in both.
-
-    Args:
-        start: x, not negative; at zero the result is minus infinity unless the count is zero.
-        count: n, not negative.
-
-    Shape:
-        output: the broadcast of both, float64.
-
-    Example:
-        >>> round(log_rising(torch.tensor(3.0), 2.0).exp().item(), 12)  # 3 * 4
-        12.0
+    zero by accident.
     """
     x, n = _together(start, count)
     none, small = (x == 0) & (n > 0), x < _LARGE
@@ -61,23 +46,7 @@ def log_rising(start: Tensor, count: Tensor | float) -> Tensor:
 
 
 def sum_of_inverses(start: Tensor, count: Tensor | float) -> Tensor:
-    r"""Return a difference of digamma functions.
-
-    .. math:: \psi(x + n) - \psi(x) = \sum_{i=0}^{n-1} \frac{1}{x + i}
-
-    Relative error near 1e-15, also where x is much larger than n; differentiable in both.
-
-    Args:
-        start: x, positive.
-        count: n, not negative.
-
-    Shape:
-        output: the broadcast of both, float64.
-
-    Example:
-        >>> round(sum_of_inverses(torch.tensor(1.0), 3.0).item(), 12)  # 1 + 1/2 + 1/3
-        1.833333333333
-    """
+    r"""Return :math:`\psi(x + n) - \psi(x) = \sum_i 1 / (x + i)`, with the accuracy of :func:`log_rising`."""
     x, n = _together(start, count)
     small = x < _LARGE
     far = torch.where(small, x + _LARGE, x)

@@ -214,7 +214,8 @@ class Constraints:
         is_open = self.is_open and other.is_open
         return Constraints(found.groups, found.apart, is_open, self._common(other))._possible()
 
-    def of_bound(self) -> tuple[Tensor, Tensor]:
+    @cached_property
+    def bound_tables(self) -> tuple[Tensor, Tensor]:
         """Return the place of each point's group among those that are bound, and which of these are apart.
 
         Shape:

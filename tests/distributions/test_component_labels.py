@@ -6,8 +6,8 @@ import pyro.distributions as dist
 import pytest
 import torch
 
-from pyroclust.distributions import ComponentLabels, DiagonalMixture
-from pyroclust.distributions.component_labels import MOST_COMPONENTS
+from pyroclust.distributions import DiagonalMixture
+from pyroclust.distributions.component_labels import MOST_COMPONENTS, ComponentLabels
 from pyroclust.partitions import canonical, enumerate_partitions
 
 

@@ -5,7 +5,7 @@ import torch
 from pyro.distributions import Categorical, Gamma, Geometric, Poisson
 
 from pyroclust.distributions import DirichletMultinomialPrior, DynamicMixturesPrior, NormalKnownVariance
-from pyroclust.distributions.priors.finite_mixtures_v import log_component_numbers
+from pyroclust.distributions.priors.component_numbers import log_component_numbers
 from pyroclust.infer.mcmc import CollapsedGibbs, Compose, SliceHyperparameters
 from pyroclust.models import Mixture
 from pyroclust.partitions import enumerate_partitions

@@ -14,8 +14,8 @@ from pyroclust.distributions import (
     FiniteMixturesPrior,
     MixtureOfFiniteMixtures,
 )
-from pyroclust.distributions.priors import finite_mixtures_v
-from pyroclust.distributions.priors.finite_mixtures_v import log_component_numbers
+from pyroclust.distributions.priors import component_numbers
+from pyroclust.distributions.priors.component_numbers import log_component_numbers
 from pyroclust.partitions import enumerate_partitions
 
 DOUBLE = {"dtype": torch.float64}
@@ -163,16 +163,16 @@ def test_a_tail_that_falls_like_a_power() -> None:
 
 
 def test_a_tail_that_is_too_heavy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finite_mixtures_v, "MOST_TERMS", 1 << 14)
+    monkeypatch.setattr(component_numbers, "MOST_TERMS", 1 << 14)
     with pytest.raises(ValueError, match=r"the first 16384 sum to 0.99993"):
         FiniteMixturesPrior(1.0, PowerTail(2)).log_prob(torch.tensor([0, 1]))
-    monkeypatch.setattr(finite_mixtures_v, "_MISSING", 1e-3)
+    monkeypatch.setattr(component_numbers, "_MISSING", 1e-3)
     with pytest.raises(ValueError, match=r"expected a lighter tail: 16384 terms leave more than 1e-17"):
         FiniteMixturesPrior(1.0, PowerTail(2)).log_prob(torch.tensor([0, 1]))
 
 
 def test_sums_that_do_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finite_mixtures_v, "MOST_TERMS", 1 << 14)
+    monkeypatch.setattr(component_numbers, "MOST_TERMS", 1 << 14)
     prior = FiniteMixturesPrior(1.0, PowerTail(6))
     assert prior.log_v(500, torch.tensor(3)).isfinite()
     with pytest.raises(ValueError, match=r"V_N\(K\) at N = 500 and K = 500 needs over 16384 terms"):

@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.special import gammaln, logsumexp
 
-from pyroclust.distributions.priors.finite_mixtures_v import ShiftedSums, shifted_log_sums
+from pyroclust.distributions.priors.component_numbers import ShiftedSums, shifted_log_sums
 
 COUNT = np.arange(5001.0)
 LOG_FACTORIAL = gammaln(COUNT + 1)

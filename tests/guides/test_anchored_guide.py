@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from pyroclust import load_guide, save_guide
-from pyroclust.distributions import AnchoredPartition
 from pyroclust.guides import AnchoredGuide, NeuralClusteringProcess, PredictiveFilter
 from pyroclust.models import gaussian2d, overlap2d, sensitivity2d, warped_clusters
 from pyroclust.nn import RandomAnchors, RandomOrder, StratifiedAnchors
@@ -117,10 +116,6 @@ def test_stratified_anchors_are_different_points_of_every_part() -> None:
         ),
         (lambda: small().constrained(must_link=[(0, 1)]), "anchors would be labelled"),
         (lambda: small().posterior(torch.zeros(200, 3)), "data has shape"),
-        (
-            lambda: AnchoredPartition(*[PredictiveFilter(gaussian2d()).posterior(torch.zeros(4, 2))] * 3),
-            "first has 4 points",
-        ),
     ],
 )
 def test_errors_say_what_to_do(call, words: str) -> None:

@@ -30,7 +30,6 @@ from pyroclust.distributions import (
     PoissonGamma,
     Product,
 )
-from pyroclust.distributions.priors.opening_odds import log_opening_tables
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter, SequentialGuide
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.guides.retarget import parts_of
@@ -256,7 +255,7 @@ def test_filter_integrates_a_concentration_that_is_no_condition() -> None:
 )
 def test_batched_opening_tables_equal_single_ones(priors: Callable[[Tensor | float], PartitionPrior]) -> None:
     values = torch.tensor([0.3, 1.0, 2.5], dtype=torch.float64)
-    tables = log_opening_tables(priors(values), 150, 12)
+    tables = priors(values).log_opening_table(150, 12)
     possible = torch.arange(12) <= torch.arange(150).unsqueeze(-1)
     for i in range(3):
         expected = priors(values[i].item()).log_opening_table(150, 12)

@@ -7,7 +7,7 @@ from pyro.infer import SVI, Trace_ELBO
 from pyro.optim import Adam
 
 from pyroclust import load_guide, save_guide
-from pyroclust.distributions import ComponentLabels
+from pyroclust.distributions.component_labels import ComponentLabels
 from pyroclust.guides import SetTransformerMixture, mixture_network_for
 from pyroclust.infer import FitSettings, fit, simulate
 from pyroclust.models import GaussianClusters, MarginalMixture, set_transformer_clusters

@@ -10,7 +10,8 @@ from pyro import poutine
 from scipy import integrate, stats
 from torch import Tensor
 
-from pyroclust.distributions import BlockRates, GraphOfBlocks, PitmanYorPrior
+from pyroclust.distributions import BlockRates, PitmanYorPrior
+from pyroclust.distributions.block_rates import GraphOfBlocks
 from pyroclust.infer import exact_posterior, simulate
 from pyroclust.models import StochasticBlockModel
 from pyroclust.partitions import enumerate_partitions, is_canonical

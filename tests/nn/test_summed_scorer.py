@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from pyroclust.distributions import ChineseRestaurantProcess
-from pyroclust.distributions.sequential.forcing import teacher_forced_log_prob
+from pyroclust.distributions.sequential.sampling import teacher_forced_log_prob
 from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.distributions.sequential.steps import ForcedSteps
 from pyroclust.nn import FutureAttention, InducedFuture, SummedScorer

@@ -349,13 +349,9 @@ CALLS = [
 _CONTRACT = "a base class"
 _GUIDED = "made by a guide from data that it checks: tests/infer/test_data_properties.py"
 NOT_TESTED = {
-    "distributions.AnchoredPartition": _GUIDED,
     "distributions.BlockRates": "two pairs of numbers: tests/models/test_stochastic_block_model.py",
-    "distributions.GraphOfBlocks": "inside of StochasticBlockModel: tests/models",
     "distributions.ClusteredData": "inside of every family of this table",
     "distributions.ClusterwisePartition": _GUIDED,
-    "distributions.CompletedPartition": _GUIDED,
-    "distributions.ComponentLabels": _GUIDED,
     "distributions.CategoricalColumns": "the likelihood of Categories",
     "distributions.ObservedParts": "the likelihood of PartlyObserved",
     **{
@@ -371,7 +367,6 @@ NOT_TESTED = {
     "distributions.PerturbedSpanningForest": "no log_prob; its arguments: tests/distributions/forests",
     "distributions.standardised_similarity": "vectors of a network or a table: tests/distributions/forests",
     "distributions.Filtering": "what a guide returns",
-    "distributions.SurestFirstPartition": _GUIDED,
     "distributions.Component": _CONTRACT,
     "distributions.ConjugateComponent": _CONTRACT,
     "distributions.InverseWishartCholesky": "made by NormalInverseWishart",

@@ -1,39 +1,30 @@
-"""Filtering: clusters found and removed one after the other until no point is left."""
+"""Filtering: a network finds clusters one after the other, surely or by chance, until no point is left."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
-from torch import Tensor
+from torch import Size, Tensor
+from torch.nn import functional as F
 
 from pyroclust.distributions.clusterwise.sampling import those_left
 from pyroclust.distributions.clusterwise.steps import row_blocks
+from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.partitions import canonical
-
-__all__ = ["POINTS_AT_ONCE", "ClusterFinder", "Filtering", "filter_clusters"]
 
 POINTS_AT_ONCE = 1 << 15
 """Points of a block of rows that are looked at together."""
 
 
 class ClusterFinder(Protocol):
-    """A network that finds one cluster among points, as :class:`~pyroclust.nn.FilteringNetwork`.
+    """A network that finds one cluster among points, as :class:`~pyroclust.nn.FilteringNetwork`."""
 
-    Attributes:
-        anchored: whether it finds the cluster of the first point; else one of its own choice.
-        width: W, of the vectors that describe clusters.
-    """
-
-    anchored: bool
-    width: int
+    anchored: bool  # whether it finds the cluster of the first point; else one of its own choice
+    width: int  # W, of the vectors that describe clusters
 
     def find(self, encoding: Any, dataset: Tensor, points: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the logits of belonging to the cluster, and the vector that describes it.
-
-        Shape:
-            dataset: rows of the encoding, ``(R,)``; points: ``(R, T)``; mask: ``(R, T)``, the first always
-            true; output: ``(R, T)`` and ``(R, W)``.
-        """
+        """Return logits of belonging to the cluster, ``(R, T)``, and its description, ``(R, W)``."""
         ...
 
 
@@ -101,21 +92,10 @@ def filter_clusters(
     find nobody: the data set is then finished, and what is left was never filtered. Filtered points and
     finished data sets drop out of the computation, so that the cost is that of the points that are left in
     each round, O(N K) at most.
-
-    Args:
-        network: what finds clusters.
-        encoding: what it made of the data sets.
-        dataset: the row of the encoding that is filtered, ``(B,)``; one may be filtered several times.
-        order: in which points become anchors, ``(B, N)``.
-        max_rounds: most clusters of a data set.
     """
     device = order.device
-    found = torch.full_like(order, -1)
-    rows, left, count = (
-        torch.arange(len(order), device=device),
-        order,
-        torch.full_like(order[:, 0], order.shape[1]),
-    )
+    found, rows = torch.full_like(order, -1), torch.arange(len(order), device=device)
+    left, count = order, torch.full_like(order[:, 0], order.shape[1])
     contexts = []
     for place in range(max_rounds):
         joined = torch.zeros_like(left, dtype=torch.bool)
@@ -140,3 +120,96 @@ def filter_clusters(
         if not len(rows):
             break
     return Filtering(found, torch.stack(contexts, 1))
+
+
+# From rows, their points (R, T) and the logits of these to who joins, (R, T).
+_Join = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+class SurestFirstPartition(PartitionDistribution):
+    r"""Clusters of a network's own choice: the point with the highest logit is in, all others by chance.
+
+    .. math::
+        \log q(c \mid x) = \sum_k \sum_{i \ne a_k} \log \text{Bernoulli}(b_{ki}; m_i(x, \text{left}_k)),
+        \qquad a_k = \arg\max_{i \in \text{left}_k} m_i
+
+    Which points are left says which is the anchor, so that a partition is made in one way only, and its
+    log-probability is exact. One batched round a cluster; cost O(N K) point evaluations a draw or value.
+    """
+
+    def __init__(
+        self,
+        finder: ClusterFinder,
+        encoding: Any,
+        *,
+        dataset: Tensor,
+        num_points: int,
+        validate_args: bool | None = None,
+    ) -> None:
+        self.finder, self.encoding, self.dataset = finder, encoding, dataset
+        super().__init__(num_points, batch_shape=dataset.shape, validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> "SurestFirstPartition":
+        """Return the same distribution with a larger batch shape."""
+        return SurestFirstPartition(
+            self.finder,
+            self.encoding,
+            dataset=self.dataset.expand(batch_shape),
+            num_points=self.num_points,
+            validate_args=self._validate_args,
+        )
+
+    def _sample(self, sample_shape: Size) -> Tensor:
+        return self._sample_and_log_prob(sample_shape)[0]
+
+    def _sample_and_log_prob(self, sample_shape: Size) -> tuple[Tensor, Tensor]:
+        def draw(rows: Tensor, points: Tensor, logits: Tensor) -> Tensor:
+            return torch.rand_like(logits) < logits.sigmoid()
+
+        return self._made(Size((*sample_shape, *self.batch_shape)), draw)
+
+    def _candidates(self, width: int) -> Tensor:
+        best, _ = self._made(self.batch_shape, lambda rows, points, logits: logits > 0)
+        return torch.cat([best.unsqueeze(0), super()._candidates(width)])
+
+    def _log_prob(self, value: Tensor) -> Tensor:
+        value = self._expanded(value)
+        labels = value.reshape(-1, self.num_points)
+
+        def labelled(rows: Tensor, points: Tensor, logits: Tensor) -> Tensor:
+            own = labels[rows].gather(-1, points)
+            return own == own.gather(-1, logits.argmax(-1, keepdim=True))
+
+        return self._made(value.shape[:-1], labelled)[1]
+
+    def _made(self, batch: Size, join: _Join) -> tuple[Tensor, Tensor]:
+        """Make partitions, round by round, and return them with their log-probabilities."""
+        dataset = self.dataset.expand(batch).reshape(-1)
+        device = dataset.device
+        found = torch.zeros(len(dataset), self.num_points, dtype=torch.int64, device=device)
+        total = torch.zeros(len(dataset), dtype=torch.float64, device=device)
+        rows = torch.arange(len(dataset), device=device)
+        left = torch.arange(self.num_points, device=device).expand_as(found)
+        count = torch.full_like(rows, self.num_points)
+        for place in range(self.num_points):
+            joined = torch.zeros(left.shape, dtype=torch.bool, device=device)
+            for block in row_blocks(count, POINTS_AT_ONCE):
+                row, width = rows[block], int(count[block[0]])
+                points = left[block, :width]
+                there = torch.arange(width, device=device) < count[block].unsqueeze(-1)
+                logits, _ = self.finder.find(self.encoding, dataset[row], points, there)
+                logits = logits.masked_fill(~there, -torch.inf)
+                anchor = F.one_hot(logits.argmax(-1), width).bool()
+                chosen = (join(row, points, logits) & there) | anchor
+                signed = torch.where(chosen, logits, -logits)
+                each = F.logsigmoid(signed.masked_fill(anchor | ~there, torch.inf)).double()
+                total = total.index_add(0, row, each.sum(-1))
+                joined[block, :width] = chosen
+            member, position = joined.nonzero(as_tuple=True)
+            found[rows[member], left[member, position]] = place
+            left, count = those_left(left, count, joined)
+            alive = count > 0
+            rows, left, count = rows[alive], left[alive], count[alive]
+            if not len(rows):
+                break
+        return canonical(found).view(*batch, -1), total.view(batch)

@@ -1,4 +1,4 @@
-"""Who joins a cluster given independent odds: freely, or held to what is known of the partition."""
+"""Who joins a cluster by independent odds: freely, or under constraints on the partition."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -8,8 +8,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pyroclust.partitions.constraints import Constraints
-
-__all__ = ["FreeMembers", "HeldMembers", "KnownGroups", "Members"]
 
 
 class Members(Protocol):
@@ -28,32 +26,33 @@ class Members(Protocol):
         ...
 
 
+def members_of(constraints: Constraints | None, anchor: Tensor, others: Tensor, mask: Tensor) -> Members:
+    """Return the law of who of the others joins each anchor, ``(R,), (R, T), (R, T)``."""
+    if constraints is None:
+        return FreeMembers(mask)
+    column, apart = (one.to(mask.device) for one in constraints.bound_tables)
+    return GroupedMembers(mask, column[others], column[anchor], apart)
+
+
 @dataclass(frozen=True)
 class FreeMembers:
-    """Independent memberships.
+    """Independent memberships."""
 
-    Attributes:
-        mask: who may join, ``(R, T)``.
-    """
-
-    mask: Tensor
+    mask: Tensor  # who may join, (R, T)
 
     def draw(self, logits: Tensor) -> Tensor:
-        """Draw who joins."""
         return (torch.rand_like(logits) < logits.sigmoid()) & self.mask
 
     def most_likely(self, logits: Tensor) -> Tensor:
-        """Return whose odds are above one."""
         return (logits > 0) & self.mask
 
     def log_prob(self, logits: Tensor, joined: Tensor) -> Tensor:
-        """Sum the log-probabilities of all memberships."""
         signed = torch.where(joined, logits, -logits)
         return (F.logsigmoid(signed) * self.mask).sum(-1, dtype=torch.float64)
 
 
 @dataclass(frozen=True)
-class HeldMembers:
+class GroupedMembers:
     r"""Memberships of groups that join as a whole or not at all, and of which some exclude others.
 
     .. math:: p(b) = \prod_{g \text{ open}} p_g^{b_g} (1 - p_g)^{1 - b_g}, \qquad
@@ -63,26 +62,18 @@ class HeldMembers:
     after the other; a group is closed, and stays out, once one that it is apart from has joined. The group of
     the anchor joins first. So every set of members is allowed, and the probabilities of the allowed sets sum
     to one.
-
-    Attributes:
-        mask: who may join, ``(R, T)``.
-        column: the bound group of each point, ``(R, T)`` int64, -1 for free points.
-        anchor: the bound group of the anchor, ``(R,)``, -1 for none.
-        apart: which bound groups are apart, ``(G, G)`` bool.
     """
 
-    mask: Tensor
-    column: Tensor
-    anchor: Tensor
-    apart: Tensor
+    mask: Tensor  # who may join, (R, T)
+    column: Tensor  # the bound group of each point, (R, T) int64, -1 for free points
+    anchor: Tensor  # the bound group of the anchor, (R,), -1 for none
+    apart: Tensor  # which bound groups are apart, (G, G) bool
 
     def draw(self, logits: Tensor) -> Tensor:
-        """Draw free points, then group after group."""
         odds = self._of_groups(logits)
         return self._decided(logits, odds, torch.rand_like(logits), torch.rand_like(odds))
 
     def most_likely(self, logits: Tensor) -> Tensor:
-        """Take points and groups whose odds are above one, groups in turn."""
         odds = self._of_groups(logits)
         return self._decided(logits, odds, torch.full_like(logits, 0.5), torch.full_like(odds, 0.5))
 
@@ -125,6 +116,7 @@ class HeldMembers:
         return present.new_zeros(*present.shape[:-1], len(self.apart)).scatter_add(-1, column, present)
 
     def _count(self, points: Tensor) -> Tensor:
+        """Count the points of each group, ``(R, T) -> (R, G)``."""
         ones = torch.zeros(len(points), len(self.apart), dtype=torch.int64, device=points.device)
         return ones.scatter_add(-1, self.column.clamp(min=0), (points & (self.column >= 0)).long())
 
@@ -134,26 +126,3 @@ class HeldMembers:
 
     def _of_anchor_apart(self) -> Tensor:
         return self.apart[self.anchor.clamp(min=0)] & (self.anchor >= 0).unsqueeze(-1)
-
-
-@dataclass(frozen=True)
-class KnownGroups:
-    """Constraints as tables by point.
-
-    Attributes:
-        column: the bound group of each point, ``(N,)``, -1 for free ones.
-        apart: which bound groups are apart, ``(G, G)`` bool.
-    """
-
-    column: Tensor
-    apart: Tensor
-
-    @classmethod
-    def of(cls, constraints: Constraints, num_points: int, device: torch.device) -> "KnownGroups":
-        """Tabulate constraints of a data set of so many points."""
-        column, apart = constraints.over(num_points).of_bound()
-        return cls(column.to(device), apart.to(device))
-
-    def members(self, anchor: Tensor, others: Tensor, mask: Tensor) -> HeldMembers:
-        """Return the law of who joins anchors, ``(R,), (R, T), (R, T)``."""
-        return HeldMembers(mask, self.column[others], self.column[anchor], self.apart)

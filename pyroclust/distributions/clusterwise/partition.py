@@ -6,23 +6,11 @@ from typing import Any
 import torch
 from torch import Size, Tensor
 
-from pyroclust.distributions.clusterwise.forcing import ForcedClusters
-from pyroclust.distributions.clusterwise.members import KnownGroups
-from pyroclust.distributions.clusterwise.sampling import (
-    ClusterwiseDraws,
-    Decide,
-    DrawAndScore,
-    draw,
-    most_likely,
-    sample_clusters,
-)
-from pyroclust.distributions.clusterwise.steps import ClusterwiseScorer
+from pyroclust.distributions.clusterwise.sampling import Decide, ForcedClusters, sample_clusters
+from pyroclust.distributions.clusterwise.steps import ClusterwiseScorer, MembershipLaw
 from pyroclust.distributions.partition_distribution import PartitionDistribution
-from pyroclust.distributions.points import broadcast_shapes
 from pyroclust.partitions import canonical
 from pyroclust.partitions.constraints import Constraints
-
-__all__ = ["ClusterwisePartition"]
 
 _POINTS_AT_ONCE = 1 << 20
 
@@ -58,7 +46,7 @@ class ClusterwisePartition(PartitionDistribution):
         num_points: N.
         num_particles: latents averaged over for each cluster.
         num_orders: orders averaged over where none is fixed.
-        constraints: what is known of the partitions; None for nothing.
+        constraints: on the partitions, if any.
         validate_args: check values.
 
     Raises:
@@ -88,8 +76,7 @@ class ClusterwisePartition(PartitionDistribution):
         self.scorer, self.encoding, self.order, self.dataset = scorer, encoding, order, dataset
         self.is_exact = scorer.is_exact and order is not None
         self.num_particles, self.num_orders = num_particles, num_orders if order is None else 1
-        self.constraints = constraints
-        self._known = None if constraints is None else KnownGroups.of(constraints, num_points, dataset.device)
+        self.constraints = None if constraints is None else constraints.over(num_points)
         super().__init__(num_points, batch_shape=dataset.shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "ClusterwisePartition":
@@ -99,27 +86,18 @@ class ClusterwisePartition(PartitionDistribution):
     def estimated_with(
         self, *, num_particles: int | None = None, num_orders: int | None = None
     ) -> "ClusterwisePartition":
-        """Return the same distribution whose log-probabilities average over other numbers of particles.
-
-        Cost of log-probabilities: proportional to both numbers.
-        """
+        """Return the same distribution whose log-probabilities average over other numbers of particles."""
         return self._with(
             num_particles=self.num_particles if num_particles is None else num_particles,
             num_orders=self.num_orders if num_orders is None else num_orders,
         )
 
     def log_prob_and_error(self, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Estimate log-probabilities in nats, with their standard errors in nats.
+        """Estimate log-probabilities in nats, with the standard errors of the averages, to first order.
 
-        The error is that of the average over particles and orders, to first order; zero where
-        ``is_exact``, and unknown (nan) for a free order with ``num_orders = 1``.
-
-        Shape:
-            value: ``(..., N)``; output: ``(...)`` float64 each, broadcast with ``batch_shape``.
+        Errors are zero where ``is_exact``, and unknown (nan) for a free order with ``num_orders = 1``.
         """
-        value = self._checked(value)
-        batch = broadcast_shapes(value.shape[:-1], self.batch_shape)
-        log_prob, variance = self._estimate(value, batch)
+        log_prob, variance = self._estimate(self._checked(value))
         return log_prob, variance.sqrt()
 
     def _candidates(self, width: int) -> Tensor:
@@ -128,7 +106,7 @@ class ClusterwisePartition(PartitionDistribution):
         Each cluster takes the mode of its latent and every point whose probability is above one half.
         """
         shape = Size((width if self.order is None else 1, *self.batch_shape))
-        return canonical(self._run(shape, most_likely).labels).view(*shape, self.num_points)
+        return self._run(shape, lambda law: (law.most_likely(), 0.0))[0]
 
     def latents(self, value: Tensor) -> Tensor:
         """Draw latents of the clusters of given partitions from the posterior network.
@@ -136,38 +114,32 @@ class ClusterwisePartition(PartitionDistribution):
         Shape:
             value: ``(..., N)``; output: ``(..., max K, Z)`` in the order in which the clusters are made,
                 zero where there is no cluster.
-
-        Raises:
-            ValueError: as :meth:`log_prob`.
         """
-        value = self._checked(value)
-        batch = broadcast_shapes(value.shape[:-1], self.batch_shape)
-        dataset, order, labels = self._forced(value, batch, 1)
-        found = self._clusters(dataset, order, labels).latents()
-        return found.view(*batch, *found.shape[1:])
+        value = self._expanded(self._checked(value))
+        found = self._clusters(*self._forced(value, 1)).latents()
+        return found.view(*value.shape[:-1], *found.shape[1:])
 
     def _sample_and_log_prob(self, sample_shape: Size) -> tuple[Tensor, Tensor]:
-        shape = self._extended_shape(sample_shape)
+        def draw_and_score(law: MembershipLaw) -> tuple[Tensor, Tensor]:
+            joined, latent = law.draw()
+            return joined, law.estimate(joined, self.num_particles, latent=latent)[0]
+
         with torch.no_grad():
-            made = self._run(shape[:-1], DrawAndScore(self.num_particles))
-            labels = canonical(made.labels).view(shape)
-            log_prob = made.log_prob.view(shape[:-1])
+            labels, log_prob = self._run(self._extended_shape(sample_shape)[:-1], draw_and_score)
             if self.num_orders > 1:
-                others, _ = self._over_orders(labels, shape[:-1], self.num_orders - 1)
+                others, _ = self._over_orders(labels, self.num_orders - 1)
                 log_prob = torch.cat([log_prob.unsqueeze(0), others]).logsumexp(0) - math.log(self.num_orders)
         return labels, log_prob
 
     def _sample(self, sample_shape: Size) -> Tensor:
-        shape = self._extended_shape(sample_shape)
-        return canonical(self._run(shape[:-1], draw).labels).view(shape)
+        return self._run(self._extended_shape(sample_shape)[:-1], lambda law: (law.draw()[0], 0.0))[0]
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        batch = broadcast_shapes(value.shape[:-1], self.batch_shape)
-        return self._estimate(value, batch)[0]
+        return self._estimate(value)[0]
 
-    def _estimate(self, value: Tensor, batch: Size) -> tuple[Tensor, Tensor]:
+    def _estimate(self, value: Tensor) -> tuple[Tensor, Tensor]:
         """Return log-probabilities and relative variances."""
-        log_prob, variance = self._over_orders(value, batch, self.num_orders)
+        log_prob, variance = self._over_orders(self._expanded(value), self.num_orders)
         if self.order is not None:
             return log_prob[0], variance[0]
         share = log_prob.softmax(0)
@@ -175,9 +147,9 @@ class ClusterwisePartition(PartitionDistribution):
         spread = (count * share.square().sum(0) - 1) / (count - 1) if count > 1 else variance[0] * math.nan
         return log_prob.logsumexp(0) - math.log(count), spread.clamp(min=0)
 
-    def _over_orders(self, value: Tensor, batch: Size, num_orders: int) -> tuple[Tensor, Tensor]:
+    def _over_orders(self, value: Tensor, num_orders: int) -> tuple[Tensor, Tensor]:
         """Estimate under several orders, ``(M, *batch)`` each."""
-        dataset, order, labels = self._forced(value, batch, num_orders)
+        batch, (dataset, order, labels) = value.shape[:-1], self._forced(value, num_orders)
         rows = max(1, _POINTS_AT_ONCE // self.num_points)
         parts = [
             self._clusters(d, o, c).log_prob()
@@ -194,14 +166,14 @@ class ClusterwisePartition(PartitionDistribution):
             order=order,
             labels=labels,
             num_particles=self.num_particles,
-            known=self._known,
+            constraints=self.constraints,
         )
 
-    def _forced(self, value: Tensor, batch: Size, num_orders: int) -> tuple[Tensor, Tensor, Tensor]:
+    def _forced(self, value: Tensor, num_orders: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return data set, order and labels in visiting order for every value and order."""
-        dataset = self.dataset.expand(num_orders, *batch).reshape(-1)
+        dataset = self.dataset.expand(num_orders, *value.shape[:-1]).reshape(-1)
         order = self._orders(dataset)
-        labels = value.long().expand(num_orders, *batch, -1).reshape(-1, self.num_points)
+        labels = value.expand(num_orders, *value.shape).reshape(-1, self.num_points)
         return dataset, order, canonical(labels.gather(-1, order))
 
     def _orders(self, dataset: Tensor) -> Tensor:
@@ -211,19 +183,25 @@ class ClusterwisePartition(PartitionDistribution):
             -1
         )
 
-    def _run(self, batch: Size, decide: Decide) -> ClusterwiseDraws:
+    def _run(self, batch: Size, decide: Decide) -> tuple[Tensor, Tensor]:
+        """Make partitions and return them with the sums of what was decided."""
         dataset = self.dataset.expand(batch).reshape(-1)
         order = self._orders(dataset)
         rows = max(1, _POINTS_AT_ONCE // self.num_points)
         with torch.no_grad():
             parts = [
                 sample_clusters(
-                    self.scorer, self.encoding, dataset=d, order=o, decide=decide, known=self._known
+                    self.scorer,
+                    self.encoding,
+                    dataset=d,
+                    order=o,
+                    decide=decide,
+                    constraints=self.constraints,
                 )
                 for d, o in zip(dataset.split(rows), order.split(rows), strict=True)
             ]
-        fields = zip(*(vars(part).values() for part in parts), strict=True)
-        return ClusterwiseDraws(*(torch.cat(field) for field in fields))
+        labels, log_prob = (torch.cat(some) for some in zip(*parts, strict=True))
+        return canonical(labels).view(*batch, -1), log_prob.view(batch)
 
     def _with(self, **changed: Any) -> "ClusterwisePartition":
         own = {

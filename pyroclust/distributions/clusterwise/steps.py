@@ -2,41 +2,25 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from torch import Tensor
 
 from pyroclust.distributions.clusterwise.members import Members
 
-__all__ = ["ClusterStep", "ClusterwiseScorer", "MembershipLaw", "row_blocks"]
-
 
 @dataclass(frozen=True)
 class ClusterStep:
-    """Rows that make a cluster each, of different data sets or draws.
+    """Rows that make a cluster each, of different data sets or draws."""
 
-    Attributes:
-        dataset: rows of the encoding, ``(R,)``.
-        anchor: the point that the cluster is made around, ``(R,)``.
-        others: the unassigned points besides the anchor, ``(R, T)``, padded with any point.
-        mask: which of them are there, ``(R, T)``.
-        members: the law of who joins, by log-odds.
-        closed: sum of the contributions of the clusters that are made, ``(R, G)``.
-        num_closed: how many these are, ``(R,)``.
-    """
-
-    dataset: Tensor
-    anchor: Tensor
-    others: Tensor
-    mask: Tensor
-    members: Members
-    closed: Tensor
-    num_closed: Tensor
-
-    def after(self, closed: Tensor) -> Self:
-        """Return the same rows with another sum over the clusters that are made."""
-        return replace(self, closed=closed)
+    dataset: Tensor  # rows of the encoding, (R,)
+    anchor: Tensor  # the point that the cluster is made around, (R,)
+    others: Tensor  # the unassigned points besides the anchor, (R, T), padded with any point
+    mask: Tensor  # which of them are there, (R, T)
+    members: Members  # the law of who joins, by log-odds
+    closed: Tensor  # sum of the contributions of the clusters that are made, (R, G)
+    num_closed: Tensor  # how many these are, (R,)
 
 
 class MembershipLaw(Protocol):
@@ -53,15 +37,11 @@ class MembershipLaw(Protocol):
     def estimate(
         self, joined: Tensor, num_particles: int, *, latent: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Estimate the log-probability of who joins, and the relative variance of the estimate.
-
-        Args:
-            joined: ``(R, T)`` bool.
-            num_particles: latents that are averaged over.
-            latent: latents that the draws came from, to take the place of one of them; ``(R, Z)``.
+        """Estimate the log-probability of who joins by averaging over latents, with its relative variance.
 
         Shape:
-            output: two ``(R,)`` float64: nats, and the variance of the estimate over its squared mean.
+            joined: ``(R, T)``; latent: latents that the draws came from, in place of one, ``(R, Z)``; output:
+                two ``(R,)`` float64: nats, and the variance of the estimate over its squared mean.
         """
         ...
 
@@ -102,17 +82,7 @@ class ClusterwiseScorer(ABC):
 
 
 def row_blocks(counts: Tensor, entries_at_once: int) -> Iterator[Tensor]:
-    """Split rows into blocks of similar length, so that little is padded and memory is bounded.
-
-    Args:
-        counts: entries of each row, ``(R,)``.
-        entries_at_once: largest number of padded entries of a block of more than one row.
-
-    Example:
-        >>> import torch
-        >>> [block.tolist() for block in row_blocks(torch.tensor([1, 4, 0, 3]), 8)]
-        [[1, 3], [0, 2]]
-    """
+    """Split rows into blocks of similar length, so that little is padded and memory is bounded."""
     by_count = counts.argsort(descending=True, stable=True)
     lengths = counts[by_count].tolist()
     first = 0

@@ -8,8 +8,6 @@ import numpy as np
 from pyroclust.core.compiling import inner
 from pyroclust.distributions.compiled.protocol import refresh
 
-__all__ = ["NEGLIGIBLE", "add_point", "draw_index"]
-
 NEGLIGIBLE = -40.0
 """Log weights so far below the largest are 0: exp(-40) is below half a unit in the last place of the sum."""
 
@@ -18,16 +16,7 @@ NEGLIGIBLE = -40.0
 def add_point(
     family: Any, sizes: np.ndarray, sums: np.ndarray, moments: np.ndarray, point: int, cluster: int
 ) -> None:
-    """Put a point into a cluster; what a cluster of size 0 held is forgotten.
-
-    Args:
-        family: tables and caches of the family.
-        sizes: points in each cluster, ``(W,)``.
-        sums: their summed moments, ``(W, F)``.
-        moments: of single points, ``(N, F)``.
-        point: the point.
-        cluster: its cluster.
-    """
+    """Put a point into a cluster; what a cluster of size 0 held is forgotten."""
     if sizes[cluster] == 0:
         for f in range(moments.shape[1]):
             sums[cluster, f] = 0.0

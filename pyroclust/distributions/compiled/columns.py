@@ -10,24 +10,13 @@ from pyroclust.core.compiling import inner
 from pyroclust.distributions.compiled.pointers import ViewType, address_of, caller, from_place
 from pyroclust.distributions.compiled.protocol import Family
 
-__all__ = ["column_functions", "implement_columns", "log_predictives_by_column"]
-
 _ARGUMENTS = types.int64, types.int64, ViewType(types.float64, 1)
 _call = caller(types.int64(types.voidptr, *_ARGUMENTS))
 _FUNCTIONS: dict[type, Any] = {}
 
 
 def implement_columns(kind: type, function: Callable[..., Any]) -> None:
-    """Register the function of a kind of family that :func:`log_predictives_by_column` calls.
-
-    It takes the tables, a point, a slot, and where the first column goes; it writes the log predictive
-    density of each column, of one group of :class:`~pyroclust.distributions.PartlyObserved`, and 0 where it
-    is missing, and returns how many columns there are.
-
-    Args:
-        kind: the named tuple of the tables.
-        function: of columns of which cells may be missing.
-    """
+    """Register the function of a kind of family that :func:`log_predictives_by_column` calls."""
     _FUNCTIONS[kind] = inner(function)
 
 

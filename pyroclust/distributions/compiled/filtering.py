@@ -9,49 +9,23 @@ from pyroclust.core.compiling import compiled
 from pyroclust.distributions.compiled.clusters import NEGLIGIBLE, add_point, draw_index
 from pyroclust.distributions.compiled.protocol import log_predictive_above
 
-__all__ = ["FilterState", "filter_points", "filter_rows"]
-
 
 class FilterState(NamedTuple):
-    """What the filter knows of the points, in visiting order, and of at most W clusters.
+    """What the filter knows of the points, in visiting order, and of at most W clusters."""
 
-    Attributes:
-        moments: of single points, ``(N, F)``.
-        log_alone: log predictive density of single points in an empty cluster, ``(N,)``.
-        log_join: log(n - d), the weight of joining a cluster of n points, ``(N + 1,)``.
-        log_open: weight of a new cluster after n points in K clusters, ``(N + 1, W)``.
-        sizes: points in each cluster, ``(W,)``.
-        sums: their summed moments, ``(W, F)``.
-        weights: scratch space, ``(W + 1,)``.
-        logs: scratch space, ``(W + 1,)``.
-    """
-
-    moments: np.ndarray
-    log_alone: np.ndarray
-    log_join: np.ndarray
-    log_open: np.ndarray
-    sizes: np.ndarray
-    sums: np.ndarray
-    weights: np.ndarray
-    logs: np.ndarray
+    moments: np.ndarray  # of single points, (N, F)
+    log_alone: np.ndarray  # log predictive density of single points in an empty cluster, (N,)
+    log_join: np.ndarray  # log(n - d), the weight of joining a cluster of n points, (N + 1,)
+    log_open: np.ndarray  # weight of a new cluster after n points in K clusters, (N + 1, W)
+    sizes: np.ndarray  # points in each cluster, (W,)
+    sums: np.ndarray  # their summed moments, (W, F)
+    weights: np.ndarray  # scratch space, (W + 1,)
+    logs: np.ndarray  # scratch space, (W + 1,)
 
 
 @compiled(allocates=False)
 def filter_points(family: Any, state: Any, uniforms: np.ndarray, labels: np.ndarray, first: int) -> float:
-    """Label the points from ``first`` on, and return the log-probability of their labels in nats.
-
-    Cost O(N K) predictives.
-
-    Args:
-        family: tables and caches of the family.
-        state: changed in place.
-        uniforms: one uniform random number a point; none to score the labels that are there.
-        labels: canonical, ``(N,)``, output or input; those before ``first`` are known.
-        first: the first point that is labelled, at least 1.
-
-    Returns:
-        The log-probability; infinity where there would be W clusters or more.
-    """
+    """Label the points from ``first`` on, and return the log-probability of their labels in nats."""
     for k in range(len(state.sizes)):
         state.sizes[k] = 0
     labels[0], clusters, total = 0, 0, 0.0

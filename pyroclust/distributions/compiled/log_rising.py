@@ -6,8 +6,6 @@ import numpy as np
 
 from pyroclust.core.compiling import compiled, inner
 
-__all__ = ["log_rising", "look_up", "table_of", "tabulate_rising"]
-
 # From here on two terms of Stirling's series are exact in double precision.
 _LARGE = 1000.0
 # Table entries: half a megabyte at most, and never many times the cost of visiting all points.

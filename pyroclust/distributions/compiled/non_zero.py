@@ -4,23 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["NonZero", "non_zero"]
-
 
 class NonZero(NamedTuple):
-    """The nonzero entries of N points of counts.
+    """The nonzero entries of N points of counts."""
 
-    Attributes:
-        begin: where the entries of each point begin, ``(N + 1,)``.
-        column: their columns.
-        value: their values.
-        total: sum of the counts of each point, ``(N,)``.
-    """
-
-    begin: np.ndarray
-    column: np.ndarray
-    value: np.ndarray
-    total: np.ndarray
+    begin: np.ndarray  # where the entries of each point begin, (N + 1,)
+    column: np.ndarray  # their columns
+    value: np.ndarray  # their values
+    total: np.ndarray  # sum of the counts of each point, (N,)
 
 
 def non_zero(data: np.ndarray) -> NonZero:

@@ -1,11 +1,4 @@
-"""Named tuples of numbers and arrays by their address, and compiled functions by theirs.
-
-Numba passes a named tuple field by field: one of twenty arrays is a hundred and forty arguments, in every
-call of every function, which takes longer to compile than all arithmetic. Here they lie in memory that never
-moves, compiled functions get a pointer, and read a field as ``pointer.field``; a field that
-is an array is a :class:`ViewType`, which is nothing but a place and a shape. A function that is called by
-its address has its own machine code, compiled once, whoever calls it.
-"""
+"""Named tuples of numbers and arrays by their address, and compiled functions by theirs."""
 
 import operator
 import struct
@@ -31,8 +24,6 @@ from numba.extending import (
     typeof_impl,
     unbox,
 )
-
-__all__ = ["Address", "Addresses", "PointerType", "ViewType", "address_of", "caller", "from_place"]
 
 _BYTES, _WORD = ir.IntType(8).as_pointer(), ir.IntType(64)
 
@@ -157,13 +148,7 @@ def _view(context: Any, builder: Any, view: ViewType, data: Any, lengths: list[A
 
 
 class PointerType(types.Type):
-    """The numba type of a pointer to a named tuple, which lies there in words of 8 bytes.
-
-    Attributes:
-        kind: the named tuple.
-        fields: numba type and first word of each field, by name.
-        width: words of all together.
-    """
+    """The numba type of a pointer to a named tuple, which lies there in words of 8 bytes."""
 
     def __init__(self, kind: type, fields: dict[str, Any]) -> None:
         self.kind, self.fields, self.width = kind, {}, 0
@@ -207,18 +192,7 @@ def _read_field(context: Any, builder: Any, pointer: PointerType, value: Any, na
 
 
 class Address:
-    """A named tuple at a fixed place in memory, which compiled functions take as a pointer.
-
-    The arrays may change, the tuple may not: its numbers, and which arrays these are, were copied.
-
-    Args:
-        content: numbers, contiguous arrays, and named tuples of these.
-
-    Attributes:
-        content: the same.
-        type: its numba type.
-        number: the address.
-    """
+    """A named tuple at a fixed place in memory, which compiled functions take as a pointer."""
 
     def __init__(self, content: NamedTuple) -> None:
         self.content = content
@@ -232,21 +206,7 @@ class Address:
 
 
 class Addresses:
-    """Named tuples of different kinds: numpy's array of their addresses keeps them where they are.
-
-    Args:
-        contents: of the :class:`Address` of each.
-
-    Attributes:
-        each: the addresses.
-
-    Example:
-        >>> class Scale(NamedTuple):
-        ...     by: float
-        >>> numbers = np.asarray(Addresses([Scale(2.0), Scale(3.0)]))
-        >>> [one.content.by for one in numbers.base.each]
-        [2.0, 3.0]
-    """
+    """Named tuples of different kinds: numpy's array of their addresses keeps them where they are."""
 
     def __init__(self, contents: Sequence[Any]) -> None:
         self.each = tuple(Address(one) for one in contents)
@@ -318,23 +278,14 @@ def _unbox_address(pointer: PointerType, found: Any, context: Any) -> NativeValu
 
 @cache
 def address_of(function: Any, *arguments: types.Type) -> int:
-    """Compile a function for types of arguments, and return where its machine code begins.
-
-    Args:
-        function: what :func:`~pyroclust.core.compiling.compiled` returned.
-        arguments: types of its arguments.
-    """
+    """Compile a function for types of arguments, and return where its machine code begins."""
     function.compile(tuple(arguments))
     found = function.overloads[tuple(arguments)]
     return int(found.library.get_pointer_to_function(found.fndesc.llvm_func_name))
 
 
 def caller(signature: Any) -> Any:
-    """Return a function that calls compiled ones by their address: ``call(address, (argument, ...))``.
-
-    Args:
-        signature: what they take and return; for pointers it says ``voidptr``, and addresses may be given.
-    """
+    """Return a function that calls compiled ones by their address: ``call(address, (argument, ...))``."""
 
     def call(context: Any, address: Any, arguments: Any) -> Any:
         def generate(context: Any, builder: Any, own: Any, values: Any) -> Any:

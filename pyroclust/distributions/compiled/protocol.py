@@ -1,10 +1,4 @@
-"""Compiled families: functions of a component family, which loops over points call by their address.
-
-The tables and caches of a family are a named tuple of arrays of its own, and its functions are compiled for
-that. Loops see a :class:`Family`, which is of one type for all of them, so that they are compiled once.
-
-A new family registers :func:`compile_family` and five functions by :func:`implement`; nothing else changes.
-"""
+"""Compiled families: functions of a component family, which loops over points call by their address."""
 
 from collections.abc import Callable, Sequence
 from functools import singledispatch
@@ -17,39 +11,10 @@ from pyroclust.core.compiling import compiled, inner
 from pyroclust.distributions import Component, ConjugateComponent
 from pyroclust.distributions.compiled.pointers import Addresses, ViewType, address_of, caller, from_place
 
-__all__ = [
-    "Family",
-    "add_log_predictives",
-    "compile_family",
-    "family_of",
-    "hyper_array",
-    "implement",
-    "join_families",
-    "log_marginal",
-    "log_predictive",
-    "log_predictive_above",
-    "log_predictive_without",
-    "refresh",
-    "tabulate",
-]
-
 
 @singledispatch
 def compile_family(component: Any, data: np.ndarray, num_slots: int, num_points: int) -> NamedTuple:
-    """Return the tables and work arrays of a family for one chain, its hyperparameters being numbers.
-
-    The named tuple has a field ``hyper``, the values of ``component.hyper_names`` in their order, and may
-    have any others. :func:`tabulate` is called on it before anything else.
-
-    Args:
-        component: the component family.
-        data: points, ``(N, D)`` float64.
-        num_slots: how many clusters the work arrays must hold.
-        num_points: the largest size of a cluster: more than N where points count several times.
-
-    Raises:
-        ValueError: if no compiled functions are registered for the family.
-    """
+    """Return the tables and work arrays of a family for one chain, its hyperparameters being numbers."""
     known = sorted(one.__name__ for one in compile_family.registry if issubclass(one, ConjugateComponent))
     raise ValueError(
         f"model.component is a {type(component).__name__}, expected a family with compiled functions "
@@ -63,24 +28,16 @@ def hyper_array(component: Component) -> np.ndarray:
 
 
 class Family(NamedTuple):
-    """Independent families over different columns, mostly one, each called by its address.
+    """Independent families over different columns, mostly one, each called by its address."""
 
-    Attributes:
-        hyper: hyperparameters of the first, then of the others, which see parts of this array.
-        tables: where their tables lie, ``(P,)``.
-        functions: where their functions begin, 0 where there is none, ``(P, 6)``.
-        begin: place of the first moment of each, and of one after the last, ``(P + 1,)``.
-        most: bound of the log predictives of all families after each: 0 where their columns are discrete,
-            else infinity, ``(P,)``.
-        power: that every density is raised to, which may change from step to step, ``(1,)``.
-    """
-
-    hyper: np.ndarray
-    tables: np.ndarray
-    functions: np.ndarray
-    begin: np.ndarray
+    hyper: np.ndarray  # hyperparameters of the first, then of the others, which see parts of this array
+    tables: np.ndarray  # where their tables lie, (P,)
+    functions: np.ndarray  # where their functions begin, 0 where there is none, (P, 6)
+    begin: np.ndarray  # place of the first moment of each, and of one after the last, (P + 1,)
+    # bound of the log predictives of all families after each: 0 where their columns are discrete, else
+    # infinity, (P,)
     most: np.ndarray
-    power: np.ndarray
+    power: np.ndarray  # that every density is raised to, which may change from step to step, (1,)
 
     @property
     def contents(self) -> tuple[Any, ...]:
@@ -94,14 +51,7 @@ class Family(NamedTuple):
 
 
 def family_of(component: Component, data: np.ndarray, num_slots: int, num_points: int) -> Any:
-    """Return :func:`compile_family` as loops take it.
-
-    Args:
-        component: the component family.
-        data: points, ``(N, D)`` float64.
-        num_slots: how many clusters the work arrays must hold.
-        num_points: the largest size of a cluster: more than N where points count several times.
-    """
+    """Return :func:`compile_family` as loops take it."""
     own: Any = compile_family(component, data, num_slots, num_points)
     if isinstance(own, Family) or type(own) not in _FUNCTIONS:
         return own
@@ -110,12 +60,7 @@ def family_of(component: Component, data: np.ndarray, num_slots: int, num_points
 
 
 def join_families(families: Sequence[Family], discrete: Sequence[bool]) -> Family:
-    """Return independent families over different columns as one.
-
-    Args:
-        families: of the columns in turn.
-        discrete: whether the columns of each are.
-    """
+    """Return independent families over different columns as one."""
     contents = [one for family in families for one in family.contents]
     widths = [np.diff(family.begin) for family in families]
     most = [
@@ -177,16 +122,7 @@ _FUNCTIONS: dict[type, list[Any]] = {}
 
 
 def implement(kind: type, *functions: Callable[..., Any]) -> None:
-    """Register the compiled functions of a kind of family: what the five below do, in their order.
-
-    They take its tables in place of the family, and get the sums of its own moments in its own cluster,
-    ``(F,)``. They must not allocate arrays. A sixth may do in one call what :func:`add_log_predictives` does
-    for one family; where predictives are cheap, calls of one after the other take a fifth of a sweep.
-
-    Args:
-        kind: the named tuple of the tables.
-        functions: five or six.
-    """
+    """Register the compiled functions of a kind of family: what the five below do, in their order."""
     _FUNCTIONS[kind] = [one if hasattr(one, "py_func") else inner(one) for one in functions]
 
 
@@ -207,10 +143,7 @@ def refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
 
 @inner
 def log_predictive_above(family: Any, point: int, slot: int, size: int, floor: float) -> float:
-    """Return log p(x_point | cluster) for a point outside the cluster, from caches and tables.
-
-    Where it is below ``floor`` it may be any number below that.
-    """
+    """Return log p(x_point | cluster) for a point outside the cluster, from caches and tables."""
     power, total = family.power[0], 0.0
     if power != 1.0:
         floor /= power
@@ -226,10 +159,7 @@ def log_predictive_above(family: Any, point: int, slot: int, size: int, floor: f
 def add_log_predictives(
     family: Any, point: int, slots: Any, sizes: Any, count: int, own: int, floor: float, weights: Any
 ) -> None:
-    """Add the log predictives of a point in the first ``count`` slots but its own to log weights.
-
-    A weight that comes out below ``floor`` may be any number below that.
-    """
+    """Add the log predictives of a point in the first ``count`` slots but its own to log weights."""
     power, rest = family.power[0], np.inf
     for p in range(len(family.tables)):
         least, above, rest = floor - rest, floor - family.most[p], family.most[p]

@@ -8,8 +8,6 @@ from pyroclust.core.compiling import compiled
 from pyroclust.distributions.forests.spanning_trees import Forests
 from pyroclust.partitions.constraints import Constraints
 
-__all__ = ["constrained_forests"]
-
 
 @compiled(allocates=False)
 def fill(similarity, noise, scale, groups, apart, total, link):  # type: ignore[no-untyped-def]
@@ -133,7 +131,7 @@ def trees_inside(total, labels, count, key, near, members, edges, weights, kept)
         for place in range(1, size):
             near[place] = members[0]
             key[place] = total[members[place], members[0]]
-        # Those whose place is below ``done`` are in the tree.
+        # Those whose place is below done are in the tree.
         for done in range(1, size):
             best = done
             for place in range(done + 1, size):
@@ -187,37 +185,7 @@ def many(  # type: ignore[no-untyped-def]
 def constrained_forests(
     similarity: Tensor, noise: Tensor, scales: Tensor, num_components: Tensor, constraints: Constraints
 ) -> Forests:
-    r"""Find heavy forests whose components keep what is known, one for every row of noise and every scale.
-
-    The greedy algorithm of Kruskal: groups begin as one component each, and components are joined along the
-    heaviest edge until so many are left, passing over edges between components that must be apart. Then the
-    maximum spanning tree of every component is taken, which is no lighter than the edges they were joined by.
-    Where all that are left must be apart, more components stay than asked for.
-
-    The components are those of the heaviest forest, among forests that have a spanning tree inside of every
-    group, whenever the groups that are apart from any are all apart from one another, as those of labels are:
-    such forests are the independent sets of a matroid, that of the graph in which these groups are one
-    vertex. With other pairs that are apart the greedy forest may be lighter than the heaviest.
-
-    Instead of sorting edges, which costs O(n^2 log n), each component keeps its heaviest edge to another: a
-    join costs O(G), and O(G) more for each component that loses its partner to one it is apart from. Cost:
-    O(n^2) time for each and up to O(n^3) where partners are lost at every join; memory O(n^2 + M n).
-
-    Args:
-        similarity: symmetric, ``(n, n)``, float32 or float64, on the CPU; its diagonal is not looked at.
-        noise: a number for each pair u > v, row by row, ``(D, n (n - 1) / 2)``.
-        scales: factors of the noise, ``(S,)``.
-        num_components: k of each, ``(D * S,)``, at most the number of groups.
-        constraints: what is known of the n points.
-
-    Example:
-        >>> line = torch.tensor([0.0, 1.0, 5.0])
-        >>> near = -(line - line.unsqueeze(-1)).abs()
-        >>> known = Constraints.of(3, cannot_link=[(0, 1)])
-        >>> found = constrained_forests(near, torch.zeros(1, 3), torch.zeros(1), torch.tensor([2]), known)
-        >>> found.labels.tolist()
-        [[0, 1, 1]]
-    """
+    """Find heavy forests whose components keep what is known, one for every row of noise and every scale."""
     n, rows, size = len(similarity), len(noise) * len(scales), constraints.num_groups
     apart = np.zeros((size, size), np.bool_)
     one, other = constraints.apart.numpy().T

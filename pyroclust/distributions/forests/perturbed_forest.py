@@ -21,8 +21,6 @@ from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.partitions.constraints import Constraints
 
-__all__ = ["PerturbedSpanningForest"]
-
 _SYMMETRIC = 1e-5
 
 

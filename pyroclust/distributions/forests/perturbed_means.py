@@ -19,47 +19,29 @@ from pyroclust.distributions.forests.spanning_trees import (
 )
 from pyroclust.partitions.constraints import Constraints
 
-__all__ = ["EDGES", "PAIRS", "Maximum", "Mean", "Noise", "Regret", "Solved", "Statistic"]
-
 # Numbers of noise that are held at a time: 16 MB in single precision.
 _NUMBERS_AT_ONCE = 1 << 22
 
 
 class Solved(NamedTuple):
-    """Some of the draws of noise, and the forests under them.
+    """Some of the draws of noise, and the forests under them."""
 
-    Attributes:
-        noise: ``(D, n (n - 1) / 2)``.
-        signs: that each is taken with, ``(S,)``.
-        num_components: k that was asked for, ``(D * S,)``.
-        forests: of D * S rows.
-    """
-
-    noise: Tensor
-    signs: Tensor
-    num_components: Tensor
-    forests: Forests
+    noise: Tensor  # (D, n (n - 1) / 2)
+    signs: Tensor  # that each is taken with, (S,)
+    num_components: Tensor  # k that was asked for, (D * S,)
+    forests: Forests  # of D * S rows
 
 
 @dataclass(frozen=True)
 class Noise:
-    """Noise that can be drawn again, and what the forests under it have to keep.
+    """Noise that can be drawn again, and what the forests under it have to keep."""
 
-    Attributes:
-        scale: epsilon.
-        probs: of k = 1, ..., n, ``(n,)``.
-        num_draws: draws, or pairs of opposite signs have at least so many together.
-        paired: whether noise is drawn in pairs of opposite signs.
-        seed: of the noise.
-        constraints: what is known of the points; None where nothing is.
-    """
-
-    scale: float
-    probs: Tensor
-    num_draws: int
-    paired: bool
-    seed: int
-    constraints: Constraints | None = None
+    scale: float  # epsilon
+    probs: Tensor  # of k = 1, ..., n, (n,)
+    num_draws: int  # draws, or pairs of opposite signs have at least so many together
+    paired: bool  # whether noise is drawn in pairs of opposite signs
+    seed: int  # of the noise
+    constraints: Constraints | None = None  # what is known of the points; None where nothing is
 
     def solved(self, similarity: Tensor) -> Iterator[Solved]:
         """Find the forests of one similarity, some at a time; the same noise each time."""
@@ -169,11 +151,7 @@ class Mean(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        """Return the estimate from the same noise, what forests without noise have being taken off.
-
-        Raises:
-            ValueError: if there is no noise.
-        """
+        """Return the estimate from the same noise, what forests without noise have being taken off."""
         (similarity,) = ctx.saved_tensors
         noise, statistic = ctx.told
         if not noise.scale:

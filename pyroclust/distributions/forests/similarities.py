@@ -3,8 +3,6 @@
 import torch
 from torch import Tensor
 
-__all__ = ["standardised_similarity"]
-
 # Least standard deviation of the distances, in units of their mean, and of the squares of vectors.
 _LEAST_SPREAD, _ROUNDING = 1e-3, 1e-10
 

@@ -8,23 +8,15 @@ from torch import Tensor
 
 from pyroclust.core.compiling import compiled
 
-__all__ = ["Forests", "add_edges", "add_pairs", "edge_sums", "forests_of", "pair_sums", "spanning_forests"]
-
 
 class Forests(NamedTuple):
-    """Spanning forests of one similarity, a row each.
+    """Spanning forests of one similarity, a row each."""
 
-    Attributes:
-        edges: the ends of the edges of the spanning tree, ``(M, n - 1, 2)`` int32.
-        weights: their perturbed similarities, ``(M, n - 1)``.
-        kept: which of them the forest has, ``(M, n - 1)``: the heaviest n - k of a forest of k components.
-        labels: its components, canonical, ``(M, n)`` int64.
-    """
-
-    edges: Tensor
-    weights: Tensor
+    edges: Tensor  # the ends of the edges of the spanning tree, (M, n - 1, 2) int32
+    weights: Tensor  # their perturbed similarities, (M, n - 1)
+    # which of them the forest has, (M, n - 1): the heaviest n - k of a forest of k components
     kept: Tensor
-    labels: Tensor
+    labels: Tensor  # its components, canonical, (M, n) int64
 
 
 @compiled(allocates=False)
@@ -153,24 +145,7 @@ def pair_sums(labels, values, sums):  # type: ignore[no-untyped-def]
 
 
 def spanning_forests(similarity: Tensor, noise: Tensor, scales: Tensor, num_components: Tensor) -> Forests:
-    """Find the heaviest forest of so many components for every row of noise and every scale.
-
-    The heaviest forest of k components is the maximum spanning tree without its k - 1 lightest edges. Cost:
-    O(n^2) time for each; memory O(n^2 + M n).
-
-    Args:
-        similarity: symmetric, ``(n, n)``, float32 or float64, on the CPU; its diagonal is not looked at.
-        noise: a number for each pair u > v, row by row, ``(D, n (n - 1) / 2)``.
-        scales: factors of the noise, ``(S,)``.
-        num_components: k of each, ``(D * S,)``.
-
-    Example:
-        >>> line = torch.tensor([0.0, 1.0, 5.0])
-        >>> near = -(line - line.unsqueeze(-1)).abs()
-        >>> found = spanning_forests(near, torch.zeros(1, 3), torch.zeros(1), torch.tensor([2]))
-        >>> found.labels.tolist()
-        [[0, 0, 1]]
-    """
+    """Find the heaviest forest of so many components for every row of noise and every scale."""
     n, rows = len(similarity), len(noise) * len(scales)
     edges = torch.empty(rows, n - 1, 2, dtype=torch.int32)
     weights = similarity.new_empty(rows, n - 1)

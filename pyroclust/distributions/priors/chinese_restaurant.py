@@ -15,8 +15,6 @@ from pyroclust.distributions.priors.two_parameter import (
 )
 from pyroclust.distributions.rising_factorial import sum_of_inverses
 
-__all__ = ["ChineseRestaurantPrior", "ChineseRestaurantProcess"]
-
 
 class ChineseRestaurantProcess(TwoParameterPartition):
     r"""Partition of ``num_points`` customers over tables.
@@ -49,8 +47,9 @@ class ChineseRestaurantProcess(TwoParameterPartition):
         self.concentration = as_parameter("concentration", concentration)
         super().__init__(num_points, batch_shape=self.concentration.shape, validate_args=validate_args)
 
-    def _two_parameters(self) -> tuple[Tensor, Tensor]:
-        concentration = self.concentration.double()
+    @staticmethod
+    def two_parameters(concentration: Tensor) -> tuple[Tensor, Tensor]:
+        """Return discount zero, and the concentration."""
         return torch.zeros_like(concentration), concentration
 
     def _sample(self, sample_shape: Size) -> Tensor:
@@ -84,6 +83,7 @@ class ChineseRestaurantPrior(TwoParameterPrior):
         Antoniak (1974), Mixtures of Dirichlet processes. https://doi.org/10.1214/aos/1176342871
     """
 
+    process = ChineseRestaurantProcess
     is_pitman_yor = True
     hyper_names = ("concentration",)
 
@@ -91,26 +91,14 @@ class ChineseRestaurantPrior(TwoParameterPrior):
         self.concentration = concentration
         self._check_hyperparameters()
 
-    def partition(self, num_points: int) -> ChineseRestaurantProcess:
-        """Return the process over N points."""
-        return ChineseRestaurantProcess(self.value("concentration"), num_points)
-
     def expected_num_clusters(self, num_points: int) -> Tensor:
         r"""Return the prior mean of the number of clusters, ``batch_shape`` float64, in O(1).
 
         .. math:: E[K] = \sum_{i=0}^{N-1} \frac{\alpha}{\alpha + i} = \alpha (\psi(\alpha + N) - \psi(\alpha))
-
-        Example:
-            >>> round(ChineseRestaurantPrior(1.0).expected_num_clusters(3).item(), 6)  # 1 + 1/2 + 1/3
-            1.833333
         """
         num_points = check_count("num_points", num_points)
         concentration = self.value("concentration")
         return concentration * sum_of_inverses(concentration, num_points)
-
-    def _two_parameters(self) -> tuple[Tensor, Tensor]:
-        concentration = self.value("concentration")
-        return torch.zeros_like(concentration), concentration
 
     def _check_hyperparameters(self) -> None:
         self._check_positive("concentration")

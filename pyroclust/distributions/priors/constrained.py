@@ -10,20 +10,12 @@ from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.partitions import canonical
 from pyroclust.partitions.constraints import Constraints
 
-__all__ = ["ConstrainedPartition", "check_enough_clusters"]
-
 # Allowed partitions of the bound groups that are listed.
 _MOST_LISTED = 1 << 18
 
 
 def check_enough_clusters(prior: PartitionPrior, constraints: Constraints) -> None:
-    """Refuse constraints for which a prior may have too few clusters.
-
-    With D the largest number of groups that one is apart from, D + 1 clusters are always enough.
-
-    Raises:
-        ValueError: if partitions cannot have as many.
-    """
+    """Refuse constraints for which a prior may have too few clusters."""
     needed = int(constraints.degrees.max()) + 1
     if prior.hyperpriors:
         return
@@ -175,15 +167,7 @@ class ConstrainedPartition(PartitionDistribution):
 
 
 def _log_v_inside(prior: PartitionPrior, constraints: Constraints, *, begin: int) -> Tensor | None:
-    r"""Return the weights of n points in K clusters that go on to an allowed number, for n from one on.
-
-    .. math:: G_N(K) = V_N(K) \, 1[K \text{ is allowed}], \qquad
-        G_n(K) = (n - d K) \, G_{n+1}(K) + G_{n+1}(K + 1)
-
-    Shape:
-        output: ``(N + 1 - begin, M + 2, *batch)`` in nats for K = 0, ..., M + 1, M the most clusters; None
-        where any number is allowed.
-    """
+    """Return the weights of n points in K clusters that go on to an allowed number, for n from one on."""
     if constraints.clusters is None:
         return None
     num_points, (fewest, most) = constraints.num_points, constraints.clusters

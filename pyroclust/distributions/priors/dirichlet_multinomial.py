@@ -15,9 +15,6 @@ from pyroclust.distributions.priors.two_parameter import (
 )
 from pyroclust.distributions.rising_factorial import log_rising
 
-__all__ = ["DirichletMultinomialPartition", "DirichletMultinomialPrior", "expected_occupied"]
-
-
 # Larger whole numbers are not all floats.
 _MOST_COMPONENTS = 2**53
 
@@ -29,7 +26,7 @@ class DirichletMultinomialPartition(TwoParameterPartition):
         p(c) = \frac{M!}{(M-K)!} \frac{\Gamma(M\gamma)}{\Gamma(M\gamma + N)}
         \prod_k \frac{\Gamma(n_k + \gamma)}{\Gamma(\gamma)}
 
-    At most M clusters; which of the M components a cluster is does not matter. Cost O(N) a draw and O(N) a
+    At most M clusters; which of the M components a cluster is does not matter. Cost O(N) a draw and a
     log-probability.
 
     Args:
@@ -43,10 +40,6 @@ class DirichletMultinomialPartition(TwoParameterPartition):
         >>> law = DirichletMultinomialPartition(2, 1.0, 3)
         >>> law.log_prob(torch.tensor([[0, 0, 0], [0, 1, 2]])).exp().tolist()  # never three of two components
         [0.5..., 0.0]
-
-    References:
-        Green & Richardson (2001), Modelling heterogeneity with and without the Dirichlet process.
-        https://doi.org/10.1111/1467-9469.00242
     """
 
     arg_constraints = {  # noqa: RUF012
@@ -68,9 +61,10 @@ class DirichletMultinomialPartition(TwoParameterPartition):
         )
         super().__init__(num_points, batch_shape=self.num_components.shape, validate_args=validate_args)
 
-    def _two_parameters(self) -> tuple[Tensor, Tensor]:
-        weight = self.weight_concentration.double()
-        return -weight, self.num_components.double() * weight
+    @staticmethod
+    def two_parameters(num_components: Tensor, weight_concentration: Tensor) -> tuple[Tensor, Tensor]:
+        """Return a negative discount, and the concentration of all components."""
+        return -weight_concentration, num_components * weight_concentration
 
 
 @register(PartitionPrior)
@@ -95,36 +89,21 @@ class DirichletMultinomialPrior(TwoParameterPrior):
         https://doi.org/10.1111/1467-9469.00242
     """
 
+    process = DirichletMultinomialPartition
     hyper_names = ("num_components", "weight_concentration")
 
     def __init__(self, num_components: int | Tensor, weight_concentration: Hyperparameter) -> None:
         self.num_components, self.weight_concentration = num_components, weight_concentration
         self._check_hyperparameters()
 
-    def partition(self, num_points: int) -> DirichletMultinomialPartition:
-        """Return the distribution of the partition of N points."""
-        return DirichletMultinomialPartition(
-            self.value("num_components"), self.value("weight_concentration"), num_points
-        )
-
     def expected_num_clusters(self, num_points: int) -> Tensor:
         r"""Return the prior mean of the number of clusters, ``batch_shape`` float64, in O(1).
 
         .. math:: E[K] = M \left( 1 - \frac{(M\gamma - \gamma)_N}{(M\gamma)_N} \right), \qquad
             (x)_N = \frac{\Gamma(x + N)}{\Gamma(x)}
-
-        Example:
-            >>> round(DirichletMultinomialPrior(2, 1.0).expected_num_clusters(2).item(), 6)  # 2 - 2/3
-            1.333333
         """
         num_points = check_count("num_points", num_points)
         return expected_occupied(self.value("num_components"), self.value("weight_concentration"), num_points)
-
-    def _two_parameters(self) -> tuple[Tensor, Tensor]:
-        components, weight = torch.broadcast_tensors(
-            self.value("num_components"), self.value("weight_concentration")
-        )
-        return -weight, components * weight
 
     def _check_hyperparameters(self) -> None:
         self._check_positive("weight_concentration")
@@ -143,10 +122,7 @@ class DirichletMultinomialPrior(TwoParameterPrior):
 
 
 def expected_occupied(components: Tensor, weight_concentration: Tensor, num_points: int) -> Tensor:
-    """Return how many of M components N points occupy on average, float64 of the broadcast shape.
-
-    Relative error below 1e-14 M, and for small weights, where M may be huge, below 1e-14.
-    """
+    """Return how many of M components N points occupy on average, float64 of the broadcast shape."""
     total = components * weight_concentration
     others = (components - 1) * weight_concentration
     by_points = log_rising(others, num_points) - log_rising(total, num_points)

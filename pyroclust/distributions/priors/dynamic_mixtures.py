@@ -15,17 +15,15 @@ from pyroclust.core.registry import register
 from pyroclust.distributions.hyperparameters import Hyperparameter
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.points import broadcast_shapes
+from pyroclust.distributions.priors.component_numbers import check_extra_components, log_component_numbers
 from pyroclust.distributions.priors.dirichlet_multinomial import (
     DirichletMultinomialPrior,
     expected_occupied,
 )
-from pyroclust.distributions.priors.finite_mixtures_v import check_extra_components, log_component_numbers
 from pyroclust.distributions.priors.gibbs_type import block_sizes
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.priors.two_parameter import as_parameter, draw_from_urn
 from pyroclust.partitions import as_partitions, most_clusters
-
-__all__ = ["DynamicMixturesPrior"]
 
 # What the components that are left out may have of a sum over all.
 _LOG_NEGLIGIBLE = math.log(1e-13)
@@ -90,10 +88,7 @@ class DynamicMixturesPrior(PartitionPrior):
         return _DynamicMixture(self.value("concentration"), self.extra_components, num_points)
 
     def log_prob(self, assignments: Tensor, *, weights: Tensor | None = None) -> Tensor:
-        """Return the log-probability of each partition in nats, in O(K) a term of the sum; no gradients.
-
-        Shapes, weights and errors are those of :meth:`PartitionPrior.log_prob`.
-        """
+        """Return what :meth:`PartitionPrior.log_prob` does, in O(K) a term of the sum; no gradients."""
         shape = broadcast_shapes(assignments.shape[:-1], self.batch_shape)
         found = [some.logsumexp(-1) for some in self._log_terms(assignments, weights)]
         return torch.cat([torch.empty(0, dtype=torch.float64), *found]).view(shape)

@@ -10,8 +10,6 @@ from pyroclust.core.counts import check_count, check_number
 from pyroclust.distributions.hyperparameters import shown
 from pyroclust.distributions.priors.prior import PartitionPrior
 
-__all__ = ["elicit"]
-
 PriorT = TypeVar("PriorT", bound=PartitionPrior)
 
 # An end of the bounds at zero or of a bounded interval is approached, not taken: 1e-9 of the way.

@@ -11,22 +11,20 @@ from pyroclust.core.registry import register
 from pyroclust.distributions.hyperparameters import Hyperparameter
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.points import broadcast_shapes
-from pyroclust.distributions.priors.dirichlet_multinomial import (
-    DirichletMultinomialPrior,
-    expected_occupied,
-)
-from pyroclust.distributions.priors.finite_mixtures_v import (
+from pyroclust.distributions.priors.component_numbers import (
     check_extra_components,
     log_component_numbers,
     log_component_terms,
     log_finite_mixtures_v,
 )
+from pyroclust.distributions.priors.dirichlet_multinomial import (
+    DirichletMultinomialPrior,
+    expected_occupied,
+)
 from pyroclust.distributions.priors.gibbs_type import block_sizes, log_block_weights
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.priors.two_parameter import as_parameter, draw_from_urn
 from pyroclust.partitions import label_range
-
-__all__ = ["FiniteMixturesPrior", "MixtureOfFiniteMixtures"]
 
 
 class MixtureOfFiniteMixtures(PartitionDistribution):
@@ -47,19 +45,11 @@ class MixtureOfFiniteMixtures(PartitionDistribution):
         num_points: number of points N.
         validate_args: check arguments and values.
 
-    Raises:
-        ValueError: if ``extra_components`` is not a distribution of one whole number; from ``log_prob`` if
-            its tail is too heavy to be summed.
-
     Example:
         >>> from pyro.distributions import Poisson
         >>> law = MixtureOfFiniteMixtures(1.0, Poisson(torch.tensor(2.0)), 4)
         >>> round(law.log_prob(law.enumerate_support()).exp().sum().item(), 6)
         1.0
-
-    References:
-        Miller & Harrison (2018), Mixture models with a prior on the number of components.
-        https://doi.org/10.1080/01621459.2016.1255636
     """
 
     arg_constraints = {"weight_concentration": constraints.positive}  # noqa: RUF012
@@ -160,12 +150,6 @@ class FiniteMixturesPrior(PartitionPrior):
 
         .. math:: E[K] = \sum_M p(M) \, M \left( 1 - \frac{(M\gamma - \gamma)_N}{(M\gamma)_N} \right), \qquad
             (x)_N = \frac{\Gamma(x + N)}{\Gamma(x)}
-
-        Example:
-            >>> from pyro.distributions import Poisson
-            >>> prior = FiniteMixturesPrior(1.0, Poisson(3.0))
-            >>> round(prior.expected_num_clusters(10**6).item(), 3)  # all components are occupied
-            4.0
         """
         num_points = check_count("num_points", num_points)
         log_p = log_component_numbers(self.extra_components)
@@ -184,12 +168,8 @@ class FiniteMixturesPrior(PartitionPrior):
         Given the number of clusters the data say nothing more. Averaged over draws of the partition it is the
         posterior of M given the data.
 
-        Args:
-            clusters: K, at least 1.
-            num_points: N.
-
         Shape:
-            clusters: any; output: ``(*clusters, T)`` float64 for M = 1, ..., T.
+            clusters: K, any; output: ``(*clusters, T)`` float64 for M = 1, ..., T.
 
         Raises:
             ValueError: if the prior has batches, or more clusters than components.

@@ -11,24 +11,12 @@ from pyroclust.core.compiling import compiled, inner
 from pyroclust.distributions.rising_factorial import log_rising
 from pyroclust.partitions import most_clusters
 
-__all__ = ["block_sizes", "log_block_weights", "log_stirling_numbers", "log_v_of_fewer"]
-
 # Up to here log-gamma functions may be subtracted: they lose fewer than three digits.
 _MODERATE = -100.0
 
 
 def block_sizes(assignments: Tensor, weights: Tensor | None = None) -> Tensor:
-    """Count the points of every cluster, each as often as its weight says.
-
-    Shape:
-        assignments: ``(..., N)`` canonical; weights: ``(N,)`` int64; output: ``(..., K)`` int64 with K
-        the largest number of clusters among the label vectors, zeros where a vector has fewer. Cost O(N) a
-        vector.
-
-    Example:
-        >>> block_sizes(torch.tensor([[0, 0, 1], [0, 0, 0]])).tolist()
-        [[2, 1], [3, 0]]
-    """
+    """Count the points of every cluster, each as often as its weight says."""
     width = most_clusters(assignments)
     zeros = torch.zeros(*assignments.shape[:-1], width, dtype=torch.int64, device=assignments.device)
     labels = assignments.long()
@@ -37,18 +25,7 @@ def block_sizes(assignments: Tensor, weights: Tensor | None = None) -> Tensor:
 
 
 def log_block_weights(sizes: Tensor, discount: Tensor) -> Tensor:
-    r"""Return the log-weights of blocks in nats, 0 for empty ones.
-
-    .. math:: \log w(n) = \log\Gamma(n - d) - \log\Gamma(1 - d)
-
-    Shape:
-        sizes: ``(..., K)``; discount: ``(*batch)``, below 1, broadcast against the dimensions before K;
-        output: float64.
-
-    Example:
-        >>> log_block_weights(torch.tensor([3, 0]), torch.tensor(0.0)).exp().tolist()
-        [2.0, 1.0]
-    """
+    """Return log w(n) = log Gamma(n - d) - log Gamma(1 - d) of blocks, ``(..., K)``, 0 for empty ones."""
     more = (sizes.double() - 1).clamp(min=0)
     start = 1 - discount.to(more)
     start = start.unsqueeze(-1) if discount.dim() else start
@@ -58,28 +35,9 @@ def log_block_weights(sizes: Tensor, discount: Tensor) -> Tensor:
 
 
 def log_v_of_fewer(log_v: Tensor, discount: float, *, num_points: int, steps: int) -> Tensor:
-    r"""Continue a table of Gibbs weights to fewer points.
+    """Continue a table of log V_N(K), K = 0, 1, ..., to fewer points, one row and one column less a step.
 
-    .. math:: V_{n}(K) = (n - d K) \, V_{n+1}(K) + V_{n+1}(K + 1)
-
-    All terms are positive. Every step takes the last column away, which would need one more. Compiled, about
-    20 ns an entry.
-
-    Args:
-        log_v: log V_N(K) for K = 0, ..., C.
-        discount: d.
-        num_points: N.
-        steps: how many rows to add, below C.
-
-    Shape:
-        log_v: ``(C + 1,)``; output: ``(steps + 1, C + 1 - steps)`` float64 for N, N - 1, ... points.
-
-    Example:
-        >>> from pyroclust.distributions import ChineseRestaurantPrior
-        >>> prior, clusters = ChineseRestaurantPrior(0.7), torch.arange(5)
-        >>> found = log_v_of_fewer(prior.log_v(9, clusters), 0.0, num_points=9, steps=2)
-        >>> torch.allclose(found[2], prior.log_v(7, clusters[:3]))
-        True
+    V_n(K) = (n - d K) V_{n+1}(K) + V_{n+1}(K + 1), compiled, about 20 ns an entry.
     """
     rows = np.full((steps + 1, len(log_v)), -np.inf)
     rows[0] = log_v.detach().double().cpu().numpy()
@@ -97,35 +55,36 @@ def _downwards(found: np.ndarray, discount: float, num_points: int) -> None:
             found[j, k] = high + np.log1p(np.exp(low - high)) if high > -np.inf else high
 
 
+def log_v_of_fewer_batched(log_v: Tensor, discount: Tensor, ends: Tensor, width: int) -> Tensor:
+    """Continue log V_n(K) of a batch from every stride-th n, ``ends``, to all n that are fewer.
+
+    Shape:
+        log_v: ``(B, E, width + stride - 1)``; discount: ``()`` or ``(B,)``; output: ``(B, E stride, width)``.
+    """
+    clusters, discount = torch.arange(log_v.shape[-1], device=log_v.device), discount.reshape(-1, 1, 1)
+    found = [log_v[..., :width]]
+    for fewer in range(1, log_v.shape[-1] - width + 1):
+        points = (ends - fewer).unsqueeze(-1)
+        kept = clusters[: log_v.shape[-1] - 1]
+        stay = (points - discount * kept).clamp(min=1e-300).log() + log_v[..., :-1]
+        together = torch.logaddexp(stay, log_v[..., 1:])
+        log_v = torch.where((kept >= 1) & (kept <= points), together, -torch.inf)
+        found.append(log_v[..., :width])
+    return torch.stack(found[::-1], 2).flatten(1, 2)
+
+
 # exp(-40) is below half a unit in the last place of one.
 _NEGLIGIBLE = 40.0
 
 
 @lru_cache(maxsize=256)
 def log_stirling_numbers(discount: float, num_points: int, width: int) -> Tensor:
-    r"""Sum the block weights of all partitions of N points into K clusters.
+    r"""Sum the block weights of all partitions of N points into K = 1, ..., width clusters, cached.
 
-    .. math::
-        S_d(N, K) = \sum_{c: K(c) = K} \prod_k \frac{\Gamma(n_k - d)}{\Gamma(1 - d)}, \qquad
-        S_d(n + 1, K) = (n - d K) \, S_d(n, K) + S_d(n, K - 1)
+    .. math:: S_d(n + 1, K) = (n - d K) \, S_d(n, K) + S_d(n, K - 1)
 
     All terms are positive, and the recursion runs on logs of :math:`S_d(n, K) / \Gamma(n)`. Cost O(N width),
-    about 10 ns an entry; memory O(width). Cached.
-
-    Args:
-        discount: d, below 1.
-        num_points: N.
-        width: the largest number of clusters wanted.
-
-    Shape:
-        output: ``(width,)`` float64 for K = 1, ..., width; shared with other callers, not to be changed.
-
-    Example:
-        >>> log_stirling_numbers(0.0, 4, 4).exp().round().tolist()  # unsigned, of the first kind
-        [6.0, 11.0, 6.0, 1.0]
-
-    References:
-        Gnedin & Pitman (2006), Exchangeable Gibbs partitions. https://doi.org/10.1007/s10958-006-0335-z
+    about 10 ns an entry.
     """
     return torch.from_numpy(_recursion(discount, num_points, width))
 

@@ -16,8 +16,6 @@ from pyroclust.distributions.priors.two_parameter import (
 )
 from pyroclust.distributions.rising_factorial import log_rising, sum_of_inverses
 
-__all__ = ["PitmanYorPrior", "PitmanYorProcess"]
-
 
 class PitmanYorProcess(TwoParameterPartition):
     r"""Partition with a power-law number of clusters: the two-parameter Chinese restaurant process.
@@ -26,7 +24,7 @@ class PitmanYorProcess(TwoParameterPartition):
         p(c) = \frac{\prod_{j=1}^{K-1} (a + j d)}{\prod_{i=1}^{N-1} (a + i)}
         \prod_k \frac{\Gamma(n_k - d)}{\Gamma(1 - d)}
 
-    Cost O(N) a draw and O(N) a log-probability. Discount zero is the Chinese restaurant process.
+    Cost O(N) a draw and a log-probability. Discount zero is the Chinese restaurant process.
 
     Args:
         discount: d, at least 0 and below 1; shape broadcast with the concentration's to ``batch_shape``.
@@ -41,10 +39,6 @@ class PitmanYorProcess(TwoParameterPartition):
         >>> law = PitmanYorProcess(0.5, 0.7, 4)
         >>> round(law.log_prob(law.enumerate_support()).exp().sum().item(), 6)
         1.0
-
-    References:
-        Pitman & Yor (1997), The two-parameter Poisson-Dirichlet distribution.
-        https://doi.org/10.1214/aop/1024404422
     """
 
     arg_constraints = {  # noqa: RUF012
@@ -70,8 +64,10 @@ class PitmanYorProcess(TwoParameterPartition):
             )
         super().__init__(num_points, batch_shape=self.discount.shape, validate_args=validate_args)
 
-    def _two_parameters(self) -> tuple[Tensor, Tensor]:
-        return self.discount.double(), self.concentration.double()
+    @staticmethod
+    def two_parameters(discount: Tensor, concentration: Tensor) -> tuple[Tensor, Tensor]:
+        """Return both."""
+        return discount, concentration
 
 
 @register(PartitionPrior)
@@ -95,6 +91,7 @@ class PitmanYorPrior(TwoParameterPrior):
         https://doi.org/10.1214/aop/1024404422
     """
 
+    process = PitmanYorProcess
     is_pitman_yor = True
     hyper_names = ("discount", "concentration")
 
@@ -102,20 +99,12 @@ class PitmanYorPrior(TwoParameterPrior):
         self.discount, self.concentration = discount, concentration
         self._check_hyperparameters()
 
-    def partition(self, num_points: int) -> PitmanYorProcess:
-        """Return the process over N points."""
-        return PitmanYorProcess(self.value("discount"), self.value("concentration"), num_points)
-
     def expected_num_clusters(self, num_points: int) -> Tensor:
         r"""Return the prior mean of the number of clusters, ``batch_shape`` float64, in O(1).
 
         .. math::
             E[K] = \frac{a}{d} \left( \frac{(a + d)_N}{(a)_N} - 1 \right), \qquad
             (x)_N = \frac{\Gamma(x + N)}{\Gamma(x)}
-
-        Example:
-            >>> round(PitmanYorPrior(0.5, 0.0).expected_num_clusters(3).item(), 6)  # 1 + 1/2 + 3/8
-            1.875
         """
         num_points = check_count("num_points", num_points)
         discount, concentration = self._two_parameters()
@@ -131,10 +120,6 @@ class PitmanYorPrior(TwoParameterPrior):
             positive * sum_of_inverses(positive, num_points),
             torch.where(concentration > 0, usual, unusual),
         )
-
-    def _two_parameters(self) -> tuple[Tensor, Tensor]:
-        discount, concentration = torch.broadcast_tensors(self.value("discount"), self.value("concentration"))
-        return discount, concentration
 
     def _check_hyperparameters(self) -> None:
         lowest: Tensor | float = -1.0

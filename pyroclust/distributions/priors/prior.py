@@ -10,16 +10,15 @@ from pyroclust.core.counts import check_count
 from pyroclust.distributions.hyperparameters import Hyperparameterised
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.points import broadcast_shapes
-from pyroclust.distributions.priors.finite_mixtures_v import log_component_numbers
+from pyroclust.distributions.priors.component_numbers import log_component_numbers
 from pyroclust.distributions.priors.gibbs_type import (
     block_sizes,
     log_block_weights,
     log_stirling_numbers,
     log_v_of_fewer,
+    log_v_of_fewer_batched,
 )
 from pyroclust.partitions import as_partitions, label_range
-
-__all__ = ["PartitionPrior"]
 
 _STRIDE = 64
 _WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
@@ -108,11 +107,7 @@ class PartitionPrior(Hyperparameterised, ABC):
         return torch.where(possible, found, -torch.inf)
 
     def log_block_weight(self, sizes: Tensor) -> Tensor:
-        """Return log w(n) of blocks in nats, 0 for an empty one.
-
-        Shape:
-            sizes: ``(..., K)``, ``batch_shape`` broadcast against the dimensions before K; output: float64.
-        """
+        """Return log w(n) of blocks ``(..., K)`` in nats, 0 for an empty one."""
         return log_block_weights(sizes, self.block_discount)
 
     def log_opening_odds(self, num_points: int, clusters: Tensor) -> Tensor:
@@ -129,32 +124,36 @@ class PartitionPrior(Hyperparameterised, ABC):
     def log_opening_table(self, num_points: int, width: int) -> Tensor:
         """Tabulate :meth:`log_opening_odds` for every number of points and clusters.
 
-        For hyperparameters that are single numbers. Weights are computed for every 64th number of points, and
-        those between by the addition rule.
+        Weights are computed for every 64th number of points, and those between by the addition rule.
 
         Shape:
-            output: ``(num_points, width)`` float64 for n = 0, ..., num_points - 1 and K = 0, ..., width - 1.
+            output: ``(*batch_shape, num_points, width)`` float64 for n = 0, ..., num_points - 1 and
+            K = 0, ..., width - 1, with a batch of at most one dimension.
         """
         stride = min(_STRIDE, num_points)
-        clusters, discount = torch.arange(width + stride), self.block_discount.item()
-        rows = [
-            log_v_of_fewer(self.log_v(n, clusters), discount, num_points=n, steps=stride - 1)
-            for n in range(-(-num_points // stride) * stride, 0, -stride)
-        ]
-        log_v = torch.cat(rows).flip(0)[:num_points]
-        more, same = log_v[:, 1:], log_v[:, :-1]
+        ends = range(stride, num_points + stride, stride)
+        discount = self.block_discount
+        clusters = torch.arange(width + stride, device=discount.device)
+        if self.batch_shape:
+            rows = [self.log_v(n, clusters.unsqueeze(-1)).T for n in ends]
+            points = torch.tensor(ends, device=discount.device)
+            log_v = log_v_of_fewer_batched(torch.stack(rows, 1), discount, points, width + 1)
+        else:
+            rows = [
+                log_v_of_fewer(self.log_v(n, clusters), discount.item(), num_points=n, steps=stride - 1)
+                for n in reversed(ends)
+            ]
+            log_v = torch.cat(rows).flip(0)
+        more, same = log_v[..., :num_points, 1:], log_v[..., :num_points, :-1]
         possible = more.isfinite() & same.isfinite()
         return torch.where(possible, more - same, -torch.inf)
 
     def log_prob(self, assignments: Tensor, *, weights: Tensor | None = None) -> Tensor:
         """Return the log-probability of each partition in nats, O(N) each.
 
-        With weights it is the partition of so many points: each stands for as many as its weight says, which
-        are together.
-
         Shape:
-            assignments: ``(..., N)`` canonical; weights: ``(N,)`` int64, at least 1; output: the broadcast
-            of ``(...)`` and ``batch_shape``, float64.
+            assignments: ``(..., N)`` canonical; weights: how many points each stands for, which are together,
+            ``(N,)`` int64; output: the broadcast of ``(...)`` and ``batch_shape``, float64.
 
         Raises:
             ValueError: if a vector is not canonical, or a hyperparameter is random.
@@ -169,12 +168,8 @@ class PartitionPrior(Hyperparameterised, ABC):
 
         .. math:: p(K) = V_N(K) \, S_d(N, K)
 
-        with the generalised Stirling numbers of :func:`log_stirling_numbers`. Cost O(N K) once per discount
-        and N, K the largest number of clusters (about a second at N = 10,000), then O(K).
-
-        Args:
-            num_points: N.
-            most: the largest number of clusters that is wanted; N by default.
+        with generalised Stirling numbers S. Cost O(N K) once per discount and N, K the largest number of
+        clusters (about a second at N = 10,000), then O(K).
 
         Shape:
             output: ``(*batch_shape, K)`` float64 for 1, ..., K, K the smaller of N and ``most``.

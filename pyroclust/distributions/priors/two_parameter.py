@@ -1,6 +1,6 @@
 """The two-parameter family of exchangeable partitions: one law and one sampler for its members."""
 
-from abc import abstractmethod
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
@@ -18,42 +18,19 @@ from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.rising_factorial import log_rising
 from pyroclust.partitions import label_range
 
-__all__ = [
-    "TwoParameterPartition",
-    "TwoParameterPrior",
-    "as_parameter",
-    "draw_from_urn",
-    "has_no_discount",
-    "log_two_parameter_v",
-]
-
 # Points a task: enough to outweigh handing it to a thread.
 _POINTS_A_TASK = 1 << 17
 
 
 def draw_from_urn(discount: Tensor, concentration: Tensor, *, num_points: int) -> Tensor:
-    r"""Draw one partition for each pair of parameters.
+    r"""Draw one partition for each pair of parameters, ``(...) -> (..., N)``, in compiled code.
 
     Given n points in K clusters, the next point opens a cluster with probability
     :math:`(a + K d) / (a + n)`. Otherwise it joins cluster k with probability proportional to
     :math:`n_k - d`: the cluster of a random earlier point, refused with probability :math:`d / n_k` where d
     is positive, and mixed with a cluster chosen evenly where d is negative. Expected cost O(N) a draw for
-    all parameters, memory O(N) a draw; large batches are split over the processor's cores, the draws being
-    the same for any number of cores.
-
-    Args:
-        discount: d, below 1.
-        concentration: a, above -d; where d is negative, a whole multiple of -d.
-        num_points: N.
-
-    Shape:
-        discount, concentration: ``(...)``; output: ``(..., N)`` int64 canonical, on the same device.
-
-    Example:
-        >>> zero = torch.zeros(1000)
-        >>> draws = draw_from_urn(zero, zero + 0.5, num_points=2)
-        >>> abs((draws[:, 1] == 0).double().mean() - 1 / 1.5) < 0.06
-        tensor(True)
+    all parameters; large batches are split over the processor's cores, the draws being the same for any
+    number of cores.
     """
     rows = discount.numel()
     labels = np.empty((rows, num_points), dtype=np.int64)
@@ -114,11 +91,7 @@ def _joined_at_discount(
 
 
 def as_parameter(name: str, value: Any) -> Tensor:
-    """Return tensors as they are; numbers, and arrays and lists of them, in float64.
-
-    Raises:
-        ValueError: if these are no finite numbers, or larger than single precision has them.
-    """
+    """Return tensors as they are; numbers, and arrays and lists of them, in float64; refuse others."""
     if isinstance(value, np.ndarray | list | tuple):
         value = torch.from_numpy(np.array(as_numbers(name, value)))
     found = as_number(name, value)
@@ -129,37 +102,16 @@ def as_parameter(name: str, value: Any) -> Tensor:
 
 
 def has_no_discount(discount: Tensor, concentration: Tensor) -> Tensor:
-    """Return where a discount is zero, or so small that the concentration holds no such number of it.
-
-    Example:
-        >>> has_no_discount(torch.tensor([0.0, 1e-310, 0.1]).double(), torch.ones(3).double())
-        tensor([ True,  True, False])
-    """
+    """Return where a discount is zero, or so small that the concentration holds no such number of it."""
     return (discount == 0) | (concentration / discount.abs()).isinf()
 
 
 def log_two_parameter_v(
     discount: Tensor, concentration: Tensor, *, num_points: int, clusters: Tensor
 ) -> Tensor:
-    r"""Return the Gibbs weights of the two-parameter family in nats.
+    """Return log V_N(K), a product in closed form for every sign of d; minus infinity where K is impossible.
 
-    .. math:: V_N(K) = \frac{\prod_{j=1}^{K-1} (a + j d)}{\prod_{i=1}^{N-1} (a + i)}
-
-    The product is a rising factorial, in closed form for every sign of d. Cost O(1) an element.
-
-    Args:
-        discount: d, below 1; zero in the Chinese restaurant process.
-        concentration: a, above -d; where d is negative, a whole multiple M of -d, the law of M components.
-        num_points: N.
-        clusters: K, from 1 to N.
-
-    Shape:
-        output: the broadcast of discount, concentration and clusters, float64; minus infinity for K > M.
-
-    Example:
-        >>> half = torch.tensor(0.5)
-        >>> log_two_parameter_v(half, half, num_points=2, clusters=torch.tensor([1, 2])).exp()
-        tensor([0.6667, 0.6667], dtype=torch.float64)
+    Where d is negative, a is a whole multiple M of -d: the law of M components.
     """
     opened = clusters.double() - 1
     d, a = discount.to(opened), concentration.to(opened)
@@ -176,17 +128,15 @@ def log_two_parameter_v(
 
 
 class TwoParameterPartition(PartitionDistribution):
-    """A partition distribution of the two-parameter family.
-
-    Subclasses list their parameters in ``arg_constraints``, store each under its name, and translate them in
-    ``_two_parameters``. Log-probabilities cost O(N), draws O(N) steps of compiled code.
-    """
+    """A partition distribution of the two-parameter family, whose parameters ``arg_constraints`` lists."""
 
     has_enumerate_support = True
 
-    @abstractmethod
+    two_parameters: Callable[..., tuple[Tensor, Tensor]]
+    """Translates the parameters of the law to discount and concentration."""
+
     def _two_parameters(self) -> tuple[Tensor, Tensor]:
-        """Return discount and concentration, float64 of shape ``batch_shape``."""
+        return self.two_parameters(*(getattr(self, name).double() for name in self.arg_constraints))
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Self:
         """Return the same distribution with a larger batch shape."""
@@ -217,12 +167,21 @@ class TwoParameterPrior(PartitionPrior):
 
     .. math:: V_N(K) = \frac{\prod_{j=1}^{K-1} (a + j d)}{\prod_{i=1}^{N-1} (a + i)}
 
-    Subclasses translate their hyperparameters in ``_two_parameters``.
+    Subclasses name their ``process``, whose parameters are their hyperparameters.
     """
 
-    @abstractmethod
+    process: Any
+
+    def partition(self, num_points: int) -> PartitionDistribution:
+        """Return the process over N points."""
+        found: PartitionDistribution = self.process(*map(self.value, self.hyper_names), num_points)
+        return found
+
     def _two_parameters(self) -> tuple[Tensor, Tensor]:
-        """Return discount and concentration, float64, broadcast together."""
+        discount, concentration = torch.broadcast_tensors(
+            *self.process.two_parameters(*map(self.value, self.hyper_names))
+        )
+        return discount, concentration
 
     @property
     def block_discount(self) -> Tensor:
@@ -230,26 +189,18 @@ class TwoParameterPrior(PartitionPrior):
         return self._two_parameters()[0]
 
     def log_opening_odds(self, num_points: int, clusters: Tensor) -> Tensor:
-        """Return log(a + K d), the log-weight of a new cluster after n points in K.
-
-        Shape:
-            clusters: ``(...)``, broadcast with ``batch_shape``; output: their broadcast, float64; minus
-            infinity where there can be no further cluster, and where K clusters are impossible.
-        """
+        """Return log(a + K d), the log-weight of a new cluster after n points in K."""
         discount, concentration = (one.to(clusters.device) for one in self._two_parameters())
         weight = concentration + clusters * discount
         possible = (weight > 0) & (clusters >= 1) & (clusters <= num_points)
         return torch.where(possible, torch.where(possible, weight, 1.0).log(), -torch.inf)
 
     def log_opening_table(self, num_points: int, width: int) -> Tensor:
-        """Tabulate :meth:`log_opening_odds` for every number of points and clusters, in O(1) an entry.
-
-        For hyperparameters that are single numbers.
-
-        Shape:
-            output: ``(num_points, width)`` float64 for n = 0, ..., num_points - 1 and K = 0, ..., width - 1.
-        """
-        clusters = torch.arange(width)
+        """Tabulate :meth:`log_opening_odds`; of a batch the rows for all n are the same numbers in memory."""
+        clusters = torch.arange(width, device=self.block_discount.device)
+        if self.batch_shape:
+            odds = self.log_opening_odds(max(num_points, width), clusters.unsqueeze(-1)).T
+            return odds.unsqueeze(1).expand(-1, num_points, -1)
         odds = self.log_opening_odds(num_points, clusters)
         possible = clusters <= torch.arange(num_points).unsqueeze(-1)
         return torch.where(possible, odds, -torch.inf)

@@ -6,12 +6,9 @@ import torch
 from torch import Size, Tensor
 
 from pyroclust.distributions.partition_distribution import PartitionDistribution
-from pyroclust.distributions.points import broadcast_shapes
-from pyroclust.distributions.sequential.sampling import Prefixes, extend_labels
+from pyroclust.distributions.sequential.sampling import Prefixes, extend_labels, in_own_order
 from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.partitions import as_partitions, canonical
-
-__all__ = ["CompletedPartition"]
 
 
 class CompletedPartition(PartitionDistribution):
@@ -23,32 +20,8 @@ class CompletedPartition(PartitionDistribution):
 
     Exact and normalised: a law over partitions of all N points that agree with the given one on the first
     N - F points. These are absorbed in one batched evaluation; then follows one batched step a free point,
-    equal completions merged. Cost O(F P K) candidates, with P the number of distinct completions; memory
-    O(P K).
-
-    Args:
-        scorer: scores the candidates of each decision.
-        encoding: what the scorer made of the data sets in visiting order.
-        order: visiting order, ``(B, N)``, the free points last.
-        dataset: which row of the encoding each batch element uses, of shape ``batch_shape``.
-        assignments: partitions of all points, ``(*batch_shape, N)`` canonical in the data's own order; what
-            they say of the free points is where :meth:`propose` starts from, and does not matter elsewhere.
-        num_free: F, the number of free points.
-        validate_args: check values.
-
-    Raises:
-        ValueError: if the shapes do not fit, or ``num_free`` is not between 1 and N.
-
-    Example:
-        >>> from pyroclust.guides import PredictiveFilter
-        >>> from pyroclust.models import gaussian2d
-        >>> guide, data = PredictiveFilter(gaussian2d()), torch.zeros(4, 2)
-        >>> posterior = guide.posterior(data, order=torch.tensor([3, 0, 1, 2]))
-        >>> last = posterior.given(torch.tensor([0, 1, 0, 1]), num_free=1)
-        >>> last.log_prob(torch.tensor([[0, 1, 0, 1], [0, 1, 1, 1], [0, 1, 2, 1]])).exp().sum()
-        tensor(1.0000, dtype=torch.float64)
-        >>> last.log_prob(torch.tensor([0, 0, 0, 1]))
-        tensor(-inf, dtype=torch.float64)
+    equal completions merged. What ``assignments`` say of the free points is where :meth:`propose` starts
+    from, and does not matter elsewhere.
     """
 
     def __init__(
@@ -89,62 +62,57 @@ class CompletedPartition(PartitionDistribution):
             validate_args=self._validate_args,
         )
 
-    def _sample_and_log_prob(self, sample_shape: Size) -> tuple[Tensor, Tensor]:
-        shape, visited = sample_shape, self._visited(self.assignments)
-        labels, log_prob = self._drawn(shape.numel(), visited) or self._complete(shape.numel(), visited[:0])
-        return labels.view(*shape, *self.batch_shape, -1), log_prob.view(*shape, *self.batch_shape)
-
-    def _drawn(self, num_draws: int, visited: Tensor) -> tuple[Tensor, Tensor] | None:
-        """Draw completions of every batch element in compiled code; None where there is none."""
-        fixed, dataset = max(self.num_points - self.num_free, 1), self._dataset.reshape(-1).repeat(num_draws)
-        compiled = None
-        if fixed < self.num_points:
-            known = visited[:, :fixed].repeat(num_draws, 1)
-            with torch.no_grad():
-                compiled = self._scorer.label_points(self._encoding, dataset, known)
-        return compiled and (self._in_own_order(compiled[0], dataset), compiled[1])
-
     def propose(self, num_draws: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Draw completions, and score the given partition beside them.
-
-        Shape:
-            output: labels ``(num_draws, *batch_shape, N)``, their log-probabilities ``(num_draws,
-            *batch_shape)`` and that of ``assignments``, ``batch_shape``, in nats.
-        """
+        """Draw completions; return them, their log-probabilities, and that of ``assignments``, in nats."""
         labels, log_prob = self._complete(num_draws, self._visited(self.assignments))
         log_prob = log_prob.view(num_draws + 1, *self.batch_shape)
         drawn = labels[: num_draws * self.batch_shape.numel()]
         return drawn.view(num_draws, *self.batch_shape, -1), log_prob[:-1], log_prob[-1]
 
     def _sample(self, sample_shape: Size) -> Tensor:
-        return self.sample_and_log_prob(sample_shape)[0]
+        return self._sample_and_log_prob(sample_shape)[0]
+
+    def _sample_and_log_prob(self, sample_shape: Size) -> tuple[Tensor, Tensor]:
+        num_draws, visited = sample_shape.numel(), self._visited(self.assignments)
+        labels, log_prob = self._compiled(num_draws, visited) or self._complete(num_draws, visited[:0])
+        shape = self._extended_shape(sample_shape)
+        return labels.view(shape), log_prob.view(shape[:-1])
+
+    def _compiled(self, num_draws: int, visited: Tensor) -> tuple[Tensor, Tensor] | None:
+        """Draw completions of every batch element in compiled code; None where there is none."""
+        fixed, dataset = max(self.num_points - self.num_free, 1), self._dataset.reshape(-1).repeat(num_draws)
+        if fixed == self.num_points:
+            return None
+        with torch.no_grad():
+            known = visited[:, :fixed].repeat(num_draws, 1)
+            compiled = self._scorer.label_points(self._encoding, dataset, known)
+        return compiled and (in_own_order(compiled[0], self.order[dataset]), compiled[1])
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        shape = Size(broadcast_shapes(value.shape[:-1], self.batch_shape))
+        value = self._expanded(value)
+        shape = value.shape[:-1]
         if shape[len(shape) - len(self.batch_shape) :] != self.batch_shape:
             return self.expand(shape)._log_prob(value)
         copies = shape.numel() // self.batch_shape.numel()
         fixed = self.num_points - self.num_free
-        visited = self._visited(value.expand(*shape, -1).reshape(copies, *self.batch_shape, -1))
-        given = self._visited(self.assignments)[:, :fixed].repeat(copies, 1)
-        agrees = (visited[:, :fixed] == given).all(-1)
+        visited = self._visited(value.reshape(copies, *self.batch_shape, -1))
+        given = self._visited(self.assignments).repeat(copies, 1)
+        agrees = (visited[:, :fixed] == given[:, :fixed]).all(-1)
         # Those that disagree are scored as the given partition and then ruled out.
-        own = self._visited(self.assignments).repeat(copies, 1)
-        _, log_prob = self._complete(0, torch.where(agrees.unsqueeze(-1), visited, own))
+        _, log_prob = self._complete(0, torch.where(agrees.unsqueeze(-1), visited, given))
         return torch.where(agrees, log_prob, -torch.inf).view(shape)
 
     def _visited(self, labels: Tensor) -> Tensor:
         """Return labels canonical in visiting order, ``(copies, *batch_shape, N) -> (copies * batch, N)``."""
         order = self.order[self._dataset].expand(labels.shape)
-        return canonical(labels.long().gather(-1, order)).reshape(-1, self.num_points)
+        return canonical(labels.gather(-1, order)).reshape(-1, self.num_points)
 
     def _complete(self, num_draws: int, visited: Tensor) -> tuple[Tensor, Tensor]:
         """Draw completions of every batch element, then score ``visited``, whole copies of the batch."""
         rows = self.batch_shape.numel()
-        dataset = self._dataset.reshape(-1)
-        fixed, given = self.num_points - self.num_free, self._visited(self.assignments)
+        dataset, given = self._dataset.reshape(-1), self._visited(self.assignments)
         # Without fixed points the first one opens the first cluster all the same.
-        first_step = max(fixed, 1)
+        first_step = max(self.num_points - self.num_free, 1)
         with torch.no_grad():
             prefixes = Prefixes.of_labels(self._scorer, self._encoding, dataset, given[:, :first_step])
             prefix = torch.arange(rows, device=dataset.device).repeat(num_draws + len(visited) // rows)
@@ -157,7 +125,4 @@ class CompletedPartition(PartitionDistribution):
                 known=visited[:, first_step:],
             )
         labels = torch.cat([given[prefix, :first_step], free], -1)
-        return self._in_own_order(labels, dataset[prefix]), log_prob
-
-    def _in_own_order(self, labels: Tensor, dataset: Tensor) -> Tensor:
-        return canonical(torch.empty_like(labels).scatter_(-1, self.order[dataset], labels))
+        return in_own_order(labels, self.order[dataset[prefix]]), log_prob

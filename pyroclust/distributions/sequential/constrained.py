@@ -11,12 +11,10 @@ from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.distributions.sequential.steps import ForcedSteps, prefix_sums
 from pyroclust.partitions.constraints import Constraints
 
-__all__ = ["ConstrainedEncoding", "ConstrainedScorer"]
-
 
 @dataclass(frozen=True)
 class ConstrainedEncoding:
-    """Data sets as a scorer has encoded them, and what is known of their points in visiting order.
+    """Data sets as a scorer has encoded them, and the constraints on their points in visiting order.
 
     Every bound group has two columns among the moments: whether a cluster has its first point, and how many
     first points of groups that are apart from it.
@@ -33,11 +31,7 @@ class ConstrainedEncoding:
         return int(self.inner.moments.shape[-1])
 
     def closed(self, dataset: Tensor, step: Tensor, features: Tensor) -> Tensor:
-        """Say which clusters a point may not join.
-
-        Shape:
-            dataset, step: ``(M,)``; features: what clusters hold, ``(M, 2 G)``; output: ``(M,)`` bool.
-        """
+        """Say which clusters may not be joined: ``(M,), (M,)``, what they hold ``(M, 2 G) -> (M,)``."""
         column = self.column[dataset, step]
         groups = features.shape[-1] // 2
         place = column.clamp(min=0)
@@ -47,22 +41,13 @@ class ConstrainedEncoding:
 
 
 class ConstrainedScorer(Scorer[ConstrainedEncoding]):
-    r"""Another scorer, the candidates masked that constraints rule out.
-
-    .. math:: q_C(c_n = k \mid c_{<n}) \propto q(c_n = k \mid c_{<n}) \, 1[c_{<n}, c_n = k \text{ can be
-        completed}]
+    """Another scorer, the candidates masked that constraints rule out, at O(G) numbers a point and cluster.
 
     The first point of a group that belongs together cannot join a cluster with points that are apart from any
     of the group; later ones follow the first. A partition of the points so far can always be completed, so
     that the probabilities of the allowed partitions sum to one, exactly. This is not the law of the scorer
     given the constraints: a decision does not know what constraints will rule out later. Importance weights
     say how much that matters.
-
-    Cost: that of the scorer, and O(G) numbers a point and cluster for G bound groups.
-
-    Args:
-        scorer: any.
-        constraints: of a data set's points.
     """
 
     def __init__(self, scorer: Scorer[Any], constraints: Constraints) -> None:
@@ -71,9 +56,8 @@ class ConstrainedScorer(Scorer[ConstrainedEncoding]):
     def encode(
         self, data: Tensor, hyperparameters: Mapping[str, Tensor] | None = None
     ) -> ConstrainedEncoding:
-        """Encode data sets whose points are visited in their own order."""
         order = torch.arange(data.shape[1], device=data.device).expand(len(data), -1)
-        return self._known(self.scorer.encode(data, hyperparameters), order)
+        return self._constrained(self.scorer.encode(data, hyperparameters), order)
 
     def encode_over_orders(
         self,
@@ -82,26 +66,22 @@ class ConstrainedScorer(Scorer[ConstrainedEncoding]):
         order: Tensor,
         hyperparameters: Mapping[str, Tensor] | None = None,
     ) -> ConstrainedEncoding:
-        """Encode data sets in several visiting orders."""
-        return self._known(self.scorer.encode_over_orders(data, dataset, order, hyperparameters), order)
+        inner = self.scorer.encode_over_orders(data, dataset, order, hyperparameters)
+        return self._constrained(inner, order)
 
     def in_order(self, data: Tensor, order: Tensor) -> Tensor:
-        """Bring the points of data sets into their visiting orders."""
         return self.scorer.in_order(data, order)
 
     def absorb(
         self, encoding: ConstrainedEncoding, dataset: Tensor, steps: Tensor, counts: Tensor, moments: Tensor
     ) -> Tensor:
-        """Make the scorer's own states."""
         own = moments[..., : encoding.num_own]
         return self.scorer.absorb(encoding.inner, dataset, steps, counts, own)
 
     def contribution(self, states: Tensor) -> Tensor:
-        """Return the scorer's own contributions."""
         return self.scorer.contribution(states)
 
     def step_logits(self, encoding: ConstrainedEncoding, step: int, prefixes: Any) -> Tensor:
-        """Mask the scorer's own logits of one step."""
         own = replace(prefixes, moments=prefixes.moments[..., : encoding.num_own])
         logits = self.scorer.step_logits(encoding.inner, step, own).clone()
         at = torch.full_like(prefixes.dataset, step)
@@ -121,7 +101,6 @@ class ConstrainedScorer(Scorer[ConstrainedEncoding]):
     def forced_logits(
         self, encoding: ConstrainedEncoding, dataset: Tensor, steps: ForcedSteps
     ) -> tuple[Tensor, Tensor]:
-        """Mask the scorer's own logits of all decisions of given partitions."""
         joined, opened = self.scorer.forced_logits(encoding.inner, dataset, steps)
         points = steps.labels.shape[1]
         features = encoding.moments[dataset, :, encoding.num_own :]
@@ -131,8 +110,8 @@ class ConstrainedScorer(Scorer[ConstrainedEncoding]):
         begun = encoding.begun[dataset, 1:].reshape(-1)
         return joined.masked_fill(closed, -torch.inf), opened.masked_fill(begun, -torch.inf)
 
-    def _known(self, inner: Any, order: Tensor) -> ConstrainedEncoding:
-        of_point, apart = self.constraints.over(order.shape[-1]).of_bound()
+    def _constrained(self, inner: Any, order: Tensor) -> ConstrainedEncoding:
+        of_point, apart = self.constraints.over(order.shape[-1]).bound_tables
         column = of_point.to(order.device)[order]
         own = torch.nn.functional.one_hot(column + 1, len(apart) + 1)[..., 1:].double()
         begun = (own.cumsum(-2) - own).gather(-1, column.clamp(min=0).unsqueeze(-1)).squeeze(-1) > 0

@@ -10,11 +10,26 @@ from torch import Tensor
 from pyroclust.core.registry import register
 from pyroclust.distributions.families.component import Component, ConjugateComponent
 from pyroclust.distributions.hyperparameters import check_conditions
-from pyroclust.distributions.priors.opening_odds import OpeningOdds
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.sequential.scorer import Scorer
 
-__all__ = ["FilterEncoding", "FilterScorer"]
+
+class OpeningOdds:
+    """Looks up the prior's log-weight of a new cluster for many decisions, in a table that grows."""
+
+    def __init__(self, prior: PartitionPrior) -> None:
+        self._prior = prior
+        self._table = torch.empty(0, 0, dtype=torch.float64)
+
+    def __call__(self, dataset: Tensor, *, step: Tensor, clusters: Tensor) -> Tensor:
+        """Return those after ``step`` points in ``clusters`` clusters of each data set, ``(Q,)`` each."""
+        steps, width = int(step.max()) + 1, int(clusters.max()) + 1
+        if steps > self._table.shape[-2] or width > self._table.shape[-1]:
+            self._table = self._prior.log_opening_table(1 << steps.bit_length(), 1 << width.bit_length())
+        self._table = self._table.to(step.device)
+        return (
+            self._table[dataset, step, clusters] if self._prior.batch_shape else self._table[step, clusters]
+        )
 
 
 @dataclass(frozen=True)
@@ -50,14 +65,6 @@ class FilterScorer(Scorer[FilterEncoding]):
     The prior's weights are :math:`n_k - d` of joining a cluster and :math:`V_n(K+1) / V_n(K)` of opening one,
     zero where the prior allows no further cluster. Hyperparameters that are named as conditions arrive with
     the data, one number a data set, and are looked up by data set at every decision.
-
-    Args:
-        prior: Gibbs-type partition prior whose hyperparameters are numbers, but for the conditions.
-        component: conjugate component family, likewise.
-        conditions: names of hyperparameters that :meth:`encode` takes.
-
-    Raises:
-        ValueError: if a hyperparameter is random and no condition, or a batch.
     """
 
     def __init__(
@@ -67,8 +74,8 @@ class FilterScorer(Scorer[FilterEncoding]):
         self._of_prior = tuple(name for name in self.conditions if name in prior.hyperpriors)
         self._of_component = tuple(name for name in self.conditions if name in component.hyperpriors)
         check_conditions(self.conditions, {**prior.hyperpriors, **component.hyperpriors})
-        _check_known("prior", prior, self._of_prior)
-        _check_known("component", component, self._of_component)
+        _check_hyperparameters("prior", prior, self._of_prior)
+        _check_hyperparameters("component", component, self._of_component)
         self._odds = None if self._of_prior else OpeningOdds(prior)
 
     @property
@@ -77,11 +84,6 @@ class FilterScorer(Scorer[FilterEncoding]):
         return {"conditions": self.conditions}
 
     def encode(self, data: Tensor, hyperparameters: Mapping[str, Tensor] | None = None) -> FilterEncoding:
-        """Compute sufficient statistics and empty-cluster densities in O(N).
-
-        Shape:
-            data: ``(B, N, D)``; hyperparameters: ``()`` or ``(B,)``, one for each condition.
-        """
         values = {} if hyperparameters is None else hyperparameters
         prior = self.prior.given({name: values[name] for name in self._of_prior}) if values else self.prior
         component = self.component
@@ -118,7 +120,6 @@ class FilterScorer(Scorer[FilterEncoding]):
         return torch.cat([predictive, (counts - discount).log().unsqueeze(-1)], -1)
 
     def contribution(self, states: Tensor) -> Tensor:
-        """Contribute nothing: the filter pools nothing."""
         return states[..., :0]
 
     def query(
@@ -133,7 +134,6 @@ class FilterScorer(Scorer[FilterEncoding]):
         return torch.cat(parts, -1)
 
     def join(self, query: Tensor, states: Tensor) -> Tensor:
-        """Return log(n_k - d) plus the log predictive density."""
         if not self._of_component:
             return states[..., -1] + self.component.log_predictive(query[..., :-1], states[..., :-1])
         point, own, _ = query.tensor_split((self.component.dim, query.shape[-1] - 1), -1)
@@ -142,11 +142,9 @@ class FilterScorer(Scorer[FilterEncoding]):
         return states[..., -1] + density.squeeze(-1)
 
     def open(self, query: Tensor) -> Tensor:
-        """Return the log-weight of a new cluster."""
         return query[..., -1]
 
     def is_filter_of(self, prior: PartitionPrior, component: Component) -> bool:
-        """Say whether prior and family are these very objects."""
         return self.prior is prior and self.component is component
 
     def _component_of(self, own: Tensor) -> ConjugateComponent:
@@ -154,7 +152,9 @@ class FilterScorer(Scorer[FilterEncoding]):
         return self.component.given(dict(zip(self._of_component, own.unbind(-1), strict=True)))
 
 
-def _check_known(label: str, part: PartitionPrior | ConjugateComponent, conditions: Sequence[str]) -> None:
+def _check_hyperparameters(
+    label: str, part: PartitionPrior | ConjugateComponent, conditions: Sequence[str]
+) -> None:
     for name in part.hyper_names:
         if name in part.hyperpriors and name not in conditions:
             raise ValueError(

@@ -16,21 +16,13 @@ from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.rate_tables import RateTable, log_edges, rate_table
 from pyroclust.partitions import canonical
 
-__all__ = ["FilteredGraph"]
-
 
 class _Ordered(NamedTuple):
-    """A visiting order of a graph, and the neighbours of each node that are visited before it.
+    """A visiting order of a graph, and the neighbours of each node that are visited before it."""
 
-    Attributes:
-        order: ``(N,)``.
-        begin: where those of each node begin, ``(N + 1,)``.
-        neighbour: their places in the order.
-    """
-
-    order: np.ndarray
-    begin: np.ndarray
-    neighbour: np.ndarray
+    order: np.ndarray  # (N,)
+    begin: np.ndarray  # where those of each node begin, (N + 1,)
+    neighbour: np.ndarray  # their places in the order
 
 
 def _ordered(graph: np.ndarray, order: np.ndarray) -> _Ordered:
@@ -96,20 +88,7 @@ def _filter(
     labels: np.ndarray,
     log_prob: np.ndarray,
 ) -> None:
-    """Label the nodes of a graph in their order, or score labels; releases Python's lock.
-
-    Args:
-        begin: where the earlier neighbours of each node begin, ``(N + 1,)``.
-        neighbour: the earlier neighbours of all nodes.
-        within: of the law of rates within blocks.
-        between: of that between blocks.
-        shared: whether blocks share them.
-        log_join: log-weight of joining n nodes, ``(N + 1,)``.
-        log_open: log-weight of a new block after n nodes in K, ``(N, N)``.
-        uniforms: one a node and draw, ``(S, N)``; no rows to score the labels.
-        labels: output, or what is scored, ``(S, N)``, canonical.
-        log_prob: output, ``(S,)``.
-    """
+    """Label the nodes of a graph in their order, or score labels; releases Python's lock."""
     draws, nodes = labels.shape
     edges, sizes = np.zeros((nodes, nodes), dtype=np.int64), np.zeros(nodes, dtype=np.int64)
     links, totals = np.zeros(nodes, dtype=np.int64), np.zeros(4, dtype=np.int64)
@@ -161,31 +140,7 @@ def _filter(
 
 
 class FilteredGraph(PartitionDistribution):
-    r"""Blocks of the nodes of graphs, drawn in sequence from the collapsed predictive.
-
-    .. math:: q(c \mid A) = \prod_n p(c_n \mid c_{<n}, A_{\le n, \le n})
-
-    Exact given the nodes so far and their edges among one another; it looks at no edge of a later node.
-    Compiled: O(N K^2) a draw for K blocks, and O(N K) where blocks share their rates.
-
-    Args:
-        prior: Gibbs-type prior of the partition, its hyperparameters numbers.
-        rates: laws of the probabilities of edges.
-        adjacency: checked graphs, ``(*batch, N, N)``.
-        order: visiting orders, ``(*batch, N)``.
-
-    Shape:
-        batch_shape: ``(*batch)``; event_shape: ``(N,)``.
-
-    Example:
-        >>> from pyroclust.distributions import ChineseRestaurantPrior
-        >>> path = torch.tensor([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
-        >>> rates, order = BlockRates((6.0, 3.0), (1.0, 5.0)), torch.arange(3)
-        >>> law = FilteredGraph(ChineseRestaurantPrior(0.7), rates, path, order=order)
-        >>> every = torch.tensor([[0, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1], [0, 1, 2]])
-        >>> round(law.log_prob(every).exp().sum().item(), 9)
-        1.0
-    """
+    """Blocks of the nodes of graphs, drawn in sequence from the collapsed predictive."""
 
     def __init__(self, prior: PartitionPrior, rates: BlockRates, adjacency: Tensor, *, order: Tensor) -> None:
         self.prior, self.rates, self.adjacency = prior, rates, adjacency

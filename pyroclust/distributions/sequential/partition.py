@@ -1,4 +1,4 @@
-"""Partitions built point by point, in one visiting order or in a mixture of several."""
+"""Partitions built point by point: in one visiting order, in a mixture of several, or after anchors."""
 
 import math
 from collections.abc import Sequence
@@ -8,15 +8,16 @@ import torch
 from torch import Size, Tensor
 
 from pyroclust.distributions.partition_distribution import PartitionDistribution
-from pyroclust.distributions.points import broadcast_shapes
-from pyroclust.distributions.sequential.beam import search_labels
 from pyroclust.distributions.sequential.completion import CompletedPartition
-from pyroclust.distributions.sequential.forcing import teacher_forced_log_prob
-from pyroclust.distributions.sequential.sampling import sample_labels, score_labels
+from pyroclust.distributions.sequential.sampling import (
+    in_own_order,
+    sample_labels,
+    score_labels,
+    search_labels,
+    teacher_forced_log_prob,
+)
 from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.partitions import canonical
-
-__all__ = ["OrderAveragedPartition", "SequentialPartition", "num_orders_of"]
 
 _CANDIDATES_AT_ONCE = 1 << 18
 _CLUSTERS_AT_ONCE = 1 << 19
@@ -61,17 +62,11 @@ class SequentialPartition(PartitionDistribution):
         )
 
     def given(self, assignments: Tensor, *, num_free: int) -> CompletedPartition:
-        """Return the law of the last points in visiting order, given the partition of the others.
+        """Return the law of the last ``num_free`` points in visiting order, given those before them.
 
         Args:
-            assignments: partitions of all points, canonical, in the data's own order.
-            num_free: how many points, the last in visiting order, are free.
-
-        Shape:
-            assignments: ``(*batch_shape, N)``.
-
-        Raises:
-            ValueError: if the shape does not fit, or ``num_free`` is not between 1 and N.
+            assignments: partitions of all points, canonical, in the data's own order, ``(*batch_shape, N)``.
+            num_free: how many points are free, 1 to N.
         """
         return CompletedPartition(
             self.scorer,
@@ -83,59 +78,44 @@ class SequentialPartition(PartitionDistribution):
             validate_args=self._validate_args,
         )
 
+    def _sample(self, sample_shape: Size) -> Tensor:
+        return self._sample_and_log_prob(sample_shape)[0]
+
     def _sample_and_log_prob(self, sample_shape: Size) -> tuple[Tensor, Tensor]:
         shape = self._extended_shape(sample_shape)
         dataset = self.dataset.expand(shape[:-1]).reshape(-1)
         with torch.no_grad():
             labels, log_prob = sample_labels(self.scorer, self.encoding, dataset)
-        own_order = torch.empty_like(labels).scatter_(-1, self.order[dataset], labels)
-        return canonical(own_order).view(shape), log_prob.view(shape[:-1])
+        return in_own_order(labels, self.order[dataset]).view(shape), log_prob.view(shape[:-1])
 
-    def merged_log_prob(self, value: Tensor) -> Tensor:
-        """Log-probability of many partitions, evaluated once for equal prefixes, without gradients.
+    def _log_prob(self, value: Tensor) -> Tensor:
+        value = self._expanded(value)
+        dataset = self.dataset.expand(value.shape[:-1]).reshape(-1)
+        labels = canonical(value.reshape(-1, self.num_points).gather(-1, self.order[dataset]))
+        if not torch.is_grad_enabled():
+            compiled = self.scorer.label_points(self.encoding, dataset, labels)
+            if compiled is not None:
+                return compiled[1].view(value.shape[:-1])
+        rows = max(1, _CANDIDATES_AT_ONCE // (self.num_points * (int(labels.max()) + 2)))
+        chunks = zip(dataset.split(rows), labels.split(rows), strict=True)
+        parts = [teacher_forced_log_prob(self.scorer, self.encoding, d, c) for d, c in chunks]
+        return torch.cat(parts).view(value.shape[:-1])
 
-        One batched step a point: O(N P K) candidates with P the number of distinct prefixes, where
-        ``log_prob`` takes O(N K) for each partition and no steps.
-
-        Shape:
-            value: ``(*shape, *batch_shape, N)`` canonical; output: ``(*shape, *batch_shape)`` nats.
-
-        Raises:
-            ValueError: as :meth:`log_prob`.
-        """
-        value = self._checked(value)
-        batch = broadcast_shapes(value.shape[:-1], self.batch_shape)
-        dataset, by_dataset = self.dataset.expand(batch).reshape(-1).sort(stable=True)
-        labels = value.long().expand(*batch, -1).reshape(-1, self.num_points)[by_dataset]
+    def _merged_log_prob(self, value: Tensor) -> Tensor:
+        """One batched step a point, O(N P K) candidates for P distinct prefixes."""
+        value = self._expanded(value)
+        dataset, by_dataset = self.dataset.expand(value.shape[:-1]).reshape(-1).sort(stable=True)
+        labels = value.reshape(-1, self.num_points)[by_dataset]
         labels = canonical(labels.gather(-1, self.order[dataset]))
         rows = max(1, _CLUSTERS_AT_ONCE // (int(labels.max()) + 2))
         chunks = zip(dataset.split(rows), labels.split(rows), strict=True)
-        with torch.no_grad():
-            parts = torch.cat([score_labels(self.scorer, self.encoding, d, c) for d, c in chunks])
-        return torch.empty_like(parts).index_copy_(0, by_dataset, parts).view(batch)
-
-    def _sample(self, sample_shape: Size) -> Tensor:
-        return self.sample_and_log_prob(sample_shape)[0]
+        parts = torch.cat([score_labels(self.scorer, self.encoding, d, c) for d, c in chunks])
+        return torch.empty_like(parts).index_copy_(0, by_dataset, parts).view(value.shape[:-1])
 
     def _candidates(self, width: int) -> Tensor:
         distinct, place = self.dataset.unique(return_inverse=True)
         labels = search_labels(self.scorer, self.encoding, distinct, width=width)
-        own_order = torch.empty_like(labels).scatter_(-1, self.order[distinct], labels)
-        return canonical(own_order)[place].unsqueeze(0)
-
-    def _log_prob(self, value: Tensor) -> Tensor:
-        batch = broadcast_shapes(value.shape[:-1], self.batch_shape)
-        dataset = self.dataset.expand(batch).reshape(-1)
-        labels = value.long().expand(*batch, -1).reshape(-1, self.num_points)
-        labels = canonical(labels.gather(-1, self.order[dataset]))
-        if not torch.is_grad_enabled():
-            compiled = self.scorer.label_points(self.encoding, dataset, labels)
-            if compiled is not None:
-                return compiled[1].view(batch)
-        rows = max(1, _CANDIDATES_AT_ONCE // (self.num_points * (int(labels.max()) + 2)))
-        chunks = zip(dataset.split(rows), labels.split(rows), strict=True)
-        parts = [teacher_forced_log_prob(self.scorer, self.encoding, d, c) for d, c in chunks]
-        return torch.cat(parts).view(batch)
+        return in_own_order(labels, self.order[distinct])[place].unsqueeze(0)
 
 
 class OrderAveragedPartition(PartitionDistribution):
@@ -178,6 +158,11 @@ class OrderAveragedPartition(PartitionDistribution):
         """Return the same distribution with a larger batch shape."""
         return OrderAveragedPartition(self._over(Size(batch_shape)), validate_args=self._validate_args)
 
+    def _sample(self, sample_shape: Size) -> Tensor:
+        every = self._over(self._extended_shape(sample_shape)[:-1]).dataset
+        which = torch.randint(every.shape[0], (1, *every.shape[1:]), device=every.device)
+        return self.orders.on(every.gather(0, which).squeeze(0)).sample()
+
     def _sample_and_log_prob(self, sample_shape: Size) -> tuple[Tensor, Tensor]:
         shape = self._extended_shape(sample_shape)
         dataset = self._over(shape[:-1]).dataset.reshape(self.num_orders, -1)
@@ -190,30 +175,16 @@ class OrderAveragedPartition(PartitionDistribution):
             log_prob[order, draw] = others.merged_log_prob(labels[draw])
         return labels.view(shape), self._mixed(log_prob).view(shape[:-1])
 
-    def merged_log_prob(self, value: Tensor) -> Tensor:
-        """Log-probability of many partitions, evaluated once for equal prefixes, without gradients.
+    def _log_prob(self, value: Tensor) -> Tensor:
+        value = self._expanded(value)
+        return self._mixed(self._over(value.shape[:-1])._log_prob(value))
 
-        Shape:
-            value: ``(*shape, *batch_shape, N)`` canonical; output: ``(*shape, *batch_shape)`` nats.
-
-        Raises:
-            ValueError: as :meth:`log_prob`.
-        """
-        value = self._checked(value)
-        batch = broadcast_shapes(value.shape[:-1], self.batch_shape)
-        return self._mixed(self._over(batch).merged_log_prob(value))
-
-    def _sample(self, sample_shape: Size) -> Tensor:
-        every = self._over(self._extended_shape(sample_shape)[:-1]).dataset
-        which = torch.randint(every.shape[0], (1, *every.shape[1:]), device=every.device)
-        return self.orders.on(every.gather(0, which).squeeze(0)).sample()
+    def _merged_log_prob(self, value: Tensor) -> Tensor:
+        value = self._expanded(value)
+        return self._mixed(self._over(value.shape[:-1])._merged_log_prob(value))
 
     def _candidates(self, width: int) -> Tensor:
         return self.orders._candidates(width).squeeze(0)
-
-    def _log_prob(self, value: Tensor) -> Tensor:
-        batch = broadcast_shapes(value.shape[:-1], self.batch_shape)
-        return self._mixed(self._over(batch)._log_prob(value))
 
     def _mixed(self, log_prob: Tensor) -> Tensor:
         return log_prob.logsumexp(0) - math.log(self.num_orders)
@@ -226,18 +197,79 @@ class OrderAveragedPartition(PartitionDistribution):
         return self.orders.on(inner.expand(self.num_orders, *batch))
 
 
-def num_orders_of(posteriors: Sequence[Any]) -> int:
-    """Return how many visiting orders posteriors of the same data have: one where they share it.
+class AnchoredPartition(PartitionDistribution):
+    r"""A law of the partition of A anchors, continued to all points by the exact filter.
 
-    Args:
-        posteriors: of one guide.
+    .. math::
+        q(c \mid x) = q_0(c_A \mid x_A) \prod_{i \notin A} p(c_i \mid c_{<i}, x_{\le i})
 
-    Example:
-        >>> from pyroclust import load_guide
-        >>> points, names = torch.randn(30, 2), ("ncp-overlap2d", "ncp-overlap2d")
-        >>> num_orders_of([load_guide(name).posterior(points) for name in names])
-        2
+    the anchors coming first in the order of the filter. Exact and normalised where :math:`q_0`, ``first``,
+    is; ``rest`` is the filter of all points and ``of_anchors`` that of the anchors, in the same order.
     """
+
+    def __init__(
+        self,
+        first: PartitionDistribution,
+        rest: SequentialPartition,
+        of_anchors: SequentialPartition,
+        *,
+        validate_args: bool | None = None,
+    ) -> None:
+        self.first, self.rest, self.of_anchors = first, rest, of_anchors
+        super().__init__(rest.num_points, batch_shape=rest.batch_shape, validate_args=validate_args)
+        self.is_exact = first.is_exact
+
+    @property
+    def order(self) -> Tensor:
+        """Visiting order of the filter, ``(B, N)``, the anchors first."""
+        return self.rest.order
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> "AnchoredPartition":
+        """Return the same distribution with a larger batch shape; nothing is encoded again."""
+        first, rest, of_anchors = (
+            one.expand(batch_shape) for one in (self.first, self.rest, self.of_anchors)
+        )
+        return AnchoredPartition(first, rest, of_anchors, validate_args=self._validate_args)
+
+    def anchors_of(self, value: Tensor) -> Tensor:
+        """Return the canonical labels of the anchors, ``(*any, *batch, N) -> (*any, *batch, A)``."""
+        order = self.order[self.rest.dataset][..., : self.first.num_points]
+        return canonical(value.gather(-1, order.expand(*value.shape[:-1], -1)))
+
+    def _sample(self, sample_shape: Size) -> Tensor:
+        return self._sample_and_log_prob(sample_shape)[0]
+
+    def _sample_and_log_prob(self, sample_shape: Size) -> tuple[Tensor, Tensor]:
+        labels, own = self.first.sample_and_log_prob(sample_shape)
+        draws, others = self._continued(labels).sample_and_log_prob()
+        return draws, own + others
+
+    def _log_prob(self, value: Tensor) -> Tensor:
+        value = self._expanded(value)
+        anchors = self.anchors_of(value)
+        return self.first.log_prob(anchors) + self.rest.log_prob(value) - self.of_anchors.log_prob(anchors)
+
+    def _merged_log_prob(self, value: Tensor) -> Tensor:
+        value = self._expanded(value)
+        anchors = self.anchors_of(value)
+        of_first, of_anchors = (one.merged_log_prob(anchors) for one in (self.first, self.of_anchors))
+        return of_first + self.rest.merged_log_prob(value) - of_anchors
+
+    def _candidates(self, width: int) -> Tensor:
+        labels = self.first._candidates(width)
+        return self._continued(labels).sample((width,)).flatten(0, 1)
+
+    def _continued(self, labels: Tensor) -> CompletedPartition:
+        """Return the law of all points given partitions of the anchors, ``(*any, *batch, A)``."""
+        dataset, num_anchors = self.rest.dataset.expand(labels.shape[:-1]), self.first.num_points
+        # What is said of the other points does not matter: all are put into the first cluster.
+        every = labels.new_zeros(*labels.shape[:-1], self.num_points)
+        every = every.scatter_(-1, self.order[dataset][..., :num_anchors], labels)
+        return self.rest.on(dataset).given(canonical(every), num_free=self.num_points - num_anchors)
+
+
+def num_orders_of(posteriors: Sequence[Any]) -> int:
+    """Return how many visiting orders posteriors of one guide for the same data have: 1 if they share it."""
     orders = [posterior.order for posterior in posteriors if hasattr(posterior, "order")]
     differ = not any(torch.equal(one, orders[0]) for one in orders[1:])
     return len(orders) if differ and len(orders) == len(posteriors) else 1

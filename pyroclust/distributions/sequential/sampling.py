@@ -1,4 +1,4 @@
-"""Sampling partitions point by point, all draws in one batch, equal prefixes merged."""
+"""Labels point by point: drawn, scored or searched for, all in one batch, equal prefixes merged."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,41 +7,30 @@ import torch
 from torch import Tensor
 
 from pyroclust.distributions.sequential.scorer import Scorer
-
-__all__ = ["Prefixes", "extend_labels", "sample_labels", "score_labels"]
+from pyroclust.distributions.sequential.steps import ForcedSteps
+from pyroclust.partitions import canonical
 
 
 @dataclass
 class Prefixes:
     """Partitions of the first points in visiting order: P rows over K cluster slots.
 
-    Whoever samples keeps one row for all draws that agree so far. Attributes are float64 but the states.
-
-    Attributes:
-        dataset: rows of the encoding, ``(P,)``.
-        clusters: number of clusters, ``(P,)``.
-        counts: points of each cluster, ``(P, K)``.
-        moments: sums over the points of each cluster, ``(P, K, F)``.
-        states: what the scorer made of each cluster, ``(P, K, S)``; anything where there is no cluster.
-        pooled: sum of the contributions of all clusters, ``(P, G)``.
+    Whoever samples keeps one row for all draws that agree so far.
     """
 
-    dataset: Tensor
-    clusters: Tensor
-    counts: Tensor
-    moments: Tensor
-    states: Tensor
-    pooled: Tensor
+    dataset: Tensor  # rows of the encoding, (P,)
+    clusters: Tensor  # number of clusters, (P,)
+    counts: Tensor  # points of each cluster, (P, K) float64
+    moments: Tensor  # sums over the points of each cluster, (P, K, F) float64
+    states: Tensor  # what the scorer made of each cluster, (P, K, S); anything where there is no cluster
+    pooled: Tensor  # sum of the contributions of all clusters, (P, G) float64
 
     @classmethod
     def of_labels(cls, scorer: Scorer[Any], encoding: Any, dataset: Tensor, labels: Tensor) -> "Prefixes":
-        """Absorb given labels of the first T points, in one batched evaluation.
+        """Absorb labels of the first T points, canonical in visiting order, ``(P, T)``, in one evaluation.
 
         A cluster's state is the one made when it took its last member, so states are made at the last members
         of clusters only: at most min(T, P K) steps a row, not T.
-
-        Shape:
-            dataset: ``(P,)``; labels: ``(P, T)`` canonical in visiting order, T at least 1.
         """
         points = labels.shape[1]
         slots = int(labels.max()) + 1
@@ -64,19 +53,11 @@ class Prefixes:
         return cls(dataset, labels.amax(-1) + 1, counts, sums, states, pooled)
 
     def logits(self, scorer: Scorer[Any], encoding: Any, step: int) -> Tensor:
-        """Score where the point of ``step`` may go: clusters that exist, and one more, O(K) a row.
-
-        Shape:
-            output: ``(P, max K + 1)`` float64, minus infinity where a row has no such candidate.
-        """
+        """Score where the point of ``step`` may go, ``(P, max K + 1)``, minus infinity for no candidate."""
         return scorer.step_logits(encoding, step, self).double()
 
     def grow(self, scorer: Scorer[Any], encoding: Any, step: int, *, parent: Tensor, label: Tensor) -> None:
-        """Replace the rows by children, each a parent with the point of ``step`` in one more cluster.
-
-        Shape:
-            parent, label: ``(children,)``; rows without children are forgotten.
-        """
+        """Replace the rows by children, each a parent with the point of ``step`` in one more cluster."""
         self._branch(parent)
         self._reserve(int(label.max()) + 1)
         row = torch.arange(len(label), device=label.device)
@@ -115,14 +96,10 @@ def _wide(index: Tensor, width: int) -> Tensor:
 
 
 def sample_labels(scorer: Scorer[Any], encoding: Any, dataset: Tensor) -> tuple[Tensor, Tensor]:
-    """Draw one partition for each entry of ``dataset``, with its log-probability.
+    """Draw one partition for each row of the encoding in ``dataset``, with its log-probability.
 
     One batched step a point; draws of a data set that agree so far share one state, so the cost is O(N P K)
     candidates with P the number of distinct prefixes, at most the number of draws. Memory O(P K + N draws).
-
-    Shape:
-        dataset: ``(draws,)`` rows of the encoding; output: labels ``(draws, N)`` canonical in visiting
-            order, and ``(draws,)`` float64.
     """
     compiled = scorer.label_points(encoding, dataset)
     if compiled is not None:
@@ -133,12 +110,7 @@ def sample_labels(scorer: Scorer[Any], encoding: Any, dataset: Tensor) -> tuple[
 
 
 def score_labels(scorer: Scorer[Any], encoding: Any, dataset: Tensor, labels: Tensor) -> Tensor:
-    """Return the log-probabilities of given partitions, equal prefixes evaluated once; see `sample_labels`.
-
-    Shape:
-        dataset: ``(R,)`` rows of the encoding; labels: ``(R, N)`` canonical in visiting order; output:
-            ``(R,)`` float64.
-    """
+    """Return log-probabilities of partitions, equal prefixes evaluated once; see :func:`sample_labels`."""
     compiled = scorer.label_points(encoding, dataset, labels)
     if compiled is not None:
         return compiled[1]
@@ -168,16 +140,9 @@ def extend_labels(
     may stand for labels that are known already: they are scored beside the draws, at the same cost, and no
     random number is spent on them.
 
-    Args:
-        scorer: scores the candidates.
-        encoding: what the scorer made of the data sets.
-        prefixes: partitions of the points before ``first_step``; overwritten.
-        prefix: which of them each draw extends, ``(draws,)``.
-        first_step: the first point to label, in visiting order.
-        known: labels that the last draws have, ``(some, N - first_step)``, numbered on from their prefix.
-
     Shape:
-        output: labels ``(draws, N - first_step)`` int64, and ``(draws,)`` float64 in nats.
+        prefix: ``(draws,)``; known: ``(some, N - first_step)``, numbered on from their prefix; output: labels
+            ``(draws, N - first_step)`` int64, and ``(draws,)`` float64 in nats.
     """
     points = encoding.moments.shape[1]
     known = prefix.new_zeros(0, points - first_step) if known is None else known
@@ -205,3 +170,64 @@ def _draw(log_probs: Tensor, clusters: Tensor, prefix: Tensor) -> Tensor:
     threshold = torch.rand(len(prefix), 1, dtype=torch.float64, device=prefix.device)
     chosen = cumulative.index_select(0, prefix)
     return (chosen <= threshold * chosen[:, -1:]).sum(-1).minimum(clusters[prefix])
+
+
+def teacher_forced_log_prob(scorer: Scorer[Any], encoding: Any, dataset: Tensor, labels: Tensor) -> Tensor:
+    """Sum the log-probabilities of all decisions of partitions ``(R, N)`` without a loop over points.
+
+    The state that a cluster shows to step n is the one made when it took its last member before n, so there
+    are N states a partition, found by one sort, one segmented float64 sum and one running maximum. Only
+    candidates that exist are scored. Cost O(N K) candidates, memory O(N K) a partition, unless the scorer
+    evaluates the decisions in a way of its own: :meth:`Scorer.forced_logits`.
+    """
+    rows, points = labels.shape
+    if points == 1:
+        return torch.zeros(rows, dtype=torch.float64, device=labels.device)
+    steps = ForcedSteps.of(labels)
+    joined, opened = scorer.forced_logits(encoding, dataset, steps)
+    log_probs = steps.table(joined, opened).double().log_softmax(-1)
+    return log_probs.gather(-1, labels[:, 1:].reshape(-1, 1)).view(rows, points - 1).sum(-1)
+
+
+def search_labels(scorer: Scorer[Any], encoding: Any, dataset: Tensor, *, width: int) -> Tensor:
+    """Return a partition of high probability for each row of the encoding in ``dataset``, by beam search.
+
+    Of all ways to label the next point of the partitions so far, the ``width`` most probable go on. Cost
+    O(N B W K) candidates, memory O(B W (K + N)).
+    """
+    prefixes = Prefixes.of_labels(scorer, encoding, dataset, torch.zeros_like(dataset).unsqueeze(-1))
+    owner = torch.arange(len(dataset), device=dataset.device)
+    log_prob = prefixes.counts.new_zeros(len(dataset))
+    parents, children = [], []
+    points = encoding.moments.shape[1]
+    for step in range(1, points):
+        total = log_prob.unsqueeze(-1) + prefixes.logits(scorer, encoding, step).log_softmax(-1)
+        row, child = (total > -torch.inf).nonzero(as_tuple=True)
+        kept = _best_of_each(total[row, child], owner[row], width=width)
+        parent, child = row[kept], child[kept]
+        log_prob, owner = total[parent, child], owner[parent]
+        parents.append(parent)
+        children.append(child)
+        if step + 1 < points:
+            prefixes.grow(scorer, encoding, step, parent=parent, label=child)
+    # From the last point of each data set's best row back to its first.
+    row = torch.searchsorted(owner, torch.arange(len(dataset), device=owner.device))
+    labels = []
+    for parent, child in zip(reversed(parents), reversed(children), strict=True):
+        labels.append(child[row])
+        row = parent[row]
+    return torch.stack([torch.zeros_like(row), *reversed(labels)], -1)
+
+
+def _best_of_each(score: Tensor, owner: Tensor, *, width: int) -> Tensor:
+    """Return the places of the largest scores of each owner, the best first."""
+    by_score = score.argsort(descending=True, stable=True)
+    order = by_score[owner[by_score].argsort(stable=True)]
+    ordered = owner[order]
+    rank = torch.arange(len(order), device=order.device) - torch.searchsorted(ordered, ordered)
+    return order[rank < width]
+
+
+def in_own_order(labels: Tensor, order: Tensor) -> Tensor:
+    """Return labels in visiting order, ``(R, N)``, as canonical labels in the data's own order."""
+    return canonical(torch.empty_like(labels).scatter_(-1, order, labels))

@@ -12,15 +12,9 @@ from pyroclust.distributions.families.component import Component
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.sequential.steps import ForcedSteps, pooled_before, prefix_sums
 
-__all__ = ["Candidates", "Encoding", "Scorer"]
-
 
 class Encoding(Protocol):
-    """What is computed once per data set and order.
-
-    Attributes:
-        moments: per-point vectors that clusters sum up, ``(B, N, F)`` float64.
-    """
+    """What is computed once per data set and order."""
 
     @property
     def moments(self) -> Tensor:
@@ -33,25 +27,15 @@ EncodingT = TypeVar("EncodingT", bound=Encoding)
 
 @dataclass(frozen=True)
 class Candidates:
-    """Where points may go, as flat indices: Q decisions with M clusters to join, by decision.
+    """Where points may go, as flat indices: Q decisions with M clusters to join, by decision."""
 
-    Attributes:
-        dataset: row of the encoding of each decision, ``(Q,)``.
-        step: the point to be labelled, in visiting order, ``(Q,)``.
-        clusters: number of clusters before each decision, ``(Q,)``.
-        decision: the decision of each candidate, ascending, ``(M,)``.
-        place: where it stands in the two tables, laid flat, ``(M,)``.
-        counts: points of clusters, ``(A, B)`` float64.
-        moments: sums of moments over them, ``(A, B, F)`` float64.
-    """
-
-    dataset: Tensor
-    step: Tensor
-    clusters: Tensor
-    decision: Tensor
-    place: Tensor
-    counts: Tensor
-    moments: Tensor
+    dataset: Tensor  # row of the encoding of each decision, (Q,)
+    step: Tensor  # the point to be labelled, in visiting order, (Q,)
+    clusters: Tensor  # number of clusters before each decision, (Q,)
+    decision: Tensor  # the decision of each candidate, ascending, (M,)
+    place: Tensor  # where it stands in the two tables, laid flat, (M,)
+    counts: Tensor  # points of clusters, (A, B) float64
+    moments: Tensor  # sums of moments over them, (A, B, F) float64
 
 
 class Scorer(ABC, Generic[EncodingT]):
@@ -73,15 +57,7 @@ class Scorer(ABC, Generic[EncodingT]):
 
     @abstractmethod
     def encode(self, data: Tensor, hyperparameters: Mapping[str, Tensor] | None = None) -> EncodingT:
-        """Encode data sets whose points are in visiting order.
-
-        Args:
-            data: the points.
-            hyperparameters: values of the guide's conditions; empty or None without any.
-
-        Shape:
-            data: ``(B, N, ...)``; hyperparameters: ``()`` or ``(B,)`` each.
-        """
+        """Encode data sets in visiting order, ``(B, N, ...)``, given values of the conditions, ``(B,)``."""
 
     @abstractmethod
     def absorb(
@@ -90,8 +66,8 @@ class Scorer(ABC, Generic[EncodingT]):
         """Make the states of clusters that have just gained the point of ``steps``.
 
         Shape:
-            dataset: ``(R,)``; steps: ``(T,)``; counts: ``(R, T)``; moments: ``(R, T, F)``; output: ``(R, T,
-                S)``.
+            dataset: ``(R,)``; steps: ``(T,)``; counts: ``(R, T)``; moments: ``(R, T, F)``; output:
+                ``(R, T, S)``.
         """
 
     @abstractmethod
@@ -119,53 +95,26 @@ class Scorer(ABC, Generic[EncodingT]):
         order: Tensor,
         hyperparameters: Mapping[str, Tensor] | None = None,
     ) -> EncodingT:
-        """Encode data sets in several visiting orders: every order on its own, unless overridden.
-
-        Shape:
-            data: ``(B, N, ...)``; dataset: rows of the data, ``(R,)``; order: ``(R, N)``; hyperparameters:
-                ``()`` or ``(R,)`` each; the encoding has R rows.
-        """
+        """Encode rows of the data, ``(R,)``, in orders, ``(R, N)``: each on its own, unless overridden."""
         return self.encode(self.in_order(data[dataset], order), hyperparameters)
 
     def in_order(self, data: Tensor, order: Tensor) -> Tensor:
-        """Bring the points of data sets into their visiting orders; of graphs, override it to do columns too.
-
-        Shape:
-            data: ``(B, N, ...)``; order: ``(B, N)``; output: as the data.
-        """
+        """Bring points into their visiting orders, ``(B, N)``; of graphs, override it to do columns too."""
         index = order.reshape(*order.shape, *(1,) * (data.dim() - 2))
         return data.gather(1, index.expand(data.shape))
 
     def decide(
         self, encoding: EncodingT, query: Tensor, states: Tensor, candidates: Candidates
     ) -> tuple[Tensor, Tensor]:
-        """Return the logits of joining and of opening, for many decisions at once.
-
-        Each candidate by itself, unless overridden.
-
-        Args:
-            encoding: the data sets.
-            query: of every decision, ``(Q, C)``.
-            states: of every candidate, ``(M, S)``.
-            candidates: which these are.
-
-        Shape:
-            output: ``(M,)`` and ``(Q,)``.
-        """
+        """Return the logits of joining and of opening, ``(Q, C), (M, S) -> (M,), (Q,)``, many at once."""
         return self.join(query.index_select(0, candidates.decision), states), self.open(query)
 
     def step_logits(self, encoding: EncodingT, step: int, prefixes: Any) -> Tensor:
-        """Score where the point of one step may go after each of many prefixes, O(K) a prefix.
-
-        Args:
-            encoding: the data sets.
-            step: of the point.
-            prefixes: partitions of the points before it,
-                :class:`~pyroclust.distributions.sequential.sampling.Prefixes`.
+        """Score where a point may go after each of P prefixes (``sampling.Prefixes``), O(K) each.
 
         Shape:
-            output: ``(P, max K + 1)``, after a prefix's last cluster a new one, minus infinity
-                where a prefix has no such candidate.
+            output: ``(P, max K + 1)``, after a prefix's last cluster a new one, minus infinity where a prefix
+                has no such candidate.
         """
         clusters = prefixes.clusters
         slots = int(clusters.max())
@@ -185,13 +134,7 @@ class Scorer(ABC, Generic[EncodingT]):
     def forced_logits(
         self, encoding: EncodingT, dataset: Tensor, steps: ForcedSteps
     ) -> tuple[Tensor, Tensor]:
-        """Return the logits of all decisions of given partitions, of joining and of opening.
-
-        Makes the states of all steps, then the queries of all decisions, then the candidates.
-
-        Shape:
-            dataset: rows of the encoding, ``(R,)``; output: ``(M,)`` and ``(R (N - 1),)``.
-        """
+        """Return the logits of all decisions of partitions: to join ``(M,)``, to open ``(R (N - 1),)``."""
         rows, points = steps.labels.shape
         counts, sums, previous = prefix_sums(encoding.moments[dataset], steps.labels)
         every = torch.arange(points, device=dataset.device)

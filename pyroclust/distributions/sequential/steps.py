@@ -5,47 +5,22 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-__all__ = ["ForcedSteps", "pooled_before", "prefix_sums"]
-
 
 @dataclass(frozen=True)
 class ForcedSteps:
-    """What teacher forcing has to score, known from the labels alone.
+    """What teacher forcing has to score, known from the labels alone."""
 
-    R partitions of N points in visiting order have R (N - 1) decisions, row by row, the first point having no
-    choice; and M candidates to join, by decision and then by cluster. Opening a cluster is possible at every
-    decision and not listed. Points are numbered ``row * N + step``.
-
-    Attributes:
-        labels: canonical labels, ``(R, N)``.
-        clusters: number of clusters before each decision, ``(R (N - 1),)``.
-        decision: the decision of each candidate, ``(M,)``.
-        cluster: the cluster of each candidate, ``(M,)``.
-        member: the last point its cluster has taken before, which made its state, ``(M,)``.
-        point: the point to be labelled, ``(M,)``.
-        taken: the candidates that the labels choose, ascending.
-
-    Example:
-        >>> steps = ForcedSteps.of(torch.tensor([[0, 1, 0]]))
-        >>> steps.decision.tolist(), steps.cluster.tolist(), steps.member.tolist(), steps.taken.tolist()
-        ([0, 1, 1], [0, 0, 1], [0, 0, 1], [1])
-    """
-
-    labels: Tensor
-    clusters: Tensor
-    decision: Tensor
-    cluster: Tensor
-    member: Tensor
-    point: Tensor
-    taken: Tensor
+    labels: Tensor  # canonical labels, (R, N)
+    clusters: Tensor  # number of clusters before each decision, (R (N - 1),)
+    decision: Tensor  # the decision of each candidate, (M,)
+    cluster: Tensor  # the cluster of each candidate, (M,)
+    member: Tensor  # the last point its cluster has taken before, which made its state, (M,)
+    point: Tensor  # the point to be labelled, (M,)
+    taken: Tensor  # the candidates that the labels choose, ascending
 
     @classmethod
     def of(cls, labels: Tensor) -> "ForcedSteps":
-        """List the candidates in O(R N K).
-
-        Shape:
-            labels: ``(R, N)`` canonical, N at least 2.
-        """
+        """List the candidates in O(R N K)."""
         points = labels.shape[1]
         clusters = labels.cummax(-1).values[:, :-1] + 1
         last = _last_member(labels[:, :-1], int(clusters.max()))
