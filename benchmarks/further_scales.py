@@ -15,7 +15,6 @@ a data set and candidate is kept in runs/further_scales.
 """
 
 import math
-from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import asdict
 from itertools import product
@@ -46,9 +45,10 @@ from pyroclust.distributions import (
     Product,
 )
 from pyroclust.distributions.cholesky import cholesky
-from pyroclust.distributions.compiled.families import inverse_wishart, poisson
 from pyroclust.distributions.compiled.log_rising import log_rising
-from pyroclust.distributions.compiled.protocol import compile_family, implement
+from pyroclust.distributions.compiled.protocol import compile_family, compile_methods
+from pyroclust.distributions.families.normal_inverse_wishart import InverseWishartTables
+from pyroclust.distributions.families.poisson_gamma import PoissonTables
 from pyroclust.models import Mixture, default_mixture, normal_mixture
 from pyroclust.models.normal_mixture import diagonal_normals
 from pyroclust.partitions import canonical
@@ -169,19 +169,6 @@ class SpreadOfCounts(PoissonGamma):
 
 _SHAPE, _MEAN = range(2)
 _KAPPA, _DOF, _SCALE, _RATIO = range(1, 5)
-ScaledColumns = namedtuple("ScaledColumns", inverse_wishart.InverseWishart._fields)
-HeldMeans = namedtuple("HeldMeans", poisson.Poisson._fields)
-
-
-@compile_family.register
-def _(component: ColumnScales, data: np.ndarray, num_slots: int, num_points: int) -> Any:
-    tables = compile_family.dispatch(NormalInverseWishart)(component, data, num_slots, num_points)
-    return ScaledColumns(*tables)
-
-
-@compile_family.register
-def _(component: SpreadOfCounts, data: np.ndarray, num_slots: int, num_points: int) -> Any:
-    return HeldMeans(*compile_family.dispatch(PoissonGamma)(component, data, num_slots, num_points))
 
 
 @inner
@@ -204,65 +191,64 @@ def _factorise(family: Any, sums: np.ndarray, slot: int, kappa: float, mean: np.
     return 2.0 * log_product
 
 
-def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
-    factor, whiten = family.factor, family.whiten
-    family.log_det[slot] = _factorise(family, sums, slot, family.kappa[size], family.mean[slot])
-    for a in range(family.data.shape[1]):
-        pivot = 1.0 / factor[a, a]
-        for b in range(a):
-            entry = 0.0
-            for c in range(b, a):
-                entry -= factor[a, c] * whiten[slot, c, b]
-            whiten[slot, a, b] = entry * pivot
-        whiten[slot, a, a] = pivot
+@compile_methods
+class ScaledColumnsTables(InverseWishartTables):
+    """Of scales that differ from column to column."""
+
+    def refresh(self, sums: np.ndarray, slot: int, size: int) -> None:
+        factor, whiten = self.factor, self.whiten
+        self.log_det[slot] = _factorise(self, sums, slot, self.kappa[size], self.mean[slot])
+        for a in range(self.data.shape[1]):
+            pivot = 1.0 / factor[a, a]
+            for b in range(a):
+                entry = 0.0
+                for c in range(b, a):
+                    entry -= factor[a, c] * whiten[slot, c, b]
+                whiten[slot, a, b] = entry * pivot
+            whiten[slot, a, a] = pivot
+
+    def log_marginal(self, sums: np.ndarray, slot: int, size: int) -> float:
+        dim, kappa, half_dof = self.data.shape[1], self.hyper[_KAPPA], 0.5 * self.hyper[_DOF]
+        found = -(half_dof + 0.5 * size) * _factorise(self, sums, slot, kappa + size, self.mean[slot])
+        for a in range(dim):
+            found += math.lgamma(half_dof + 0.5 * (size - a)) - math.lgamma(half_dof - 0.5 * a)
+            found += half_dof * math.log(self.hyper[_SCALE] * self.hyper[_RATIO + a])
+        return found + 0.5 * dim * (math.log(kappa / (kappa + size)) - size * math.log(math.pi))
 
 
-def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
-    dim, kappa, half_dof = family.data.shape[1], family.hyper[_KAPPA], 0.5 * family.hyper[_DOF]
-    found = -(half_dof + 0.5 * size) * _factorise(family, sums, slot, kappa + size, family.mean[slot])
-    for a in range(dim):
-        found += math.lgamma(half_dof + 0.5 * (size - a)) - math.lgamma(half_dof - 0.5 * a)
-        found += half_dof * math.log(family.hyper[_SCALE] * family.hyper[_RATIO + a])
-    return found + 0.5 * dim * (math.log(kappa / (kappa + size)) - size * math.log(math.pi))
+@compile_methods
+class SpreadOfCountsTables(PoissonTables):
+    """Of counts with a known mean."""
+
+    def tabulate(self) -> None:
+        total, rate = 0.0, self.hyper[_SHAPE] / self.hyper[_MEAN]
+        for count in range(len(self.rising)):
+            self.rising[count] = total
+            total += math.log(self.hyper[_SHAPE] + count)
+        for size in range(len(self.log_rate)):
+            self.log_rate[size] = math.log(rate + size)
+        for size in range(len(self.shrink)):
+            self.shrink[size] = math.log1p(1.0 / (rate + size))
+
+    def log_marginal(self, sums: np.ndarray, slot: int, size: int) -> float:
+        dim, shape, grand_total = self.totals.shape[1], self.hyper[_SHAPE], 0.0
+        rate, found = shape / self.hyper[_MEAN], -sums[dim]
+        for d in range(dim):
+            found += log_rising(shape, sums[d])
+            grand_total += sums[d]
+        return found - dim * shape * math.log1p(size / rate) - grand_total * math.log(rate + size)
 
 
-def _tabulate_counts(family: Any) -> None:
-    total, rate = 0.0, family.hyper[_SHAPE] / family.hyper[_MEAN]
-    for count in range(len(family.rising)):
-        family.rising[count] = total
-        total += math.log(family.hyper[_SHAPE] + count)
-    for size in range(len(family.log_rate)):
-        family.log_rate[size] = math.log(rate + size)
-    for size in range(len(family.shrink)):
-        family.shrink[size] = math.log1p(1.0 / (rate + size))
+@compile_family.register
+def _(component: ColumnScales, data: np.ndarray, num_slots: int, num_points: int) -> Any:
+    tables = compile_family.dispatch(NormalInverseWishart)(component, data, num_slots, num_points)
+    return ScaledColumnsTables(*tables)
 
 
-def _log_marginal_of_counts(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
-    dim, shape, grand_total = family.totals.shape[1], family.hyper[_SHAPE], 0.0
-    rate, found = shape / family.hyper[_MEAN], -sums[dim]
-    for d in range(dim):
-        found += log_rising(shape, sums[d])
-        grand_total += sums[d]
-    return found - dim * shape * math.log1p(size / rate) - grand_total * math.log(rate + size)
-
-
-implement(
-    ScaledColumns,
-    inverse_wishart._tabulate,
-    _refresh,
-    inverse_wishart._log_predictive,
-    inverse_wishart._log_predictive_without,
-    _log_marginal,
-    inverse_wishart._add_log_predictives,
-)
-implement(
-    HeldMeans,
-    _tabulate_counts,
-    poisson._refresh,
-    poisson._log_predictive,
-    poisson._log_predictive_without,
-    _log_marginal_of_counts,
-)
+@compile_family.register
+def _(component: SpreadOfCounts, data: np.ndarray, num_slots: int, num_points: int) -> Any:
+    tables = compile_family.dispatch(PoissonGamma)(component, data, num_slots, num_points)
+    return SpreadOfCountsTables(*tables)
 
 
 def _with_scales(dim: int, common: Any, own: Any) -> Mixture:

@@ -25,7 +25,8 @@ _DIGEST = 16
 
 _LIBRARY = Path(__file__).parents[1]
 # The code of these is inlined into that of functions elsewhere.
-_FAMILIES, _KERNELS = _LIBRARY / "distributions" / "compiled", _LIBRARY / "infer" / "mcmc"
+_INLINED = [_LIBRARY / "distributions" / one for one in ("compiled", "families", "rate_tables.py")]
+_KERNELS = _LIBRARY / "infer" / "mcmc"
 
 
 def compiled(
@@ -117,10 +118,15 @@ def _digest(parts: list[str]) -> str:
 @cache
 def _stamp(path: Path) -> str:
     """Return a digest of all files that the code of a file may come from."""
+    files = sorted(_origins(path))
+    return _digest([numba_version, *(f"{one.name}\0{one.read_text('utf-8')}" for one in files)])
+
+
+def _origins(path: Path) -> set[Path]:
     inside = path.is_relative_to(_LIBRARY) and not path.is_relative_to(_KERNELS)
     folder = _LIBRARY.joinpath(*path.relative_to(_LIBRARY).parts[:-1][:2]) if inside else _KERNELS
-    files = {path, Path(__file__), *folder.rglob("*.py"), *_FAMILIES.rglob("*.py")}
-    return _digest([numba_version, *(f"{one.name}\0{one.read_text('utf-8')}" for one in sorted(files))])
+    inlined = (one for home in _INLINED for one in ([home] if home.suffix else home.rglob("*.py")))
+    return {path, Path(__file__), *folder.rglob("*.py"), *inlined}
 
 
 def _is_private(folder: Path) -> bool:

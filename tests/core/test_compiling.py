@@ -1,5 +1,6 @@
 """Machine code on disk is found again, is never older than its source, and needs no place to write."""
 
+import importlib
 import importlib.util
 import os
 import shutil
@@ -11,10 +12,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numba import config
+from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
+from test_import_law import SOURCES
 
 import pyroclust
 from pyroclust.core import compiling
+from pyroclust.distributions.compiled import protocol
 
 SOURCE = """
 from pyroclust.core.compiling import compiled
@@ -110,6 +114,30 @@ def test_stamps_cover_what_is_inlined(tmp_path, monkeypatch):
         monkeypatch.setattr(compiling, name, value)
         assert all(one != two for one, two in zip(stamps(), last, strict=True))
     compiling._stamp.cache_clear()
+
+
+def functions_of(module):
+    """Return the compiled functions that a module defines, those of its families' tables too."""
+    methods = [
+        one
+        for kind, every in protocol._METHODS.items()
+        if kind.__module__ == module.__name__
+        for one in every
+    ]
+    found = [*vars(module).values(), *methods]
+    return [one for one in found if isinstance(one, Dispatcher) and one.py_func.__module__ == module.__name__]
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, path in SOURCES.items() if "compiling import" in path.read_text()]
+)
+def test_stamps_cover_every_function_that_a_function_calls(name):
+    """Machine code on disk contains that of the functions that it calls, of other files too."""
+    for function in functions_of(importlib.import_module(name)):
+        origins = compiling._origins(SOURCES[name])
+        for called in map(function.py_func.__globals__.get, function.py_func.__code__.co_names):
+            if isinstance(called, Dispatcher):
+                assert Path(called.py_func.__code__.co_filename) in origins, (function, called)
 
 
 def test_code_of_functions_within_functions_is_not_kept(tmp_path, monkeypatch):

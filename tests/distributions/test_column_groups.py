@@ -18,7 +18,6 @@ from pyroclust.distributions import (
     PoissonGamma,
     Product,
 )
-from pyroclust.distributions.compiled import families  # noqa: F401  (registers them)
 from pyroclust.distributions.compiled.columns import column_functions, log_predictives_by_column
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.compiled.protocol import family_of, refresh, tabulate

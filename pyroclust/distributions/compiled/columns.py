@@ -1,6 +1,6 @@
 """Compiled densities of single cells: what each column of a point says of a cluster."""
 
-from collections.abc import Callable
+from functools import cache, singledispatch
 from typing import Any
 
 import numpy as np
@@ -12,21 +12,35 @@ from pyroclust.distributions.compiled.protocol import Family
 
 _ARGUMENTS = types.int64, types.int64, ViewType(types.float64, 1)
 _call = caller(types.int64(types.voidptr, *_ARGUMENTS))
-_FUNCTIONS: dict[type, Any] = {}
 
 
-def implement_columns(kind: type, function: Callable[..., Any]) -> None:
-    """Register the function of a kind of family that :func:`log_predictives_by_column` calls."""
-    _FUNCTIONS[kind] = inner(function)
+@singledispatch
+def compile_columns(
+    component: Any, data: np.ndarray, there: np.ndarray, num_slots: int, num_points: int
+) -> Any:
+    """Return the tables of a family of one column for many, where it knows of missing cells itself.
+
+    Missing cells of ``data`` are 0; ``there`` is 1 for cells that are there, 0 for others, without rows where
+    none is missing.
+    """
+    return None
+
+
+@cache
+def _function_of(kind: Any) -> Any:
+    return inner(kind.log_predictives_by_column)
 
 
 def column_functions(family: Family) -> np.ndarray | None:
     """Return where the functions of its parts begin, ``(P,)``; None where one has none."""
     held: Any = family.tables.base
     # What clusters cache of columns without missing cells is no longer column by column.
-    if not all(type(one) in _FUNCTIONS and len(getattr(one, "there", "?")) for one in family.contents):
+    if not all(
+        hasattr(one, "log_predictives_by_column") and len(getattr(one, "there", "?"))
+        for one in family.contents
+    ):
         return None
-    return np.array([address_of(_FUNCTIONS[one.type.kind], one.type, *_ARGUMENTS) for one in held.each])
+    return np.array([address_of(_function_of(one.type.kind), one.type, *_ARGUMENTS) for one in held.each])
 
 
 @inner

@@ -1,28 +1,31 @@
 """Compiled families: functions of a component family, which loops over points call by their address."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import singledispatch
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numba import types
 
 from pyroclust.core.compiling import compiled, inner
-from pyroclust.distributions import Component, ConjugateComponent
 from pyroclust.distributions.compiled.pointers import Addresses, ViewType, address_of, caller, from_place
 
 
 @singledispatch
 def compile_family(component: Any, data: np.ndarray, num_slots: int, num_points: int) -> NamedTuple:
-    """Return the tables and work arrays of a family for one chain, its hyperparameters being numbers."""
-    known = sorted(one.__name__ for one in compile_family.registry if issubclass(one, ConjugateComponent))
+    """Return the tables and work arrays of a family for one chain, its hyperparameters being numbers.
+
+    The named tuple has a field ``hyper``, the values of ``component.hyper_names`` in their order, and may
+    have any others. There is room for so many clusters, which may grow to so many points. What is done with
+    them are the methods that :func:`compile_methods` compiles.
+    """
     raise ValueError(
-        f"model.component is a {type(component).__name__}, expected a family with compiled functions "
-        f"({', '.join(known)}): use AuxiliaryGibbs for other components"
+        f"model.component is a {type(component).__name__}, expected a family with compiled functions, as all "
+        "conjugate ones of pyroclust.distributions have them: use AuxiliaryGibbs for other components"
     )
 
 
-def hyper_array(component: Component) -> np.ndarray:
+def hyper_array(component: Any) -> np.ndarray:
     """Return the hyperparameters of a family as one array, in the order of ``hyper_names``."""
     return np.array([float(component.value(name)) for name in component.hyper_names])
 
@@ -50,10 +53,10 @@ class Family(NamedTuple):
         return _family, (self.hyper, self.contents, self.begin, self.most, self.power)
 
 
-def family_of(component: Component, data: np.ndarray, num_slots: int, num_points: int) -> Any:
+def family_of(component: Any, data: np.ndarray, num_slots: int, num_points: int) -> Any:
     """Return :func:`compile_family` as loops take it."""
     own: Any = compile_family(component, data, num_slots, num_points)
-    if isinstance(own, Family) or type(own) not in _FUNCTIONS:
+    if isinstance(own, Family) or type(own) not in _METHODS:
         return own
     begin = np.array([0, getattr(component, "num_moments", 0)])
     return _family(own.hyper, [own], begin, np.zeros(1), np.ones(1))
@@ -86,7 +89,7 @@ def _family(
     functions = [
         [
             address_of(function, one.type, *signature.args[1:])
-            for function, signature in zip(_FUNCTIONS[one.type.kind], _SIGNATURES, strict=False)
+            for function, signature in zip(_METHODS[one.type.kind], _SIGNATURES, strict=False)
         ]
         for one in held.each
     ]
@@ -118,12 +121,34 @@ _TABULATE, _REFRESH, _ABOVE, _WITHOUT, _MARGINAL, _ALL = range(len(_SIGNATURES))
 _call_tabulate, _call_refresh, _call_above, _call_without, _call_marginal, _call_all = map(
     caller, _SIGNATURES
 )
-_FUNCTIONS: dict[type, list[Any]] = {}
+_NAMES = (
+    "tabulate",
+    "refresh",
+    "log_predictive",
+    "log_predictive_without",
+    "log_marginal",
+    "add_log_predictives",
+)
+_METHODS: dict[type, list[Any]] = {}
+Tables = TypeVar("Tables")
 
 
-def implement(kind: type, *functions: Callable[..., Any]) -> None:
-    """Register the compiled functions of a kind of family: what the five below do, in their order."""
-    _FUNCTIONS[kind] = [one if hasattr(one, "py_func") else inner(one) for one in functions]
+def compile_methods(kind: type[Tables]) -> type[Tables]:
+    """Compile the methods of a named tuple of tables, which are what the functions below call.
+
+    ``tabulate()`` fills the tables by cluster size from ``hyper``, ``refresh(sums, slot, size)`` the cache of
+    a cluster from the sums of its moments, ``(F,)``. From these come ``log_predictive(point, slot, size,
+    floor)`` of a point outside of a cluster, any number below ``floor`` where it is below that, and
+    ``log_predictive_without(point, slot, size)`` of a point in a cluster of two or more.
+    ``log_marginal(sums, slot, size)`` reads ``hyper`` and the sums alone. Methods must not allocate arrays.
+
+    Two more may be there. ``add_log_predictives`` does in one call what the function of that name does for
+    one family: where predictives are cheap, calls of one after the other take a fifth of a sweep.
+    ``log_predictives_by_column(point, slot, found)`` writes the log predictive of each column of which cells
+    may be missing, 0 where one is, and returns how many columns there are.
+    """
+    _METHODS[kind] = [inner(getattr(kind, name)) for name in _NAMES if hasattr(kind, name)]
+    return kind
 
 
 @compiled(allocates=False)

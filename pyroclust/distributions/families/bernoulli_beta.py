@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from pyro import sample as site
 from pyro.distributions import Bernoulli, Beta, TorchDistribution
@@ -10,10 +12,11 @@ from torch import Tensor
 from torch.distributions import constraints
 
 from pyroclust.core.registry import register
+from pyroclust.distributions.compiled.columns import compile_columns
+from pyroclust.distributions.compiled.log_rising import log_rising
+from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, hyper_array
 from pyroclust.distributions.families.component import Component, ConjugateComponent, number
 from pyroclust.distributions.hyperparameters import Hyperparameter
-
-__all__ = ["BernoulliBeta"]
 
 
 @register(Component)
@@ -61,12 +64,10 @@ class BernoulliBeta(ConjugateComponent):
         return math.sqrt(alpha * beta / ((alpha + beta) * (alpha + beta + 1)))
 
     def parameters(self) -> dict[str, Tensor]:
-        """Sample the probabilities of a cluster."""
         law = Beta(self.per_column("alpha"), self.per_column("beta"), validate_args=False)
         return {"probs": site("probs", law.to_event(1))}
 
     def likelihood(self, parameters: Mapping[str, Tensor]) -> TorchDistribution:
-        """Return the Bernoulli law of a point."""
         return Bernoulli(parameters["probs"], validate_args=False).to_event(1)
 
     def moments(self, data: Tensor) -> Tensor:
@@ -79,7 +80,6 @@ class BernoulliBeta(ConjugateComponent):
         return ones, self.hyper("beta", trailing=2) + (counts.unsqueeze(-1) - moments)
 
     def log_marginal(self, counts: Tensor, moments: Tensor) -> Tensor:
-        """Return the log marginal likelihood of blocks in nats."""
         ones, zeros = self._posterior(counts, moments)
         prior = _log_beta(self.hyper("alpha"), self.hyper("beta"))
         return _log_beta(ones, zeros).sum(-1) - self.dim * prior
@@ -91,13 +91,124 @@ class BernoulliBeta(ConjugateComponent):
         return torch.cat([(ones / zeros).log(), all_zeros], -1)
 
     def log_predictive(self, data: Tensor, parameters: Tensor) -> Tensor:
-        """Return the log predictive probability of points in nats."""
         return parameters[..., -1] + (data * parameters[..., :-1]).sum(-1)
 
     def sample_parameters(self, counts: Tensor, moments: Tensor) -> dict[str, Tensor]:
-        """Draw probabilities from their beta posterior."""
         return {"probs": Beta(*self._posterior(counts, moments), validate_args=False).sample()}
 
 
 def _log_beta(a: Tensor, b: Tensor) -> Tensor:
     return a.lgamma() + b.lgamma() - (a + b).lgamma()
+
+
+_ONES, _ZEROS = range(2)
+
+
+@compile_methods
+class BernoulliTables(NamedTuple):
+    r"""Logarithms of posterior pseudo-counts, and what clusters cache of them.
+
+    With s ones among n points a dimension has the log odds :math:`\log(a + s) - \log(b + n - s)`; a cluster
+    keeps them and its log density of a point of zeros, so that a candidate costs one product a dimension.
+    """
+
+    hyper: np.ndarray
+    data: np.ndarray  # 0 where a cell is missing
+    there: np.ndarray  # 1 where a cell is there, else 0, (N, D); no rows where all are
+    log_ones: np.ndarray
+    log_zeros: np.ndarray
+    log_total: np.ndarray
+    ones: np.ndarray
+    counts: np.ndarray  # cells that are there, (S, D)
+    log_odds: np.ndarray
+    log_zero: np.ndarray  # log density of a zero in each column, where cells are missing, (S, D)
+    all_zeros: np.ndarray
+
+    def tabulate(self) -> None:
+        ones, zeros = self.hyper[_ONES], self.hyper[_ZEROS]
+        for size in range(len(self.log_ones)):
+            self.log_ones[size] = math.log(ones + size)
+            self.log_zeros[size] = math.log(zeros + size)
+            self.log_total[size] = math.log(ones + zeros + size)
+
+    def refresh(self, sums: np.ndarray, slot: int, size: int) -> None:
+        dim, with_gaps = self.data.shape[1], len(self.there) > 0
+        total = 0.0
+        for d in range(dim):
+            count = int(sums[d] + 0.5) if with_gaps else size
+            ones = int(sums[dim + d if with_gaps else d] + 0.5)
+            log_zero = self.log_zeros[count - ones]
+            self.counts[slot, d], self.ones[slot, d] = count, ones
+            self.log_odds[slot, d] = self.log_ones[ones] - log_zero
+            self.log_zero[slot, d] = log_zero - self.log_total[count]
+            total += log_zero
+        self.all_zeros[slot] = total - dim * self.log_total[size]
+
+    def log_predictive(self, point: int, slot: int, size: int, floor: float) -> float:
+        total, dim = 0.0, self.data.shape[1]
+        if len(self.there):
+            for d in range(dim):
+                total += self.there[point, d] * self.log_zero[slot, d]
+        else:
+            total = self.all_zeros[slot]
+        for d in range(dim):
+            total += self.data[point, d] * self.log_odds[slot, d]
+        return total
+
+    def log_predictives_by_column(self, point: int, slot: int, found: Any) -> int:
+        dim: int = self.data.shape[1]
+        for d in range(dim):
+            found[d] = self.there[point, d] * self.log_zero[slot, d]
+            found[d] += self.data[point, d] * self.log_odds[slot, d]
+        return dim
+
+    def log_predictive_without(self, point: int, slot: int, size: int) -> float:
+        total, with_gaps = 0.0, len(self.there) > 0
+        for d in range(self.data.shape[1]):
+            if with_gaps and self.there[point, d] == 0.0:
+                continue
+            ones, count = self.ones[slot, d], self.counts[slot, d]
+            total -= self.log_total[count - 1]
+            if self.data[point, d] > 0.5:
+                total += self.log_ones[ones - 1]
+            else:
+                total += self.log_zeros[count - 1 - ones]
+        return total
+
+    def log_marginal(self, sums: np.ndarray, slot: int, size: int) -> float:
+        ones, zeros, dim = self.hyper[_ONES], self.hyper[_ZEROS], self.data.shape[1]
+        total, with_gaps = 0.0, len(self.there) > 0
+        if not with_gaps:
+            total = -dim * log_rising(ones + zeros, size)
+        for d in range(dim):
+            count, of_ones = float(size), sums[dim + d if with_gaps else d]
+            if with_gaps:
+                count = sums[d]
+                total -= log_rising(ones + zeros, count)
+            total += log_rising(ones, of_ones) + log_rising(zeros, count - of_ones)
+        return total
+
+
+@compile_family.register
+def _(component: BernoulliBeta, data: np.ndarray, num_slots: int, num_points: int) -> BernoulliTables:
+    return compile_columns(component, data, np.zeros((0, data.shape[1])), num_slots, num_points)
+
+
+@compile_columns.register
+def _(
+    component: BernoulliBeta, data: np.ndarray, there: np.ndarray, num_slots: int, num_points: int
+) -> BernoulliTables:
+    dim = data.shape[1]
+    return BernoulliTables(
+        hyper=hyper_array(component),
+        data=data,
+        there=there,
+        log_ones=np.zeros(num_points + 1),
+        log_zeros=np.zeros(num_points + 1),
+        log_total=np.zeros(num_points + 1),
+        ones=np.zeros((num_slots, dim), dtype=np.int64),
+        counts=np.zeros((num_slots, dim), dtype=np.int64),
+        log_odds=np.zeros((num_slots, dim)),
+        log_zero=np.zeros((num_slots, dim)),
+        all_zeros=np.zeros(num_slots),
+    )

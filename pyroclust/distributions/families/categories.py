@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from pyro import sample as site
 from pyro.distributions import Dirichlet, TorchDistribution
@@ -12,11 +13,11 @@ from torch.distributions import constraints
 
 from pyroclust.core.counts import check_count
 from pyroclust.core.registry import register
+from pyroclust.distributions.compiled.log_rising import log_rising
+from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, hyper_array
 from pyroclust.distributions.families.component import Component, ConjugateComponent, number
 from pyroclust.distributions.hyperparameters import Hyperparameter
 from pyroclust.distributions.points import broadcast_shapes
-
-__all__ = ["CategoricalColumns", "Categories"]
 
 
 class CategoricalColumns(TorchDistribution):
@@ -37,15 +38,12 @@ class CategoricalColumns(TorchDistribution):
 
     @property
     def support(self) -> constraints.Constraint:
-        """A category of its column each, or missing."""
         return _OfLevels([one.shape[-1] for one in self.probs])
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "CategoricalColumns":
-        """Return the same distribution with a larger batch shape."""
         return CategoricalColumns([one.expand(*Size(batch_shape), one.shape[-1]) for one in self.probs])
 
     def sample(self, sample_shape: Any = Size()) -> Tensor:
-        """Draw a category of every column, ``(*sample_shape, *batch_shape, D)``."""
         shape = self._extended_shape(Size(sample_shape))[:-1]
         columns = []
         for one in self.probs:
@@ -54,7 +52,6 @@ class CategoricalColumns(TorchDistribution):
         return torch.stack(columns, -1).to(self.probs[0].dtype)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """Return the sum of log-probabilities of the categories that are there, in nats."""
         found: Tensor | float = 0.0
         for one, column in zip(self.probs, value.unbind(-1), strict=True):
             there = ~column.isnan() if column.is_floating_point() else torch.ones_like(column).bool()
@@ -78,7 +75,6 @@ class _OfLevels(constraints.Constraint):
         super().__init__()
 
     def check(self, value: Tensor) -> Tensor:
-        """Say of every vector whether all columns hold one of their categories."""
         there = value.nan_to_num(0.0, posinf=-1.0, neginf=-1.0) if value.is_floating_point() else value
         most = there.new_tensor(self.levels)
         return ((there >= 0) & (there < most) & (there == there.round())).all(-1)
@@ -134,7 +130,6 @@ class Categories(ConjugateComponent):
 
     @property
     def support(self) -> constraints.Constraint:  # type: ignore[override]
-        """A category of its column each, or missing."""
         return _OfLevels(self.levels)
 
     @property
@@ -146,7 +141,6 @@ class Categories(ConjugateComponent):
         )
 
     def parameters(self) -> dict[str, Tensor]:
-        """Sample the probabilities of a cluster, column by column."""
         found = {}
         for column, levels in enumerate(self.levels):
             value = self.hyper("concentration", trailing=2).to(torch.get_default_dtype())
@@ -155,15 +149,9 @@ class Categories(ConjugateComponent):
         return found
 
     def likelihood(self, parameters: Mapping[str, Tensor]) -> TorchDistribution:
-        """Return the law of a point."""
         return CategoricalColumns([parameters[f"probs_{column}"] for column in range(self.dim)])
 
     def check(self, data: Tensor) -> None:
-        """Refuse data of which a column holds no category.
-
-        Raises:
-            ValueError: if the last dimension is not D, or so.
-        """
         if data.dim() and data.shape[-1] == self.dim and data.is_floating_point():
             data = data.nan_to_num(0.0, posinf=torch.inf, neginf=-torch.inf)
         super().check(data)
@@ -179,7 +167,6 @@ class Categories(ConjugateComponent):
         return self.hyper("concentration", trailing=2) + moments
 
     def log_marginal(self, counts: Tensor, moments: Tensor) -> Tensor:
-        """Return the log marginal likelihood of blocks in nats, the counts of points not needed."""
         return self.log_marginal_by_group(counts, moments).sum(-1)
 
     def log_marginal_by_group(self, counts: Tensor, moments: Tensor) -> Tensor:
@@ -196,7 +183,6 @@ class Categories(ConjugateComponent):
         return posterior.log() - self._totals(posterior).log().repeat_interleave(widths, -1)
 
     def log_predictive(self, data: Tensor, parameters: Tensor) -> Tensor:
-        """Return the log predictive probability of the categories that are there, in nats."""
         return (self.moments(data) * parameters).sum(-1)
 
     def log_predictive_by_group(self, data: Tensor, parameters: Tensor) -> Tensor:
@@ -213,7 +199,6 @@ class Categories(ConjugateComponent):
         return self.dim
 
     def sample_parameters(self, counts: Tensor, moments: Tensor) -> dict[str, Tensor]:
-        """Draw probabilities from their Dirichlet posteriors."""
         parts = self._posterior(counts, moments).split(self.levels, -1)
         return {
             f"probs_{column}": Dirichlet(one, validate_args=False).sample()
@@ -223,3 +208,90 @@ class Categories(ConjugateComponent):
     def _totals(self, values: Tensor) -> Tensor:
         """Sum over the categories of each column, ``(..., D)``."""
         return torch.stack([one.sum(-1) for one in values.split(self.levels, -1)], -1)
+
+
+_CONCENTRATION = 0
+_MISSING = -1
+
+
+@compile_methods
+class CategoryTables(NamedTuple):
+    r"""Categories of the points, and what clusters cache: log-probabilities of all categories.
+
+    With category l of a column seen :math:`s_l` times among n points, it has the log predictive
+    :math:`\log(a + s_l) - \log(L a + n)`: a candidate costs one look-up a column.
+    """
+
+    hyper: np.ndarray  # the concentration
+    # place of each point's category among those of all columns, -1 where it is missing, (N, D)
+    code: np.ndarray
+    first: np.ndarray  # place of the first category of each column, and of one after the last, (D + 1,)
+    log_seen: np.ndarray  # log(a + n) by n, (N + 1,)
+    seen: np.ndarray  # how often each category is in a cluster, (S, sum of L)
+    totals: np.ndarray  # how often any of a column is, (S, D)
+    log_probs: np.ndarray  # of each category, (S, sum of L)
+
+    def tabulate(self) -> None:
+        for size in range(len(self.log_seen)):
+            self.log_seen[size] = math.log(self.hyper[_CONCENTRATION] + size)
+
+    def refresh(self, sums: np.ndarray, slot: int, size: int) -> None:
+        for d in range(self.code.shape[1]):
+            begin, end, total = self.first[d], self.first[d + 1], 0
+            for place in range(begin, end):
+                count = int(sums[place] + 0.5)
+                self.seen[slot, place] = count
+                total += count
+            self.totals[slot, d] = total
+            log_total = math.log((end - begin) * self.hyper[_CONCENTRATION] + total)
+            for place in range(begin, end):
+                self.log_probs[slot, place] = self.log_seen[self.seen[slot, place]] - log_total
+
+    def log_predictive(self, point: int, slot: int, size: int, floor: float) -> float:
+        total = 0.0
+        for d in range(self.code.shape[1]):
+            if self.code[point, d] != _MISSING:
+                total += self.log_probs[slot, self.code[point, d]]
+        return total
+
+    def log_predictives_by_column(self, point: int, slot: int, found: Any) -> int:
+        dim: int = self.code.shape[1]
+        for d in range(dim):
+            place = self.code[point, d]
+            found[d] = 0.0 if place == _MISSING else self.log_probs[slot, place]
+        return dim
+
+    def log_predictive_without(self, point: int, slot: int, size: int) -> float:
+        total, concentration = 0.0, self.hyper[_CONCENTRATION]
+        for d in range(self.code.shape[1]):
+            place = self.code[point, d]
+            if place != _MISSING:
+                number = self.first[d + 1] - self.first[d]
+                total += self.log_seen[self.seen[slot, place] - 1]
+                total -= math.log(number * concentration + self.totals[slot, d] - 1)
+        return total
+
+    def log_marginal(self, sums: np.ndarray, slot: int, size: int) -> float:
+        found, concentration = 0.0, self.hyper[_CONCENTRATION]
+        for d in range(self.code.shape[1]):
+            begin, end, total = self.first[d], self.first[d + 1], 0.0
+            for place in range(begin, end):
+                found += log_rising(concentration, sums[place])
+                total += sums[place]
+            found -= log_rising((end - begin) * concentration, total)
+        return found
+
+
+@compile_family.register
+def _(component: Categories, data: np.ndarray, num_slots: int, num_points: int) -> CategoryTables:
+    first = np.concatenate([[0], np.cumsum(component.levels)]).astype(np.int64)
+    code = np.where(np.isnan(data), _MISSING, np.nan_to_num(data) + first[:-1]).astype(np.int64)
+    return CategoryTables(
+        hyper=hyper_array(component),
+        code=code,
+        first=first,
+        log_seen=np.zeros(num_points + 1),
+        seen=np.zeros((num_slots, int(first[-1])), np.int64),
+        totals=np.zeros((num_slots, component.dim), np.int64),
+        log_probs=np.zeros((num_slots, int(first[-1]))),
+    )

@@ -11,8 +11,6 @@ from pyroclust.distributions.families.component import Component, ConjugateCompo
 from pyroclust.distributions.points import broadcast_shapes, check_tensor
 from pyroclust.partitions import check_label_vectors, most_clusters
 
-__all__ = ["ClusteredData", "block_moments"]
-
 
 def block_moments(
     component: ConjugateComponent, data: Tensor, assignments: Tensor, *, weights: Tensor | None = None
@@ -80,22 +78,15 @@ class ClusteredData(TorchDistribution):
 
     @property
     def support(self) -> constraints.Constraint:
-        """Every point lies in the support of the family."""
         return constraints.independent(self.component.support, 1)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "ClusteredData":
-        """Return the same distribution with a larger batch shape."""
         assignments = self.assignments.expand(*batch_shape, self.assignments.shape[-1])
         return ClusteredData(
             self.component, assignments, weights=self.weights, validate_args=self._validate_args
         )
 
     def sample(self, sample_shape: Any = Size()) -> Tensor:
-        """Draw cluster parameters afresh, then the points.
-
-        Raises:
-            ValueError: if points have weights.
-        """
         if self.weights is not None:
             raise ValueError("weights given, expected none: equal points that stand for one another are data")
         with torch.no_grad():
@@ -103,11 +94,6 @@ class ClusteredData(TorchDistribution):
             return self.component.sample(self.assignments.expand(shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """Return the collapsed log-likelihood in nats, float64; cost O(N).
-
-        Raises:
-            ValueError: if the family is not conjugate, or (under validation) a point is outside its support.
-        """
         component = ConjugateComponent.of(
             self.component,
             otherwise="for others the likelihood of a partition has no formula; keep the cluster parameters, "

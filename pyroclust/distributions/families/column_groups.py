@@ -16,8 +16,6 @@ from pyroclust.distributions.families.partly_observed import PartlyObserved
 from pyroclust.distributions.families.poisson_gamma import PoissonGamma
 from pyroclust.distributions.families.product import Product
 
-__all__ = ["ColumnGroups", "by_columns"]
-
 
 @singledispatch
 def by_columns(component: ConjugateComponent) -> ConjugateComponent:
@@ -97,7 +95,6 @@ class ColumnGroups:
         return torch.cat([part.counts_by_group(own) for part, own in pairs], -1)
 
     def log_marginal(self, counts: Tensor, moments: Tensor) -> Tensor:
-        """Return the log marginal likelihood of each group of blocks, in nats."""
         pairs = zip(self._parts, moments.split(self._moments, -1), strict=True)
         return torch.cat([part.log_marginal_by_group(counts, own) for part, own in pairs], -1)
 

@@ -10,8 +10,6 @@ from torch.distributions import Transform, biject_to, constraints, transform_to
 
 from pyroclust.distributions.points import broadcast_shapes
 
-__all__ = ["CholeskyFactor", "CholeskyFactorTransform", "InverseWishartCholesky", "cholesky_factor"]
-
 
 class CholeskyFactor(type(constraints.lower_cholesky)):  # type: ignore[misc]
     """Lower triangular matrices with positive diagonals.
@@ -42,11 +40,9 @@ class CholeskyFactorTransform(Transform):
     bijective = True
 
     def __eq__(self, other: object) -> bool:
-        """Say whether the other is the same kind of transform; it has no parameters."""
         return isinstance(other, CholeskyFactorTransform)
 
     def __hash__(self) -> int:
-        """Return the same number for all."""
         return hash(CholeskyFactorTransform)
 
     def _call(self, x: Tensor) -> Tensor:
@@ -68,12 +64,10 @@ class CholeskyFactorTransform(Transform):
         return y.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
     def forward_shape(self, shape: Any) -> Size:
-        """Return the shape of matrices from that of vectors."""
         dim = _dim(shape[-1])
         return Size((*shape[:-1], dim, dim))
 
     def inverse_shape(self, shape: Any) -> Size:
-        """Return the shape of vectors from that of matrices."""
         return Size((*shape[:-2], shape[-1] * (shape[-1] + 1) // 2))
 
 
@@ -124,14 +118,12 @@ class InverseWishartCholesky(TorchDistribution):
         super().__init__(batch, scale_tril.shape[-2:], validate_args=False)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "InverseWishartCholesky":
-        """Return the same distribution with a larger batch shape."""
         batch = Size(batch_shape)
         return InverseWishartCholesky(
             self.dof.expand(batch), self.scale_tril.expand(*batch, *self.event_shape)
         )
 
     def rsample(self, sample_shape: Any = Size()) -> Tensor:
-        """Draw factors, ``(*sample_shape, *batch_shape, D, D)``."""
         shape, dim = self._extended_shape(Size(sample_shape)), self.event_shape[-1]
         noise = torch.randn(shape, dtype=self.scale_tril.dtype, device=self.scale_tril.device)
         half_dof = 0.5 * (self.dof.unsqueeze(-1) - torch.arange(dim - 1, -1, -1, device=noise.device))
@@ -141,7 +133,6 @@ class InverseWishartCholesky(TorchDistribution):
         return torch.linalg.solve_triangular(upper.mT, self.scale_tril, upper=False, left=False)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """Return the log-density of factors in nats, in O(D^3)."""
         dim = self.event_shape[-1]
         log_scale = self.scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
         powers = torch.arange(1, dim + 1, dtype=value.dtype, device=value.device) + self.dof.unsqueeze(-1)

@@ -2,17 +2,20 @@
 
 import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
+import numpy as np
 import torch
 from pyro import sample as site
 from pyro.distributions import Dirichlet, Multinomial, TorchDistribution
 from torch import Tensor
 
 from pyroclust.core.registry import register
+from pyroclust.distributions.compiled.log_rising import log_rising, look_up, table_of, tabulate_rising
+from pyroclust.distributions.compiled.non_zero import NonZero, non_zero
+from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, hyper_array
 from pyroclust.distributions.families.component import COUNTS, Component, ConjugateComponent, number
 from pyroclust.distributions.hyperparameters import Hyperparameter
-
-__all__ = ["MultinomialDirichlet"]
 
 
 @register(Component)
@@ -67,11 +70,9 @@ class MultinomialDirichlet(ConjugateComponent):
         return math.sqrt(self.total * mean * (1 - mean) / spread)
 
     def parameters(self) -> dict[str, Tensor]:
-        """Sample the probabilities of a cluster."""
         return {"probs": site("probs", Dirichlet(self.per_column("concentration"), validate_args=False))}
 
     def likelihood(self, parameters: Mapping[str, Tensor]) -> TorchDistribution:
-        """Return the multinomial law of a point; its log-density takes points of any total."""
         return Multinomial(self.total, parameters["probs"], validate_args=False)
 
     def moments(self, data: Tensor) -> Tensor:
@@ -83,7 +84,6 @@ class MultinomialDirichlet(ConjugateComponent):
         return self.hyper("concentration", trailing=2) + moments[..., :-1]
 
     def log_marginal(self, counts: Tensor, moments: Tensor) -> Tensor:
-        """Return the log marginal likelihood of blocks in nats, the counts of points not needed."""
         prior = self._posterior(torch.zeros_like(counts), torch.zeros_like(moments))
         gain = _log_dirichlet_norm(self._posterior(counts, moments)) - _log_dirichlet_norm(prior)
         return moments[..., -1] + gain
@@ -94,12 +94,10 @@ class MultinomialDirichlet(ConjugateComponent):
         return torch.cat([posterior, _log_dirichlet_norm(posterior).unsqueeze(-1)], -1)
 
     def log_predictive(self, data: Tensor, parameters: Tensor) -> Tensor:
-        """Return the log predictive probability of points in nats, given their totals."""
         data = data.double()
         return _log_coefficient(data) + _log_dirichlet_norm(parameters[..., :-1] + data) - parameters[..., -1]
 
     def sample_parameters(self, counts: Tensor, moments: Tensor) -> dict[str, Tensor]:
-        """Draw probabilities from their Dirichlet posterior."""
         posterior = self._posterior(counts, moments)
         return {"probs": Dirichlet(posterior, validate_args=False).sample()}
 
@@ -110,3 +108,90 @@ def _log_dirichlet_norm(concentration: Tensor) -> Tensor:
 
 def _log_coefficient(data: Tensor) -> Tensor:
     return (data.sum(-1) + 1).lgamma() - (data + 1).lgamma().sum(-1)
+
+
+_CONCENTRATION = 0
+
+
+@compile_methods
+class MultinomialTables(NamedTuple):
+    r"""Log rising factorials of the concentration and of its sum, and what clusters cache of them.
+
+    With category totals s and :math:`r_a(m) = \log \Gamma(a + m) / \Gamma(a)` a point has the log predictive
+    :math:`\sum_d [r_a(s_d + x_d) - r_a(s_d)] - r_{Da}(S + X) + r_{Da}(S)`, S and X the sums of s and x, plus
+    the multinomial coefficient: a candidate costs one look-up for each count that is not zero.
+    """
+
+    hyper: np.ndarray
+    counts: NonZero
+    log_base: np.ndarray
+    rising: np.ndarray
+    rising_sum: np.ndarray
+    totals: np.ndarray
+    heights: np.ndarray
+    grand_total: np.ndarray
+    grand_height: np.ndarray
+
+    def tabulate(self) -> None:
+        tabulate_rising(self.rising, self.hyper[_CONCENTRATION])
+        tabulate_rising(self.rising_sum, self.hyper[_CONCENTRATION] * self.totals.shape[1])
+
+    def refresh(self, sums: np.ndarray, slot: int, size: int) -> None:
+        concentration, dim = self.hyper[_CONCENTRATION], self.totals.shape[1]
+        grand_total = 0
+        for d in range(dim):
+            total = int(sums[d] + 0.5)
+            self.totals[slot, d] = total
+            self.heights[slot, d] = look_up(self.rising, concentration, total)
+            grand_total += total
+        self.grand_total[slot] = grand_total
+        self.grand_height[slot] = look_up(self.rising_sum, concentration * dim, grand_total)
+
+    def log_predictive(self, point: int, slot: int, size: int, floor: float) -> float:
+        counts, concentration = self.counts, self.hyper[_CONCENTRATION]
+        grand_total = self.grand_total[slot] + counts.total[point]
+        found = self.log_base[point] + self.grand_height[slot]
+        found -= look_up(self.rising_sum, concentration * self.totals.shape[1], grand_total)
+        for i in range(counts.begin[point], counts.begin[point + 1]):
+            d = counts.column[i]
+            with_point = self.totals[slot, d] + counts.value[i]
+            found += look_up(self.rising, concentration, with_point) - self.heights[slot, d]
+        return found
+
+    def log_predictive_without(self, point: int, slot: int, size: int) -> float:
+        counts, concentration = self.counts, self.hyper[_CONCENTRATION]
+        grand_total = self.grand_total[slot] - counts.total[point]
+        found = self.log_base[point] - self.grand_height[slot]
+        found += look_up(self.rising_sum, concentration * self.totals.shape[1], grand_total)
+        for i in range(counts.begin[point], counts.begin[point + 1]):
+            d = counts.column[i]
+            without_point = self.totals[slot, d] - counts.value[i]
+            found += self.heights[slot, d] - look_up(self.rising, concentration, without_point)
+        return found
+
+    def log_marginal(self, sums: np.ndarray, slot: int, size: int) -> float:
+        concentration, dim = self.hyper[_CONCENTRATION], self.totals.shape[1]
+        found, grand_total = sums[dim], 0.0
+        for d in range(dim):
+            found += log_rising(concentration, sums[d])
+            grand_total += sums[d]
+        return found - log_rising(concentration * dim, grand_total)
+
+
+@compile_family.register
+def _(
+    component: MultinomialDirichlet, data: np.ndarray, num_slots: int, num_points: int
+) -> MultinomialTables:
+    dim = data.shape[1]
+    base = component.moments(torch.from_numpy(data))[:, dim]
+    return MultinomialTables(
+        hyper=hyper_array(component),
+        counts=non_zero(data),
+        log_base=np.ascontiguousarray(base.numpy()),
+        rising=table_of(data.sum(0), num_points),
+        rising_sum=table_of(data.sum(keepdims=True), num_points),
+        totals=np.zeros((num_slots, dim), dtype=np.int64),
+        heights=np.zeros((num_slots, dim)),
+        grand_total=np.zeros(num_slots, dtype=np.int64),
+        grand_height=np.zeros(num_slots),
+    )

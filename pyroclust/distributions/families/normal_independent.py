@@ -3,18 +3,19 @@
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Self
+from typing import Any, NamedTuple, Self
 
+import numpy as np
 import torch
 from pyro import sample as site
 from pyro.distributions import InverseGamma, Normal, TorchDistribution
 from torch import Tensor
 
+from pyroclust.core.compiling import compiled, inner
 from pyroclust.core.registry import register
+from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, hyper_array
 from pyroclust.distributions.families.component import Component, ConjugateComponent, number
 from pyroclust.distributions.hyperparameters import Hyperparameter
-
-__all__ = ["NormalIndependent", "VarianceIntegral"]
 
 # Nats below the maximum at which the integrand is cut off.
 _DEPTH = 25.0
@@ -216,7 +217,6 @@ class NormalIndependent(ConjugateComponent):
         return math.sqrt(self._typical("rate") / (self._typical("shape") + 0.5))
 
     def parameters(self) -> dict[str, Tensor]:
-        """Sample the means and variances of a cluster."""
         loc = Normal(self.per_column("mean"), self.per_column("variance").sqrt(), validate_args=False)
         noise = InverseGamma(self.per_column("shape"), self.per_column("rate"), validate_args=False)
         return {
@@ -225,7 +225,6 @@ class NormalIndependent(ConjugateComponent):
         }
 
     def likelihood(self, parameters: Mapping[str, Tensor]) -> TorchDistribution:
-        """Return the normal law of a point."""
         scale = parameters["noise_variance"].sqrt()
         return Normal(parameters["loc"], scale, validate_args=False).to_event(1)
 
@@ -250,7 +249,6 @@ class NormalIndependent(ConjugateComponent):
         )
 
     def log_marginal(self, counts: Tensor, moments: Tensor) -> Tensor:
-        """Return the log marginal likelihood of blocks in nats, by quadrature."""
         counts, moments = self.over_batch(counts, moments)
         shape, rate = self.hyper("shape"), self.hyper("rate")
         _, integral = self._posterior(counts, moments)
@@ -266,16 +264,193 @@ class NormalIndependent(ConjugateComponent):
         return torch.cat([moments, torch.stack([counts, log_marginal], -1)], -1)
 
     def log_predictive(self, data: Tensor, parameters: Tensor) -> Tensor:
-        """Return the log predictive density of points in nats, two marginals' difference."""
         together = parameters[..., :-2] + self.moments(data)
         counts = (parameters[..., -2] + 1).expand(together.shape[:-1])
         return self.log_marginal(counts, together) - parameters[..., -1]
 
     def sample_parameters(self, counts: Tensor, moments: Tensor) -> dict[str, Tensor]:
-        """Draw variances from their posterior, the mean integrated out, then means given them."""
         total, integral = self._posterior(counts, moments)
         with torch.no_grad():
             noise = integral.sample().exp()
             precision = 1 / self.hyper("variance", trailing=2) + integral.counts / noise
             loc = total / (noise * precision) + torch.randn_like(total) / precision.sqrt()
             return {"loc": self.hyper("mean", trailing=2) + loc, "noise_variance": noise}
+
+
+_DEPTH = 25.0
+_CHUNK = 64
+_NEGLIGIBLE = -40.0
+_SQUARINGS = 6
+_DEGREE = 7
+
+
+class Nodes(NamedTuple):
+    """Scratch space: some nodes at a time.
+
+    Attributes:
+        variance: variances.
+        exponent: exponents there.
+    """
+
+    variance: np.ndarray
+    exponent: np.ndarray
+
+
+_MEAN, _VARIANCE, _SHAPE, _RATE = range(4)
+_LOG_2PI = math.log(2.0 * math.pi)
+
+
+@inner
+def _log_column(tables: Any, size: int, total: float, squares: float) -> float:
+    """Return the log integral of a column from sums of x - m and its square."""
+    shape, rate, variance = tables.hyper[_SHAPE], tables.hyper[_RATE], tables.hyper[_VARIANCE]
+    if size == 0:
+        return math.lgamma(shape) - shape * math.log(rate)
+    explained = total * total / size
+    scatter = max(squares - explained, 0.0)
+    return log_integral(tables.nodes, size, shape, rate + 0.5 * scatter, 0.5 * explained, size * variance)
+
+
+@compile_methods
+class IndependentNormalTables(NamedTuple):
+    """Sums of clusters around the prior mean, and the log integrals of their columns.
+
+    A candidate costs one quadrature a column: the integral with the point over the cached one without it.
+    """
+
+    hyper: np.ndarray
+    data: np.ndarray
+    nodes: Nodes
+    total: np.ndarray
+    squares: np.ndarray
+    height: np.ndarray
+
+    def tabulate(self) -> None:
+        pass
+
+    def refresh(self, sums: np.ndarray, slot: int, size: int) -> None:
+        dim, mean = self.data.shape[1], self.hyper[_MEAN]
+        height = 0.0
+        for d in range(dim):
+            total = sums[d] - size * mean
+            squares = sums[dim + d] - mean * (sums[d] + total)
+            self.total[slot, d], self.squares[slot, d] = total, squares
+            height += _log_column(self, size, total, squares)
+        self.height[slot] = height
+
+    def log_predictive(self, point: int, slot: int, size: int, floor: float) -> float:
+        dim, mean = self.data.shape[1], self.hyper[_MEAN]
+        found = -0.5 * dim * _LOG_2PI - self.height[slot]
+        for d in range(dim):
+            x = self.data[point, d] - mean
+            found += _log_column(self, size + 1, self.total[slot, d] + x, self.squares[slot, d] + x * x)
+        return found
+
+    def log_predictive_without(self, point: int, slot: int, size: int) -> float:
+        dim, mean = self.data.shape[1], self.hyper[_MEAN]
+        found = self.height[slot] - 0.5 * dim * _LOG_2PI
+        for d in range(dim):
+            x = self.data[point, d] - mean
+            found -= _log_column(self, size - 1, self.total[slot, d] - x, self.squares[slot, d] - x * x)
+        return found
+
+    def log_marginal(self, sums: np.ndarray, slot: int, size: int) -> float:
+        dim, mean = self.data.shape[1], self.hyper[_MEAN]
+        shape, rate = self.hyper[_SHAPE], self.hyper[_RATE]
+        found = dim * (shape * math.log(rate) - math.lgamma(shape) - 0.5 * size * _LOG_2PI)
+        for d in range(dim):
+            total = sums[d] - size * mean
+            squares = sums[dim + d] - mean * (sums[d] + total)
+            found += _log_column(self, size, total, squares)
+        return found
+
+
+def no_nodes() -> Nodes:
+    """Return scratch space."""
+    return Nodes(np.zeros(_CHUNK), np.zeros(_CHUNK))
+
+
+@inner
+def _bracket(size: int, shape: float, rate: float, pull: float, spread: float) -> tuple[float, float, float]:
+    """Return both ends between which the integrand is worth summing, and the distance of the nodes."""
+    below, above = shape + 0.5 * size, shape + 0.5 * (size - 1)
+    left, right = _DEPTH / below, _DEPTH / above
+    low = math.log(rate / (below * (1.0 + left + math.sqrt(2.0 * left))))
+    mode = math.log((rate + pull) / above)
+    high = mode + right + math.sqrt(2.0 * right)
+    if size == 1:
+        # The power alone may be next to nothing; where the variance is above the spread, their sum adds 1/4.
+        right = _DEPTH / (above + 0.25)
+        high = min(high, max(mode, math.log(spread)) + right + math.sqrt(2.0 * right))
+    return low, high, 1.0 / math.sqrt(7.0 + 1.55 * below)
+
+
+@inner
+def _exp_of_negative(exponent: float) -> float:
+    """Return exp of a number from -40 to 0 by arithmetic alone, which vector units take many at a time."""
+    scaled = exponent / 2.0**_SQUARINGS
+    found = 1.0
+    for k in range(_DEGREE, 0, -1):
+        found = 1.0 + found * scaled / k
+    for _ in range(_SQUARINGS):
+        found *= found
+    return found
+
+
+@compiled(allocates=False)
+def log_integral(nodes: Any, size: int, shape: float, rate: float, pull: float, spread: float) -> float:
+    r"""Return the log of an integral over :math:`y = \log \sigma^2` in nats.
+
+    .. math::
+        \int \exp\Bigl(-p y - A e^{-y} - \frac{C}{e^y + s}\Bigr) \frac{dy}{\sqrt{e^y + s}}, \qquad
+        p = a + \tfrac{n - 1}{2}
+
+    by the trapezoidal rule on the bracket of ``VarianceIntegral``: error below 1e-9, about 50 nodes.
+
+    Args:
+        nodes: scratch space.
+        size: points n of the cluster, at least one.
+        shape: a.
+        rate: A.
+        pull: C.
+        spread: s.
+    """
+    power, variance, exponent = shape + 0.5 * (size - 1), nodes.variance, nodes.exponent
+    low, high, step = _bracket(size, shape, rate, pull, spread)
+    left, edge, growth = int((high - low) / step) + 2, math.exp(low), math.exp(step)
+    best, total = -np.inf, 0.0
+    while left > 0:
+        count = min(_CHUNK, left)
+        for q in range(count):
+            variance[q] = edge
+            edge *= growth
+        for q in range(count):
+            slope = rate / variance[q] + pull / (variance[q] + spread)
+            exponent[q] = -power * (low + q * step) - slope
+        largest = exponent[0]
+        for q in range(count):
+            largest = max(largest, exponent[q])
+        if largest > best:
+            total *= math.exp(best - largest)
+            best = largest
+        for q in range(count):
+            height = _exp_of_negative(max(exponent[q] - best, _NEGLIGIBLE))
+            total += height / math.sqrt(variance[q] + spread)
+        left -= count
+        low += count * step
+    return best + math.log(total * step)
+
+
+@compile_family.register
+def _(
+    component: NormalIndependent, data: np.ndarray, num_slots: int, num_points: int
+) -> IndependentNormalTables:
+    dim = data.shape[1]
+    return IndependentNormalTables(
+        hyper=hyper_array(component),
+        data=data,
+        nodes=no_nodes(),
+        total=np.zeros((num_slots, dim)),
+        squares=np.zeros((num_slots, dim)),
+        height=np.zeros(num_slots),
+    )

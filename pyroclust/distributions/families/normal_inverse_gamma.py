@@ -2,18 +2,21 @@
 
 import math
 from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from pyro import sample as site
 from pyro.distributions import Gamma, InverseGamma, Normal, TorchDistribution
 from torch import Tensor
 
+from pyroclust.core.compiling import inner
 from pyroclust.core.registry import register
+from pyroclust.distributions.compiled.columns import compile_columns
+from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, hyper_array
 from pyroclust.distributions.families.component import Component, ConjugateComponent, number, per_point
 from pyroclust.distributions.hyperparameters import Hyperparameter
 from pyroclust.partitions import most_clusters
-
-__all__ = ["NormalInverseGamma"]
 
 
 @register(Component)
@@ -73,7 +76,6 @@ class NormalInverseGamma(ConjugateComponent):
         return math.sqrt(self._typical("rate") / (self._typical("shape") + 0.5))
 
     def parameters(self) -> dict[str, Tensor]:
-        """Sample the variances of a cluster, then its means."""
         law = InverseGamma(self.per_column("shape"), self.per_column("rate"), validate_args=False)
         variance = site("variance", law.to_event(1))
         scale = (variance / self.per_column("kappa")).sqrt()
@@ -81,7 +83,6 @@ class NormalInverseGamma(ConjugateComponent):
         return {"loc": loc, "variance": variance}
 
     def likelihood(self, parameters: Mapping[str, Tensor]) -> TorchDistribution:
-        """Return the normal law of a point."""
         return Normal(parameters["loc"], parameters["variance"].sqrt(), validate_args=False).to_event(1)
 
     def moments(self, data: Tensor) -> Tensor:
@@ -102,7 +103,6 @@ class NormalInverseGamma(ConjugateComponent):
         return kappa, shape, mean, rate.maximum(prior_rate)
 
     def log_marginal(self, counts: Tensor, moments: Tensor) -> Tensor:
-        """Return the log marginal likelihood of blocks in nats."""
         counts, moments = self.over_batch(counts, moments)
         prior_kappa, prior_shape = self.hyper("kappa"), self.hyper("shape")
         kappa, shape, _, rate = self._posterior(counts, moments)
@@ -127,20 +127,17 @@ class NormalInverseGamma(ConjugateComponent):
         return torch.cat([mean, precision, torch.stack([power, log_norm], -1)], -1)
 
     def log_predictive(self, data: Tensor, parameters: Tensor) -> Tensor:
-        """Return the log predictive density of points in nats."""
         mean, precision = parameters[..., :-2].chunk(2, -1)
         distance = ((data - mean).square() * precision).log1p().sum(-1)
         return parameters[..., -1] - parameters[..., -2] * distance
 
     def sample_parameters(self, counts: Tensor, moments: Tensor) -> dict[str, Tensor]:
-        """Draw variances, then means, from their normal-inverse-gamma posterior."""
         kappa, shape, mean, rate = self._posterior(counts, moments)
         variance = 1 / Gamma(shape.unsqueeze(-1), rate, validate_args=False).sample()
         noise = torch.randn_like(mean) * (variance / kappa.unsqueeze(-1)).sqrt()
         return {"loc": self.hyper("mean", trailing=2) + mean + noise, "variance": variance}
 
     def sample(self, assignments: Tensor) -> Tensor:
-        """Draw variances and means, then points."""
         prior_mean, kappa, prior_shape, rate = (self.hyper(name, trailing=2) for name in self.hyper_names)
         shape = (*assignments.shape[:-1], most_clusters(assignments), self.dim)
         dtype, device = torch.get_default_dtype(), assignments.device
@@ -150,3 +147,236 @@ class NormalInverseGamma(ConjugateComponent):
         mean = prior_mean + scale * torch.randn(shape, device=device) / kappa.sqrt()
         centre, spread = per_point(torch.cat([mean, scale.to(mean)], -1), assignments).chunk(2, -1)
         return (centre + spread * torch.randn_like(centre)).to(dtype)
+
+
+_MEAN, _KAPPA, _SHAPE, _RATE = range(4)
+_LOG_2PI = math.log(2.0 * math.pi)
+# Products of factors are kept below this before their logarithm is taken.
+LARGE = 1e100
+
+
+@inner
+def mean_and_rate(tables: Any, size: int, total: float, squares: float) -> tuple[float, float]:
+    """Return the posterior mean and rate of a column from its sums."""
+    prior_mean, prior_rate = tables.hyper[_MEAN], tables.hyper[_RATE]
+    pull, kappa = tables.hyper[_KAPPA] * prior_mean, tables.hyper[_KAPPA] + size
+    mean = (total + pull) / kappa
+    spread = squares + pull * prior_mean - kappa * mean * mean
+    return mean, max(prior_rate + 0.5 * spread, prior_rate)
+
+
+@inner
+def _log_predictive(tables: Any, point: int, slot: int, size: int, floor: float) -> float:
+    dim, product, log_product = tables.data.shape[1], 1.0, 0.0
+    if len(tables.there):
+        return _log_predictive_of_cells(tables, point, slot, floor)
+    shrink = tables.with_point[size]
+    for d in range(dim):
+        difference = tables.data[point, d] - tables.mean[slot, d]
+        product *= 1.0 + shrink * tables.half_precision[slot, d] * difference * difference
+        if product > LARGE:
+            log_product += math.log(product)
+            product = 1.0
+    log_product += math.log(product)
+    return dim * tables.constant[size] - 0.5 * tables.log_rates[slot] - tables.power[size + 1] * log_product
+
+
+@inner
+def _log_predictive_of_cells(tables: Any, point: int, slot: int, floor: float) -> float:
+    dim, product, total, fewest = tables.data.shape[1], 1.0, 0.0, tables.fewest[slot]
+    power = tables.power[fewest + 1]
+    for d in range(dim):
+        there, difference = tables.there[point, d], tables.data[point, d] - tables.mean[slot, d]
+        product *= 1.0 + there * tables.stretch[slot, d] * difference * difference
+        total += there * tables.height[slot, d]
+        if product > LARGE:
+            total -= power * math.log(product)
+            product = 1.0
+    total -= power * math.log(product)
+    if total < floor:
+        return total
+    for d in range(dim):
+        count = tables.counts[slot, d]
+        if count > fewest and tables.there[point, d] > 0.0:
+            difference = tables.data[point, d] - tables.mean[slot, d]
+            factor = 1.0 + tables.stretch[slot, d] * difference * difference
+            total -= 0.5 * (count - fewest) * math.log(factor)
+    return total
+
+
+@inner
+def _log_predictive_without_cells(tables: Any, point: int, slot: int) -> float:
+    total = 0.0
+    for d in range(tables.data.shape[1]):
+        if tables.there[point, d] == 0.0:
+            continue
+        count, value = tables.counts[slot, d], tables.data[point, d]
+        if count == 1:
+            rate = tables.hyper[_RATE]
+            squared = 0.5 * tables.with_point[0] * (value - tables.hyper[_MEAN]) ** 2
+            total += tables.constant[0] - 0.5 * math.log(rate)
+            total -= tables.power[1] * math.log(1.0 + squared / rate)
+            continue
+        stretch = tables.without_point[count] / tables.with_point[count] * tables.stretch[slot, d]
+        factor = 1.0 - stretch * (value - tables.mean[slot, d]) ** 2
+        total += tables.height[slot, d] - tables.constant[count] + tables.constant[count - 1]
+        total += tables.power[count - 1] * math.log(max(factor, 1e-16))
+    return total
+
+
+@compile_methods
+class InverseGammaTables(NamedTuple):
+    r"""Tables by cluster size n and cached posteriors of one chain.
+
+    With :math:`q_d = (x_d - m_d)^2 / 2 b_d` a point outside the cluster has log predictive density
+    :math:`C_n - \frac12 \sum_d \log b_d - (a_n + \frac12) \log \prod_d (1 + r_n q_d)`, one inside it
+    :math:`C_{n-1} - \frac12 \sum_d \log b_d + a_{n-1} \log \prod_d (1 - s_n q_d)`: one logarithm a cluster.
+
+    Where cells are missing each column has its own n. The smallest, for all columns, bounds the density from
+    above with one logarithm, and most clusters are hopeless by that.
+    """
+
+    hyper: np.ndarray
+    data: np.ndarray
+    there: np.ndarray  # 1 where a cell is there, else 0, (N, D); no rows where all are
+    power: np.ndarray
+    constant: np.ndarray
+    with_point: np.ndarray
+    without_point: np.ndarray
+    mean: np.ndarray
+    half_precision: np.ndarray  # 1 / 2 b, (S, D); no rows where cells are missing
+    log_rates: np.ndarray
+    stretch: np.ndarray  # r / 2 b of each column, where cells are missing, (S, D)
+    height: np.ndarray  # log density of each column at its mean, where cells are missing, (S, D)
+    counts: np.ndarray
+    fewest: np.ndarray  # smallest number of cells of a cluster in a column, (S,)
+
+    def tabulate(self) -> None:
+        for size in range(len(self.power)):
+            self.power[size] = self.hyper[_SHAPE] + 0.5 * size
+        for size in range(len(self.constant)):
+            kappa = self.hyper[_KAPPA] + size
+            ratio = kappa / (kappa + 1.0)
+            growth = math.lgamma(self.power[size + 1]) - math.lgamma(self.power[size])
+            self.constant[size] = growth + 0.5 * (math.log(ratio) - _LOG_2PI)
+            self.with_point[size] = ratio
+            if size > 0:
+                self.without_point[size] = kappa / (kappa - 1.0)
+
+    def refresh(self, sums: np.ndarray, slot: int, size: int) -> None:
+        dim, product, log_product = self.data.shape[1], 1.0, 0.0
+        if len(self.there):
+            self.fewest[slot] = size
+            for d in range(dim):
+                count = int(sums[d] + 0.5)
+                # What is left of a sum that was taken apart again is rounding.
+                there = 1.0 if count else 0.0
+                mean, rate = mean_and_rate(
+                    self, count, there * sums[dim + 2 * d], there * sums[dim + 2 * d + 1]
+                )
+                self.mean[slot, d], self.stretch[slot, d] = mean, 0.5 / rate * self.with_point[count]
+                self.height[slot, d] = self.constant[count] - 0.5 * math.log(rate)
+                self.counts[slot, d] = count
+                self.fewest[slot] = min(self.fewest[slot], count)
+            return
+        for d in range(dim):
+            mean, rate = mean_and_rate(self, size, sums[d], sums[dim + d])
+            self.mean[slot, d], self.half_precision[slot, d] = mean, 0.5 / rate
+            product *= rate
+            if product > LARGE or product < 1.0 / LARGE:
+                log_product += math.log(product)
+                product = 1.0
+        self.log_rates[slot] = log_product + math.log(product)
+
+    def log_predictives_by_column(self, point: int, slot: int, found: Any) -> int:
+        dim: int = self.data.shape[1]
+        for d in range(dim):
+            difference, power = (
+                self.data[point, d] - self.mean[slot, d],
+                self.power[self.counts[slot, d] + 1],
+            )
+            factor = 1.0 + self.stretch[slot, d] * difference * difference
+            found[d] = self.there[point, d] * (self.height[slot, d] - power * math.log(factor))
+        return dim
+
+    def log_predictive_without(self, point: int, slot: int, size: int) -> float:
+        dim, product, log_product = self.data.shape[1], 1.0, 0.0
+        if len(self.there):
+            return _log_predictive_without_cells(self, point, slot)
+        stretch = self.without_point[size]
+        for d in range(dim):
+            difference = self.data[point, d] - self.mean[slot, d]
+            product *= max(1.0 - stretch * self.half_precision[slot, d] * difference * difference, 1e-16)
+            if product < 1.0 / LARGE:
+                log_product += math.log(product)
+                product = 1.0
+        log_product += math.log(product)
+        constant = dim * self.constant[size - 1] - 0.5 * self.log_rates[slot]
+        return constant + self.power[size - 1] * log_product
+
+    def log_marginal(self, sums: np.ndarray, slot: int, size: int) -> float:
+        dim, total = self.data.shape[1], 0.0
+        with_gaps = len(self.there) > 0
+        shape, prior_kappa, prior_rate = self.hyper[_SHAPE], self.hyper[_KAPPA], self.hyper[_RATE]
+        count, constant = -1, 0.0
+        for d in range(dim):
+            own = int(sums[d] + 0.5) if with_gaps else size
+            if own != count:
+                count = own
+                constant = (
+                    math.lgamma(shape + 0.5 * count) - math.lgamma(shape) + shape * math.log(prior_rate)
+                )
+                constant += 0.5 * (math.log(prior_kappa / (prior_kappa + count)) - count * _LOG_2PI)
+            if count:
+                first = dim + 2 * d if with_gaps else d
+                _, rate = mean_and_rate(self, count, sums[first], sums[first + 1 if with_gaps else dim + d])
+                total += constant - (shape + 0.5 * count) * math.log(rate)
+        return total
+
+    def log_predictive(self, point: int, slot: int, size: int, floor: float) -> float:
+        return _log_predictive(self, point, slot, size, floor)
+
+    def add_log_predictives(
+        self,
+        point: int,
+        slots: Any,
+        sizes: Any,
+        count: int,
+        own: int,
+        least: float,
+        floor: float,
+        weights: Any,
+    ) -> None:
+        for j in range(count):
+            slot = slots[j]
+            if slot != own and weights[j] >= least:
+                weights[j] += _log_predictive(self, point, slot, sizes[slot], floor - weights[j])
+
+
+@compile_family.register
+def _(component: NormalInverseGamma, data: np.ndarray, num_slots: int, num_points: int) -> InverseGammaTables:
+    return compile_columns(component, data, np.zeros((0, data.shape[1])), num_slots, num_points)
+
+
+@compile_columns.register
+def _(
+    component: NormalInverseGamma, data: np.ndarray, there: np.ndarray, num_slots: int, num_points: int
+) -> InverseGammaTables:
+    dim = data.shape[1]
+    with_gaps = num_slots if len(there) else 0
+    return InverseGammaTables(
+        hyper=hyper_array(component),
+        data=data,
+        there=there,
+        power=np.zeros(num_points + 2),
+        constant=np.zeros(num_points + 1),
+        with_point=np.zeros(num_points + 1),
+        without_point=np.zeros(num_points + 1),
+        mean=np.zeros((num_slots, dim)),
+        half_precision=np.zeros((num_slots - with_gaps, dim)),
+        log_rates=np.zeros(num_slots),
+        stretch=np.zeros((with_gaps, dim)),
+        height=np.zeros((with_gaps, dim)),
+        counts=np.zeros((with_gaps, dim), np.int64),
+        fewest=np.zeros(with_gaps, np.int64),
+    )

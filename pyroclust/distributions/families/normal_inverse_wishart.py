@@ -2,20 +2,23 @@
 
 import math
 from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from pyro import sample as site
 from pyro.distributions import Gamma, MultivariateNormal, TorchDistribution
 from torch import Tensor
 
+from pyroclust.core.compiling import inner
 from pyroclust.core.registry import register
 from pyroclust.distributions.cholesky import cholesky
+from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, hyper_array
 from pyroclust.distributions.families.component import Component, ConjugateComponent, number, per_point
 from pyroclust.distributions.families.inverse_wishart import InverseWishartCholesky
+from pyroclust.distributions.families.normal_inverse_gamma import LARGE
 from pyroclust.distributions.hyperparameters import Hyperparameter
 from pyroclust.partitions import most_clusters
-
-__all__ = ["NormalInverseWishart"]
 
 
 @register(Component)
@@ -77,7 +80,6 @@ class NormalInverseWishart(ConjugateComponent):
         return math.sqrt(self._typical("scale") / (self._typical("dof") - self.dim + 2))
 
     def parameters(self) -> dict[str, Tensor]:
-        """Sample the Cholesky factor of a cluster's covariance, then its mean."""
         dof, scale, kappa = (
             self.hyper(name).to(torch.get_default_dtype()) for name in ("dof", "scale", "kappa")
         )
@@ -88,7 +90,6 @@ class NormalInverseWishart(ConjugateComponent):
         return {"loc": site("loc", law), "scale_tril": factor}
 
     def likelihood(self, parameters: Mapping[str, Tensor]) -> TorchDistribution:
-        """Return the normal law of a point."""
         return MultivariateNormal(parameters["loc"], scale_tril=parameters["scale_tril"], validate_args=False)
 
     def moments(self, data: Tensor) -> Tensor:
@@ -115,7 +116,6 @@ class NormalInverseWishart(ConjugateComponent):
         return kappa, mean, scatter
 
     def log_marginal(self, counts: Tensor, moments: Tensor) -> Tensor:
-        """Return the log marginal likelihood of blocks in nats."""
         counts, moments = self.over_batch(counts, moments)
         kappa, _, factor = self._posterior(counts, moments)
         log_det = 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
@@ -170,14 +170,12 @@ class NormalInverseWishart(ConjugateComponent):
         return torch.cat([mean, whiten.flatten(-2), torch.stack([power, log_norm], -1)], -1)
 
     def log_predictive(self, data: Tensor, parameters: Tensor) -> Tensor:
-        """Return the log predictive density of points in nats."""
         difference = data - parameters[..., : self.dim]
         whiten = parameters[..., self.dim : -2].unflatten(-1, (self.dim, self.dim))
         distance = (whiten * difference.unsqueeze(-2)).sum(-1).square().sum(-1)
         return parameters[..., -1] - parameters[..., -2] * distance.log1p()
 
     def sample_parameters(self, counts: Tensor, moments: Tensor) -> dict[str, Tensor]:
-        """Draw covariances, then means, from their normal-inverse-Wishart posterior."""
         kappa, mean, factor = self._posterior(counts, moments)
         root = InverseWishartCholesky(self.hyper("dof") + counts, factor).sample()
         noise = (root @ torch.randn_like(mean).unsqueeze(-1)).squeeze(-1) / kappa.sqrt().unsqueeze(-1)
@@ -215,3 +213,159 @@ def _eigenvalues(matrices: Tensor) -> Tensor:
     one, other, between = matrices[..., 0, 0], matrices[..., 1, 1], matrices[..., 0, 1]
     middle, apart = (one + other) / 2, torch.hypot((one - other) / 2, between)
     return torch.stack([middle - apart, middle + apart], -1)
+
+
+_MEAN, _KAPPA, _DOF, _SCALE = range(4)
+_LOG_PI = math.log(math.pi)
+
+
+@inner
+def _factorise(tables: Any, sums: np.ndarray, slot: int, kappa: float, mean: np.ndarray) -> float:
+    """Write the posterior mean and the Cholesky factor of the posterior scale; return its log determinant."""
+    dim, prior_mean = tables.data.shape[1], tables.hyper[_MEAN]
+    pull, factor = tables.hyper[_KAPPA] * prior_mean, tables.factor
+    for a in range(dim):
+        mean[a] = (sums[a] + pull) / kappa
+    product, log_product = 1.0, 0.0
+    for a in range(dim):
+        for b in range(a + 1):
+            entry = sums[dim + a * dim + b] + pull * prior_mean - kappa * mean[a] * mean[b]
+            if a == b:
+                entry = max(entry, 0.0) + tables.hyper[_SCALE]
+            for c in range(b):
+                entry -= factor[a, c] * factor[b, c]
+            if a == b:
+                factor[a, a] = math.sqrt(max(entry, 1e-16 * tables.hyper[_SCALE]))
+            else:
+                factor[a, b] = entry / factor[b, b]
+        product *= factor[a, a]
+        if product > LARGE or product < 1.0 / LARGE:
+            log_product += math.log(product)
+            product = 1.0
+    return 2.0 * (log_product + math.log(product))
+
+
+@inner
+def _squared_distance(tables: Any, point: int, slot: int) -> float:
+    distance = 0.0
+    for a in range(tables.data.shape[1]):
+        projection = 0.0
+        for b in range(a + 1):
+            projection += tables.whiten[slot, a, b] * (tables.data[point, b] - tables.mean[slot, b])
+        distance += projection * projection
+    return distance
+
+
+@inner
+def _log_predictive(tables: Any, point: int, slot: int, size: int, floor: float) -> float:
+    growth = math.log(1.0 + tables.with_point[size] * _squared_distance(tables, point, slot))
+    return tables.constant[size] - 0.5 * tables.log_det[slot] - tables.power[size + 1] * growth
+
+
+@compile_methods
+class InverseWishartTables(NamedTuple):
+    r"""Tables by cluster size n and cached posteriors of one chain.
+
+    With :math:`\Lambda = L L^\top` the posterior scale and :math:`q = |L^{-1}(x - m)|^2`, the matrix
+    determinant lemma gives a point outside the cluster the log predictive density
+    :math:`C_n - \frac12 \log|\Lambda| - \frac{\nu_n + 1}{2} \log(1 + r_n q)`, and one inside it
+    :math:`C_{n-1} - \frac12 \log|\Lambda| + \frac{\nu_n - 1}{2} \log(1 - s_n q)`. Factors are recomputed only
+    for the two clusters of a point that moves, from their sums: no downdate can lose positive definiteness.
+    """
+
+    hyper: np.ndarray
+    data: np.ndarray
+    kappa: np.ndarray
+    power: np.ndarray
+    constant: np.ndarray
+    with_point: np.ndarray
+    without_point: np.ndarray
+    mean: np.ndarray
+    whiten: np.ndarray
+    log_det: np.ndarray
+    factor: np.ndarray
+
+    def tabulate(self) -> None:
+        dim = self.data.shape[1]
+        for size in range(len(self.kappa)):
+            self.kappa[size] = self.hyper[_KAPPA] + size
+            self.power[size] = 0.5 * (self.hyper[_DOF] + size)
+        for size in range(len(self.constant)):
+            ratio = self.kappa[size] / (self.kappa[size] + 1.0)
+            power = self.power[size + 1]
+            growth = math.lgamma(power) - math.lgamma(power - 0.5 * dim)
+            self.constant[size] = growth + 0.5 * dim * (math.log(ratio) - _LOG_PI)
+            self.with_point[size] = ratio
+            if size > 0:
+                self.without_point[size] = self.kappa[size] / self.kappa[size - 1]
+
+    def refresh(self, sums: np.ndarray, slot: int, size: int) -> None:
+        factor, whiten = self.factor, self.whiten
+        self.log_det[slot] = _factorise(self, sums, slot, self.kappa[size], self.mean[slot])
+        for a in range(self.data.shape[1]):
+            pivot = 1.0 / factor[a, a]
+            for b in range(a):
+                entry = 0.0
+                for c in range(b, a):
+                    entry -= factor[a, c] * whiten[slot, c, b]
+                whiten[slot, a, b] = entry * pivot
+            whiten[slot, a, a] = pivot
+
+    def log_predictive_without(self, point: int, slot: int, size: int) -> float:
+        remaining = 1.0 - self.without_point[size] * _squared_distance(self, point, slot)
+        growth = math.log(max(remaining, 1e-16))
+        return self.constant[size - 1] - 0.5 * self.log_det[slot] + self.power[size - 1] * growth
+
+    def log_marginal(self, sums: np.ndarray, slot: int, size: int) -> float:
+        dim, prior_kappa = self.data.shape[1], self.hyper[_KAPPA]
+        half_dof = 0.5 * self.hyper[_DOF]
+        # The cache stays as it is, unless a hyperparameter is tried out: then it is refreshed afterwards.
+        log_det = _factorise(self, sums, slot, prior_kappa + size, self.mean[slot])
+        log_gammas = 0.0
+        for a in range(dim):
+            log_gammas += math.lgamma(half_dof + 0.5 * (size - a)) - math.lgamma(half_dof - 0.5 * a)
+        return (
+            log_gammas
+            + half_dof * dim * math.log(self.hyper[_SCALE])
+            - (half_dof + 0.5 * size) * log_det
+            + 0.5 * dim * (math.log(prior_kappa / (prior_kappa + size)) - size * _LOG_PI)
+        )
+
+    def log_predictive(self, point: int, slot: int, size: int, floor: float) -> float:
+        return _log_predictive(self, point, slot, size, floor)
+
+    def add_log_predictives(
+        self,
+        point: int,
+        slots: Any,
+        sizes: Any,
+        count: int,
+        own: int,
+        least: float,
+        floor: float,
+        weights: Any,
+    ) -> None:
+        for j in range(count):
+            slot = slots[j]
+            if slot != own and weights[j] >= least:
+                weights[j] += _log_predictive(self, point, slot, sizes[slot], floor - weights[j])
+
+
+@compile_family.register
+def _(
+    component: NormalInverseWishart, data: np.ndarray, num_slots: int, num_points: int
+) -> InverseWishartTables:
+    dim = data.shape[1]
+    return InverseWishartTables(
+        hyper=hyper_array(component),
+        data=data,
+        kappa=np.zeros(num_points + 2),
+        power=np.zeros(num_points + 2),
+        constant=np.zeros(num_points + 1),
+        with_point=np.zeros(num_points + 1),
+        without_point=np.zeros(num_points + 1),
+        mean=np.zeros((num_slots, dim)),
+        whiten=np.zeros((num_slots, dim, dim)),
+        log_det=np.zeros(num_slots),
+        factor=np.zeros((dim, dim)),
+    )

@@ -2,18 +2,19 @@
 
 import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
+import numpy as np
 import torch
 from pyro import sample as site
 from pyro.distributions import Normal, TorchDistribution
 from torch import Tensor
 
 from pyroclust.core.registry import register
+from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, hyper_array
 from pyroclust.distributions.families.component import Component, ConjugateComponent, number, per_point
 from pyroclust.distributions.hyperparameters import Hyperparameter
 from pyroclust.partitions import most_clusters
-
-__all__ = ["NormalKnownVariance"]
 
 
 @register(Component)
@@ -73,12 +74,10 @@ class NormalKnownVariance(ConjugateComponent):
         return isinstance(self.scale, float)
 
     def parameters(self) -> dict[str, Tensor]:
-        """Sample the mean of a cluster."""
         law = Normal(self.per_column("mean"), self.per_column("prior_scale"), validate_args=False)
         return {"loc": site("loc", law.to_event(1))}
 
     def likelihood(self, parameters: Mapping[str, Tensor]) -> TorchDistribution:
-        """Return the normal law of a point."""
         loc = parameters["loc"]
         return Normal(loc, self.hyper("scale", trailing=2).to(loc), validate_args=False).to_event(1)
 
@@ -98,7 +97,6 @@ class NormalKnownVariance(ConjugateComponent):
         return precision, shift, squares
 
     def log_marginal(self, counts: Tensor, moments: Tensor) -> Tensor:
-        """Return the log marginal likelihood of blocks in nats."""
         counts, moments = self.over_batch(counts, moments)
         noise, prior = self.hyper("scale") ** 2, self.hyper("prior_scale") ** 2
         precision, shift, squares = self._posterior(counts, moments)
@@ -115,19 +113,97 @@ class NormalKnownVariance(ConjugateComponent):
         return torch.cat([mean, torch.stack([0.5 / variance, log_norm], -1)], -1)
 
     def log_predictive(self, data: Tensor, parameters: Tensor) -> Tensor:
-        """Return the log predictive density of points in nats."""
         distance = (data - parameters[..., :-2]).square().sum(-1)
         return parameters[..., -1] - parameters[..., -2] * distance
 
     def sample_parameters(self, counts: Tensor, moments: Tensor) -> dict[str, Tensor]:
-        """Draw means from their normal posterior."""
         precision, shift, _ = self._posterior(counts, moments)
         noise = torch.randn_like(shift) / precision.sqrt().unsqueeze(-1)
         return {"loc": self.hyper("mean", trailing=2) + shift + noise}
 
     def sample(self, assignments: Tensor) -> Tensor:
-        """Draw means, then points."""
         mean, prior_scale, scale = (self.hyper(name, trailing=2) for name in self.hyper_names)
         shape = (*assignments.shape[:-1], most_clusters(assignments), self.dim)
         points = per_point(mean + prior_scale * torch.randn(shape, device=assignments.device), assignments)
         return (points + scale * torch.randn_like(points)).to(torch.get_default_dtype())
+
+
+_MEAN, _PRIOR_SCALE, _SCALE = range(3)
+_LOG_2PI = math.log(2.0 * math.pi)
+
+
+@compile_methods
+class KnownVarianceTables(NamedTuple):
+    r"""Tables by cluster size n and cached means of one chain.
+
+    With :math:`\kappa_n = n + \sigma^2 / \lambda^2` and m the posterior mean, a point outside the cluster has
+    log predictive density :math:`A_n - h_n |x - m|^2`, and one inside it :math:`A_{n-1} - h'_n |x - m|^2`:
+    the mean without the point is never formed.
+    """
+
+    hyper: np.ndarray
+    data: np.ndarray
+    kappa: np.ndarray
+    constant: np.ndarray
+    with_point: np.ndarray
+    without_point: np.ndarray
+    mean: np.ndarray
+
+    def tabulate(self) -> None:
+        noise = self.hyper[_SCALE] ** 2
+        prior_kappa = noise / self.hyper[_PRIOR_SCALE] ** 2
+        dim = self.data.shape[1]
+        for size in range(len(self.kappa)):
+            kappa = size + prior_kappa
+            self.kappa[size] = kappa
+            self.constant[size] = -0.5 * dim * (_LOG_2PI + math.log(noise * (kappa + 1.0) / kappa))
+            self.with_point[size] = 0.5 / noise * kappa / (kappa + 1.0)
+            if size > 0:
+                self.without_point[size] = 0.5 / noise * kappa / (kappa - 1.0)
+
+    def refresh(self, sums: np.ndarray, slot: int, size: int) -> None:
+        shrink = 1.0 / self.kappa[size]
+        pull = self.kappa[0] * self.hyper[_MEAN]
+        for d in range(self.data.shape[1]):
+            self.mean[slot, d] = (sums[d] + pull) * shrink
+
+    def log_predictive(self, point: int, slot: int, size: int, floor: float) -> float:
+        distance = 0.0
+        for d in range(self.data.shape[1]):
+            distance += (self.data[point, d] - self.mean[slot, d]) ** 2
+        return self.constant[size] - self.with_point[size] * distance
+
+    def log_predictive_without(self, point: int, slot: int, size: int) -> float:
+        distance = 0.0
+        for d in range(self.data.shape[1]):
+            distance += (self.data[point, d] - self.mean[slot, d]) ** 2
+        return self.constant[size - 1] - self.without_point[size] * distance
+
+    def log_marginal(self, sums: np.ndarray, slot: int, size: int) -> float:
+        noise = self.hyper[_SCALE] ** 2
+        prior_kappa = noise / self.hyper[_PRIOR_SCALE] ** 2
+        kappa, mean, dim = size + prior_kappa, self.hyper[_MEAN], self.data.shape[1]
+        # Around the prior mean, where the squares of far-away data do not swamp their differences.
+        squares, explained = sums[dim], 0.0
+        for d in range(dim):
+            total = sums[d] - size * mean
+            squares -= mean * (sums[d] + total)
+            explained += total * total
+        log_scale = size * (_LOG_2PI + math.log(noise)) + math.log(kappa / prior_kappa)
+        return -0.5 * (dim * log_scale + (squares - explained / kappa) / noise)
+
+
+@compile_family.register
+def _(
+    component: NormalKnownVariance, data: np.ndarray, num_slots: int, num_points: int
+) -> KnownVarianceTables:
+    dim = data.shape[1]
+    return KnownVarianceTables(
+        hyper=hyper_array(component),
+        data=data,
+        kappa=np.zeros(num_points + 1),
+        constant=np.zeros(num_points + 1),
+        with_point=np.zeros(num_points + 1),
+        without_point=np.zeros(num_points + 1),
+        mean=np.zeros((num_slots, dim)),
+    )

@@ -7,8 +7,6 @@ from pyro.distributions.torch_distribution import TorchDistributionMixin
 from pyro.poutine.messenger import Messenger, block_messengers
 from torch import Size, Tensor
 
-__all__ = ["ParameterProgram", "PrefixedSites", "log_density_of_parameters", "sample_parameters_of_clusters"]
-
 ParameterProgram = Callable[[], dict[str, Tensor]]
 """A Pyro program that samples the parameters of a cluster and returns them by the names of their sites."""
 

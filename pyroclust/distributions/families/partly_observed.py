@@ -1,8 +1,9 @@
 """Columns of which some cells are missing: these are integrated out, so that nothing is imputed."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
+import numpy as np
 import torch
 from pyro.distributions import TorchDistribution
 from torch import Size, Tensor
@@ -10,10 +11,20 @@ from torch.distributions import Distribution, constraints
 
 from pyroclust.core.counts import check_count
 from pyroclust.core.registry import register
+from pyroclust.distributions.compiled.columns import compile_columns
+from pyroclust.distributions.compiled.protocol import (
+    Family,
+    compile_family,
+    compile_methods,
+    family_of,
+    log_marginal,
+    log_predictive,
+    log_predictive_without,
+    refresh,
+    tabulate,
+)
 from pyroclust.distributions.families.component import Component, ConjugateComponent
 from pyroclust.distributions.families.product import Product, SideBySide
-
-__all__ = ["ObservedParts", "PartlyObserved"]
 
 
 class ObservedParts(SideBySide):
@@ -27,15 +38,12 @@ class ObservedParts(SideBySide):
 
     @property
     def support(self) -> constraints.Constraint:
-        """Every part's columns lie in its support, or are missing."""
         return _OrMissing(super().support)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "ObservedParts":
-        """Return the same distribution with a larger batch shape."""
         return ObservedParts([part.expand(Size(batch_shape)) for part in self.parts])
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """Return the sum of the log-densities of the parts that are there, in nats."""
         found: Tensor | float = 0.0
         for part, own in zip(self.parts, value.split(self._widths, -1), strict=True):
             found = found + torch.where(own.isnan().any(-1), 0.0, part.log_prob(_filled(own)))
@@ -54,11 +62,9 @@ class _OrMissing(constraints.Constraint):
 
     @property
     def is_discrete(self) -> bool:  # type: ignore[override]
-        """Whether the constraint is discrete."""
         return self.base.is_discrete
 
     def check(self, value: Tensor) -> Tensor:
-        """Say of every vector whether it satisfies the constraint with zeros for what is missing."""
         return self.base.check(_filled(value))
 
     def __repr__(self) -> str:
@@ -116,43 +122,28 @@ class PartlyObserved(ConjugateComponent):
 
     @property
     def hyper_names(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Names of the family's hyperparameters."""
         return self.part.hyper_names
 
     @property
     def hyperpriors(self) -> dict[str, Distribution]:
-        """Priors of the random hyperparameters of the family."""
         return self.part.hyperpriors
 
     def given(self, values: Mapping[str, Tensor | float]) -> Self:
-        """Return the same with some hyperparameters set to numbers or to batches ``(*batch)``.
-
-        Raises:
-            ValueError: if a name is unknown or a value is outside its range.
-        """
         return type(self)(self.part.given(values), self.num_groups)
 
     def value(self, name: str) -> Tensor:
-        """Return a hyperparameter as float64, ``()`` or ``(*batch)``.
-
-        Raises:
-            ValueError: if it is random.
-        """
         return self.part.value(name)
 
     @property
     def batch_shape(self) -> Size:
-        """The broadcast shape of the hyperparameters given as batches."""
         return self.part.batch_shape
 
     @property
     def support(self) -> constraints.Constraint:  # type: ignore[override]
-        """Every group lies in the support of the family, or is missing."""
         return _OrMissing(self._groups.support)
 
     @property
     def expected(self) -> str:  # type: ignore[override]
-        """The support in words."""
         return f"{self.part.expected}, or nan in all columns of a group"
 
     @property
@@ -161,25 +152,17 @@ class PartlyObserved(ConjugateComponent):
         return self.part.typical_scale
 
     def parameters(self) -> dict[str, Tensor]:
-        """Sample the parameters of all groups."""
         return self._groups.parameters()
 
     def likelihood(self, parameters: Mapping[str, Tensor]) -> TorchDistribution:
-        """Return the law of a point, which draws all cells and scores those that are there."""
         law = self._groups.likelihood(parameters)
         assert isinstance(law, SideBySide)
         return ObservedParts(law.parts)
 
     def check_reach(self, data: Tensor) -> None:
-        """Refuse points that lie too far away for the family."""
         self.part.check_reach(_filled(data))
 
     def check(self, data: Tensor) -> None:
-        """Refuse data outside the support, and groups of which some columns are missing and some are not.
-
-        Raises:
-            ValueError: if the last dimension is not D, or so.
-        """
         if data.dim() and data.shape[-1] == self.dim and data.is_floating_point():
             lost = self._in_groups(data).isnan()
             if bool((lost.any(-1) & ~lost.all(-1)).any()):
@@ -199,7 +182,6 @@ class PartlyObserved(ConjugateComponent):
         return torch.cat([there.double(), own.flatten(-2)], -1)
 
     def log_marginal(self, counts: Tensor, moments: Tensor) -> Tensor:
-        """Return the log marginal likelihood of blocks in nats, the sum over groups."""
         return self.part.log_marginal(*self._by_group(counts, moments)).sum(0)
 
     def log_marginal_by_group(self, counts: Tensor, moments: Tensor) -> Tensor:
@@ -212,7 +194,6 @@ class PartlyObserved(ConjugateComponent):
         return packed.movedim(0, -2).flatten(-2)
 
     def log_predictive(self, data: Tensor, parameters: Tensor) -> Tensor:
-        """Return the log predictive density of the cells that are there, in nats."""
         return self.log_predictive_by_group(data, parameters).sum(-1)
 
     def log_predictive_by_group(self, data: Tensor, parameters: Tensor) -> Tensor:
@@ -226,7 +207,6 @@ class PartlyObserved(ConjugateComponent):
         return moments[..., : self.num_groups]
 
     def sample_parameters(self, counts: Tensor, moments: Tensor) -> dict[str, Tensor]:
-        """Draw the parameters of all groups from their posteriors."""
         drawn = self.part.sample_parameters(*self._by_group(counts, moments))
         return {
             f"{group}.{name}": values[group]
@@ -235,7 +215,6 @@ class PartlyObserved(ConjugateComponent):
         }
 
     def sample(self, assignments: Tensor) -> Tensor:
-        """Draw all cells: which of them would be missing is not modelled."""
         return self._groups.sample(assignments)
 
     def _in_groups(self, data: Tensor) -> Tensor:
@@ -251,3 +230,92 @@ class PartlyObserved(ConjugateComponent):
 def _filled(data: Tensor) -> Tensor:
     """Put zeros, which every family takes, where cells are missing."""
     return data.nan_to_num(0.0, posinf=torch.inf, neginf=-torch.inf) if data.is_floating_point() else data
+
+
+@compile_methods
+class CellTables(NamedTuple):
+    """The family of one group of columns: a point for every cell, a cluster for every group of a cluster."""
+
+    hyper: np.ndarray  # that of the family
+    # the family, on the N G cells as points; cluster k of group g is its slot k G + g, and the last is empty
+    part: Family
+    there: np.ndarray  # which cells are there, (N, G)
+    counts: np.ndarray  # cells that are there in every group of every cluster, (S, G)
+    sums: np.ndarray  # moments of the part's clusters, (S G + 1, F)
+
+    def tabulate(self) -> None:
+        tabulate(self.part)
+        empty = len(self.sums) - 1
+        refresh(self.part, self.sums, empty, 0)
+
+    def refresh(self, sums: np.ndarray, slot: int, size: int) -> None:
+        groups, width = self.there.shape[1], self.sums.shape[1]
+        for g in range(groups):
+            count, own = int(sums[g] + 0.5), slot * groups + g
+            self.counts[slot, g] = count
+            for f in range(width):
+                # What is left of a sum that was taken apart again is rounding.
+                self.sums[own, f] = sums[groups + g * width + f] if count else 0.0
+            refresh(self.part, self.sums, own, count)
+
+    def log_predictive(self, point: int, slot: int, size: int, floor: float) -> float:
+        groups, total = self.there.shape[1], 0.0
+        for g in range(groups):
+            if self.there[point, g]:
+                count = self.counts[slot, g]
+                total += log_predictive(self.part, point * groups + g, slot * groups + g, count)
+        return total
+
+    def log_predictives_by_column(self, point: int, slot: int, found: Any) -> int:
+        groups: int = self.there.shape[1]
+        for g in range(groups):
+            found[g] = 0.0
+            if self.there[point, g]:
+                count = self.counts[slot, g]
+                found[g] = log_predictive(self.part, point * groups + g, slot * groups + g, count)
+        return groups
+
+    def log_predictive_without(self, point: int, slot: int, size: int) -> float:
+        groups, total = self.there.shape[1], 0.0
+        for g in range(groups):
+            if not self.there[point, g]:
+                continue
+            cell, count = point * groups + g, self.counts[slot, g]
+            if count > 1:
+                total += log_predictive_without(self.part, cell, slot * groups + g, count)
+            else:
+                total += log_predictive(self.part, cell, len(self.sums) - 1, 0)
+        return total
+
+    def log_marginal(self, sums: np.ndarray, slot: int, size: int) -> float:
+        groups, width, total = self.there.shape[1], self.sums.shape[1], 0.0
+        for g in range(groups):
+            count = int(sums[g] + 0.5)
+            if count:
+                own = slot * groups + g
+                for f in range(width):
+                    self.sums[own, f] = sums[groups + g * width + f]
+                total += log_marginal(self.part, self.sums, own, count)
+        return total
+
+
+@compile_family.register
+def _(component: PartlyObserved, data: np.ndarray, num_slots: int, num_points: int) -> NamedTuple:
+    groups, width = component.num_groups, component.part.dim
+    values = np.ascontiguousarray(data.reshape(-1, width))
+    there = ~np.isnan(values).any(-1)
+    values, there = np.where(there[:, None], values, 0.0), there.reshape(-1, groups)
+    if width == 1:
+        tables = compile_columns(
+            component.part, values.reshape(-1, groups), there.astype(float), num_slots, num_points
+        )
+        if tables is not None:
+            return tables
+    part = family_of(component.part, values, num_slots * groups + 1, num_points)
+    return CellTables(
+        hyper=part.hyper,
+        part=part,
+        there=there,
+        counts=np.zeros((num_slots, groups), np.int64),
+        sums=np.zeros((num_slots * groups + 1, component.part.num_moments)),
+    )

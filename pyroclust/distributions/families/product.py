@@ -4,18 +4,18 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
 
+import numpy as np
 import torch
 from pyro.distributions import TorchDistribution
 from torch import Size, Tensor
 from torch.distributions import Distribution, constraints
 
 from pyroclust.core.registry import register
+from pyroclust.distributions.compiled.protocol import Family, compile_family, family_of, join_families
 from pyroclust.distributions.families.component import Component, ConjugateComponent
 from pyroclust.distributions.families.parameter_sites import PrefixedSites
 from pyroclust.distributions.hyper_integrals import Integral
 from pyroclust.distributions.points import broadcast_shapes
-
-__all__ = ["GroupedSupport", "Product", "SideBySide"]
 
 
 class GroupedSupport(constraints.Constraint):
@@ -33,11 +33,9 @@ class GroupedSupport(constraints.Constraint):
 
     @property
     def is_discrete(self) -> bool:  # type: ignore[override]
-        """Whether one of the groups is discrete."""
         return any(support.is_discrete for support, _ in self.groups)
 
     def check(self, value: Tensor) -> Tensor:
-        """Say of every vector whether all groups satisfy their constraints."""
         columns = value.split([width for _, width in self.groups], -1)
         pairs = zip(self.groups, columns, strict=True)
         return torch.stack([support.check(own) for (support, _), own in pairs]).all(0)
@@ -68,21 +66,17 @@ class SideBySide(TorchDistribution):
 
     @property
     def support(self) -> constraints.Constraint:
-        """Every part's columns lie in its support."""
         return GroupedSupport([(part.support, part.event_shape[-1]) for part in self.parts])
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "SideBySide":
-        """Return the same distribution with a larger batch shape."""
         return SideBySide([part.expand(Size(batch_shape)) for part in self.parts])
 
     def sample(self, sample_shape: Any = Size()) -> Tensor:
-        """Draw every part, ``(*sample_shape, *batch_shape, width)``."""
         shape = self._extended_shape(Size(sample_shape))[:-1]
         draws = [part.expand(self.batch_shape).sample(Size(sample_shape)) for part in self.parts]
         return torch.cat([one.expand(*shape, -1) for one in draws], -1)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """Return the sum of the parts' log-densities in nats."""
         pairs = zip(self.parts, value.split(self._widths, -1), strict=True)
         first, *others = (part.log_prob(own) for part, own in pairs)
         return sum(others, start=first)
@@ -128,21 +122,14 @@ class Product(ConjugateComponent):
 
     @property
     def hyper_names(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Names of the parts' hyperparameters, each after its part's position and a point."""
         return tuple(f"{index}.{name}" for index, part in enumerate(self.parts) for name in part.hyper_names)
 
     @property
     def hyperpriors(self) -> dict[str, Distribution]:
-        """Priors of the random hyperparameters of all parts."""
         parts = enumerate(self.parts)
         return {f"{index}.{name}": one for index, part in parts for name, one in part.hyperpriors.items()}
 
     def given(self, values: Mapping[str, Tensor | float]) -> Self:
-        """Return the same with some hyperparameters set to numbers or to batches ``(*batch)``.
-
-        Raises:
-            ValueError: if a name is unknown or a value is outside its range.
-        """
         unknown = sorted(values.keys() - set(self.hyper_names))
         if unknown:
             raise ValueError(
@@ -152,23 +139,16 @@ class Product(ConjugateComponent):
         return type(self)([part.given(own) for part, own in pairs])
 
     def value(self, name: str) -> Tensor:
-        """Return a hyperparameter as float64, ``()`` or ``(*batch)``.
-
-        Raises:
-            ValueError: if it is random.
-        """
         index, own = name.split(".", 1)
         return self.parts[int(index)].value(own)
 
     @property
     def batch_shape(self) -> Size:
-        """The broadcast shape of the hyperparameters given as batches."""
         shapes = [shape for part in self.parts if (shape := part.batch_shape)]
         return broadcast_shapes(*shapes) if shapes else Size()
 
     @property
     def support(self) -> constraints.Constraint:  # type: ignore[override]
-        """Every group of columns lies in the support of its part."""
         return GroupedSupport([(part.support, part.dim) for part in self.parts])
 
     @property
@@ -187,7 +167,6 @@ class Product(ConjugateComponent):
         return (sum(part.dim * part.typical_scale**2 for part in self.parts) / self.dim) ** 0.5
 
     def parameters(self) -> dict[str, Tensor]:
-        """Sample the parameters of all parts."""
         found = {}
         for index, part in enumerate(self.parts):
             with PrefixedSites(f"{index}."):
@@ -195,21 +174,14 @@ class Product(ConjugateComponent):
         return found
 
     def likelihood(self, parameters: Mapping[str, Tensor]) -> TorchDistribution:
-        """Return the law of a point: the parts' laws side by side."""
         pairs = zip(self.parts, self._by_part(parameters), strict=True)
         return SideBySide([part.likelihood(own) for part, own in pairs])
 
     def check_reach(self, data: Tensor) -> None:
-        """Refuse points whose columns lie too far away for their family."""
         for part, columns in zip(self.parts, data.split([part.dim for part in self.parts], -1), strict=True):
             part.check_reach(columns)
 
     def check(self, data: Tensor) -> None:
-        """Refuse data outside the support of a part.
-
-        Raises:
-            ValueError: if the last dimension is not D, or a point lies outside the support.
-        """
         if data.dim() and data.shape[-1] == self.dim:
             for part, columns in zip(self.parts, self._columns(data), strict=True):
                 part.check(columns)
@@ -222,23 +194,19 @@ class Product(ConjugateComponent):
         return torch.cat([part.moments(columns) for part, columns in pairs], -1)
 
     def log_marginal(self, counts: Tensor, moments: Tensor) -> Tensor:
-        """Return the log marginal likelihood of blocks in nats, the sum over parts."""
         first, *others = (part.log_marginal(counts, own) for part, own in self._with_moments(moments))
         return sum(others, start=first)
 
     @property
     def integrated_names(self) -> frozenset[str]:
-        """Names of the random hyperparameters of parts that have one each."""
         parts = enumerate(self.parts)
         return frozenset(f"{index}.{name}" for index, part in parts for name in part.integrated_names)
 
     def log_likelihood(self, counts: Tensor, moments: Tensor) -> Tensor:
-        """Return the log marginal likelihood of partitions in nats: a product of one integral a part."""
         first, *others = (part.log_likelihood(counts, own) for part, own in self._with_moments(moments))
         return sum(others, start=first)
 
     def over_hyperparameters(self, counts: Tensor, moments: Tensor) -> dict[str, Integral]:
-        """Integrate over the random hyperparameter of each part."""
         return {
             f"{index}.{name}": one
             for index, (part, own) in enumerate(self._with_moments(moments))
@@ -252,14 +220,12 @@ class Product(ConjugateComponent):
         return torch.cat(packs, -1)
 
     def log_predictive(self, data: Tensor, parameters: Tensor) -> Tensor:
-        """Return the log predictive density of points in nats, the sum over parts."""
         packs = parameters.split(self._packed_widths, -1)
         parts = zip(self.parts, self._columns(data), packs, strict=True)
         first, *others = (part.log_predictive(columns, own) for part, columns, own in parts)
         return sum(others, start=first)
 
     def sample_parameters(self, counts: Tensor, moments: Tensor) -> dict[str, Tensor]:
-        """Draw the parameters of all parts from their posteriors."""
         counts, moments = self.over_batch(counts, moments)
         found = {}
         for index, (part, own) in enumerate(self._with_moments(moments)):
@@ -268,7 +234,6 @@ class Product(ConjugateComponent):
         return found
 
     def sample(self, assignments: Tensor) -> Tensor:
-        """Draw the columns of all parts."""
         return torch.cat([part.sample(assignments) for part in self.parts], -1)
 
     @cached_property
@@ -289,3 +254,13 @@ class Product(ConjugateComponent):
             index, own = name.split(".", 1)
             split[int(index)][own] = value
         return split
+
+
+@compile_family.register
+def _(component: Product, data: np.ndarray, num_slots: int, num_points: int) -> Family:
+    columns = np.split(data, np.cumsum([part.dim for part in component.parts])[:-1], axis=1)
+    families: list[Any] = [
+        family_of(part, np.ascontiguousarray(own), num_slots, num_points)
+        for part, own in zip(component.parts, columns, strict=True)
+    ]
+    return join_families(families, [part.support.is_discrete for part in component.parts])

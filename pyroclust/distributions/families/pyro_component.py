@@ -3,16 +3,16 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 from pyro.distributions import TorchDistribution
 from torch import Tensor
 from torch.distributions import constraints
 
 from pyroclust.core.counts import check_number
 from pyroclust.core.random_state import kept_random_state
+from pyroclust.distributions.compiled.protocol import Family, compile_family, join_families
 from pyroclust.distributions.families.component import Component
 from pyroclust.distributions.families.parameter_sites import ParameterProgram
-
-__all__ = ["PyroComponent"]
 
 
 class PyroComponent(Component):
@@ -70,7 +70,6 @@ class PyroComponent(Component):
         self._check_shapes()
 
     def __repr__(self) -> str:
-        """Write the function of this package that made it, or dimension and scale."""
         name, arguments = self.origin or (
             "PyroComponent",
             {"dim": self.dim, "typical_scale": self.typical_scale},
@@ -78,13 +77,11 @@ class PyroComponent(Component):
         return f"{name}({', '.join(f'{key}={one:g}' for key, one in arguments.items())})"
 
     def __eq__(self, other: object) -> bool:
-        """Two are the same if they come from the same function with the same arguments, or are one object."""
         if self.origin is None or not isinstance(other, PyroComponent):
             return self is other
         return self.origin == other.origin
 
     def __hash__(self) -> int:
-        """Hash the class."""
         return hash(type(self))
 
     @property
@@ -93,11 +90,9 @@ class PyroComponent(Component):
         return self._typical_scale
 
     def parameters(self) -> dict[str, Tensor]:
-        """Sample the parameters of a cluster."""
         return self._parameters()
 
     def likelihood(self, parameters: Mapping[str, Tensor]) -> TorchDistribution:
-        """Return the law of a point."""
         return self._likelihood(parameters)
 
     def _check_shapes(self) -> None:
@@ -116,3 +111,9 @@ class PyroComponent(Component):
                 f"likelihood has batch shape {tuple(law.batch_shape)} and event shape "
                 f"{tuple(law.event_shape)} for 2 x 3 clusters, expected (2, 3) and ({self.dim},)"
             )
+
+
+@compile_family.register
+def _(component: PyroComponent, data: np.ndarray, num_slots: int, num_points: int) -> Family:
+    """Without a likelihood: compiled moves beside an uncollapsed sampler may update the prior alone."""
+    return join_families([], [])

@@ -12,8 +12,6 @@ from pyroclust.core.registry import register
 from pyroclust.distributions.families.component import Component
 from pyroclust.distributions.families.pyro_component import PyroComponent
 
-__all__ = ["student_t"]
-
 
 @dataclass(frozen=True)
 class _StudentT:

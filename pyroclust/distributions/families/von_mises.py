@@ -15,8 +15,6 @@ from pyroclust.core.registry import register
 from pyroclust.distributions.families.component import Component
 from pyroclust.distributions.families.pyro_component import PyroComponent
 
-__all__ = ["von_mises"]
-
 # Pi as float32 has it: a little above pi, so that angles survive the cast to float64.
 _LARGEST_ANGLE = torch.tensor(math.pi, dtype=torch.float32).item()
 

@@ -1,6 +1,5 @@
 """Markov chain Monte Carlo over partitions, as kernels of ``pyro.infer.MCMC``."""
 
-from pyroclust.distributions.compiled import families  # noqa: F401  (registers them)
 from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.mcmc.auxiliary_gibbs import AuxiliaryGibbs
 from pyroclust.infer.mcmc.collapsed_gibbs import CollapsedGibbs

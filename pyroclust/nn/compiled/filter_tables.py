@@ -11,7 +11,6 @@ import numpy as np
 from torch import Tensor
 
 from pyroclust.core.threads import num_threads
-from pyroclust.distributions.compiled import families  # noqa: F401  (registers them)
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.compiled.protocol import compile_family, family_of, tabulate
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from pyroclust.core.compiling import inner
-from pyroclust.distributions.compiled.families.inverse_gamma import InverseGamma
-from pyroclust.distributions.compiled.families.inverse_wishart import InverseWishart
-from pyroclust.distributions.compiled.families.known_variance import KnownVariance
+from pyroclust.distributions.families.normal_inverse_gamma import InverseGammaTables
+from pyroclust.distributions.families.normal_inverse_wishart import InverseWishartTables
+from pyroclust.distributions.families.normal_known_variance import KnownVarianceTables
 from pyroclust.nn.compiled.lanes import CONSTANT, Shape, logarithms, logarithms_of_more, scatter
 
 __all__ = ["normal_shape", "weigh_normal"]
@@ -148,14 +148,14 @@ def normal_shape(shape: Shape, family: Any) -> tuple[Shape, tuple[Any, Any]] | N
     join = shape.constant
     # Tables of the family go up to the points of all data sets.
     upto, power = slice(len(join)), shape.power
-    if isinstance(one, KnownVariance):
+    if isinstance(one, KnownVarianceTables):
         functions = _refresh_normal, weigh_normal
         shape = shape._replace(pull=float(one.kappa[0] * one.hyper[0]), kappa=one.kappa)
-    elif isinstance(one, InverseWishart):
+    elif isinstance(one, InverseWishartTables):
         prior, kappa, _, scale = one.hyper.tolist()
         functions, power = (_refresh_wishart, _weigh_wishart), one.power[1:].copy()
         shape = shape._replace(pull=kappa * prior, square=kappa * prior**2, scale=scale, kappa=one.kappa)
-    elif isinstance(one, InverseGamma) and one.data.shape[1] == 1 and not len(one.there):
+    elif isinstance(one, InverseGammaTables) and one.data.shape[1] == 1 and not len(one.there):
         # In one dimension this is that, of twice the rate.
         prior, kappa, _, rate = one.hyper.tolist()
         functions, power = (_refresh_wishart, _weigh_wishart), one.power[1:].copy()

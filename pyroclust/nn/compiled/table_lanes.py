@@ -8,13 +8,13 @@ from numba import types
 from scipy.special import gammaln
 
 from pyroclust.core.compiling import inner
-from pyroclust.distributions.compiled.families.bernoulli import Bernoulli
-from pyroclust.distributions.compiled.families.categories import CategoryCounts
-from pyroclust.distributions.compiled.families.inverse_gamma import InverseGamma, mean_and_rate
-from pyroclust.distributions.compiled.families.poisson import Poisson
 from pyroclust.distributions.compiled.log_rising import look_up
 from pyroclust.distributions.compiled.pointers import Address, ViewType, address_of, caller
 from pyroclust.distributions.compiled.protocol import Family
+from pyroclust.distributions.families.bernoulli_beta import BernoulliTables
+from pyroclust.distributions.families.categories import CategoryTables
+from pyroclust.distributions.families.normal_inverse_gamma import InverseGammaTables, mean_and_rate
+from pyroclust.distributions.families.poisson_gamma import PoissonTables
 from pyroclust.nn.compiled.lanes import (
     CONSTANT,
     Families,
@@ -191,10 +191,10 @@ def _lay_out_codes(family: Any) -> tuple[list[np.ndarray], int]:
 
 
 _KINDS: dict[type, _Kind] = {
-    InverseGamma: _Kind(_refresh_gamma, _weigh_gamma, _lay_out_cells),
-    Poisson: _Kind(_refresh_poisson, _weigh_poisson, _lay_out_counts),
-    Bernoulli: _Kind(_refresh_bernoulli, _weigh_bernoulli, _lay_out_ones),
-    CategoryCounts: _Kind(_refresh_categories, _weigh_categories, _lay_out_codes),
+    InverseGammaTables: _Kind(_refresh_gamma, _weigh_gamma, _lay_out_cells),
+    PoissonTables: _Kind(_refresh_poisson, _weigh_poisson, _lay_out_counts),
+    BernoulliTables: _Kind(_refresh_bernoulli, _weigh_bernoulli, _lay_out_ones),
+    CategoryTables: _Kind(_refresh_categories, _weigh_categories, _lay_out_codes),
 }
 
 

@@ -24,7 +24,6 @@ from pyroclust.distributions import (
     Product,
     student_t,
 )
-from pyroclust.distributions.compiled.families.independent_normal import log_integral, no_nodes
 from pyroclust.distributions.compiled.log_rising import log_rising
 from pyroclust.distributions.compiled.protocol import (
     compile_family,
@@ -34,6 +33,7 @@ from pyroclust.distributions.compiled.protocol import (
     log_predictive_without,
 )
 from pyroclust.distributions.families.clustered_data import block_moments
+from pyroclust.distributions.families.normal_independent import log_integral, no_nodes
 from pyroclust.infer import exact_posterior
 from pyroclust.infer.mcmc import CollapsedGibbs, MergeSplit, SplitMerge
 from pyroclust.infer.mcmc.compiled.chain import place, start_chain
