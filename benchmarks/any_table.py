@@ -37,8 +37,7 @@ from time_to_accuracy import CHAINS, chains
 
 from pyroclust import calibrate, load_guide, read_table
 from pyroclust.core.random_state import seeded
-from pyroclust.data.columns_of_table import ColumnsOfTable
-from pyroclust.data.standardise import standardise
+from pyroclust.data.standardise import ColumnsOfTable, standardise
 from pyroclust.guides import AnchoredGuide, PredictiveFilter
 from pyroclust.infer.mcmc import Compose, FromDraws
 from pyroclust.infer.mcmc.named_kernels import named_kernel

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from pyroclust.core.arrays import on_host
 from pyroclust.core.counts import check_count, check_number, check_seed
 from pyroclust.distributions.points import Points
-from pyroclust.partitions.class_labels import as_class_labels
+from pyroclust.partitions.raw_labels import as_class_labels
 
 __all__ = ["bent_classes"]
 

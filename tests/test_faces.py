@@ -39,7 +39,6 @@ INSIDE = {
         "pyroclust.calibration.rows",
         "pyroclust.calibration.training_world",
         "pyroclust.core.compiling",
-        "pyroclust.data.columns_of_table",
         "pyroclust.data.standardise",
         "pyroclust.diagnostics.chains.convergence",
         "pyroclust.diagnostics.chains.partition_convergence",

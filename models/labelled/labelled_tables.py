@@ -18,7 +18,7 @@ from pyroclust.distributions.points import Points, as_points, check_finite, chec
 from pyroclust.distributions.programs import SimulatedModel, checked_shape
 from pyroclust.models.labelled.labelled_rows import ClassesByPrior, LabelledRows, PointsAtRandom
 from pyroclust.partitions import canonical
-from pyroclust.partitions.class_labels import as_class_labels
+from pyroclust.partitions.raw_labels import as_class_labels
 
 __all__ = ["AbsentTables", "LabelledTables", "check_pairs"]
 

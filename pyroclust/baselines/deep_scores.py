@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from pyroclust.baselines.scores import partition_scores
 from pyroclust.core.arrays import as_numbers
 from pyroclust.core.counts import check_seed
-from pyroclust.partitions.class_labels import as_class_labels
+from pyroclust.partitions.raw_labels import as_class_labels
 
 # Silhouettes take all pairs of points.
 _MOST_POINTS = 5000

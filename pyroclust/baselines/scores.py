@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from pyroclust.core.arrays import checked_weights
 from pyroclust.diagnostics import AdjustedRand, variation_of_information
-from pyroclust.partitions.class_labels import as_class_labels
+from pyroclust.partitions.raw_labels import as_class_labels
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,6 @@ import operator
 import reprlib
 from typing import Any
 
-__all__ = [
-    "MAX_SEED",
-    "check_count",
-    "check_number",
-    "check_range",
-    "check_seed",
-    "short_seed",
-    "shown",
-]
-
 MAX_SEED = 2**63 - 1
 _MAX_COUNT = 2**53
 _SHORT = 2**32
@@ -25,25 +15,7 @@ _WRITTEN_OUT = 128
 def check_count(
     name: str, value: Any, *, at_least: int = 1, at_most: int = _MAX_COUNT, hint: str = ""
 ) -> int:
-    """Return a whole number within bounds, whatever integer type it has.
-
-    Args:
-        name: the argument.
-        value: what was given; ``True``, ``2.0`` and ``"2"`` are no whole numbers.
-        at_least: the smallest that is possible.
-        at_most: the largest.
-        hint: why, or what to do, put at the end of the sentence.
-
-    Raises:
-        ValueError: if it is something else, or out of bounds.
-
-    Example:
-        >>> check_count("num_draws", 10)
-        10
-        >>> check_count("num_draws", 2.5)
-        Traceback (most recent call last):
-        ValueError: num_draws is 2.5, expected a whole number of at least 1
-    """
+    """Return a whole number within bounds, whatever integer type it has."""
     found = _whole(value)
     if found is None or not at_least <= found <= at_most:
         bounds = f"at most {at_most}" if found is not None and found > at_most else f"at least {at_least}"
@@ -53,18 +25,7 @@ def check_count(
 
 
 def check_range(name: str, value: Any) -> tuple[int, int]:
-    """Return the smallest and the largest of some counts, from a number or from both.
-
-    Raises:
-        ValueError: if it is something else, a number is below 1, or the first is above the second.
-
-    Example:
-        >>> check_range("clusters", 3), check_range("clusters", (2, 6))
-        ((3, 3), (2, 6))
-        >>> check_range("clusters", (6, 2))
-        Traceback (most recent call last):
-        ValueError: clusters is (6, 2), expected a number of at least 1, as 3, or the fewest and the most, ...
-    """
+    """Return the smallest and the largest of some counts, from a number or from both."""
     whole = _whole(value)
     both = (whole, whole) if whole is not None else tuple(map(_whole, value)) if _is_pair(value) else ()
     match both:
@@ -85,26 +46,7 @@ def check_number(
     below: float = math.inf,
     at_most: float = math.inf,
 ) -> float:
-    """Return a finite number within bounds as a ``float``, whatever real type it has.
-
-    Args:
-        name: the argument.
-        value: what was given; ``True`` and ``"2"`` are no numbers.
-        above: what it has to be larger than.
-        at_least: the smallest that is possible.
-        below: what it has to be smaller than.
-        at_most: the largest.
-
-    Raises:
-        ValueError: if it is something else, or out of bounds.
-
-    Example:
-        >>> check_number("learning_rate", 1, above=0)
-        1.0
-        >>> check_number("learning_rate", "fast", above=0)
-        Traceback (most recent call last):
-        ValueError: learning_rate is 'fast', expected a positive number
-    """
+    """Return a finite number within bounds as a ``float``, whatever real type it has."""
     found = _real(value)
     if not (math.isfinite(found) and above < found < below and at_least <= found <= at_most):
         limits = {"above": above, "of at least": at_least, "below": below, "of at most": at_most}
@@ -116,18 +58,7 @@ def check_number(
 
 
 def check_seed(seed: Any, *, name: str = "seed") -> int:
-    """Return a seed as an ``int``: a whole number from 0 to ``2**63 - 1``.
-
-    Raises:
-        ValueError: if it is something else.
-
-    Example:
-        >>> check_seed(2**40)
-        1099511627776
-        >>> check_seed(-1)
-        Traceback (most recent call last):
-        ValueError: seed is -1, expected a whole number from 0 to 2**63 - 1
-    """
+    """Return a seed as an ``int``: a whole number from 0 to ``2**63 - 1``."""
     found = _whole(seed)
     if found is None or not 0 <= found <= MAX_SEED:
         raise ValueError(f"{name} is {shown(seed)}, expected a whole number from 0 to 2**63 - 1")
@@ -135,12 +66,7 @@ def check_seed(seed: Any, *, name: str = "seed") -> int:
 
 
 def short_seed(seed: int) -> int:
-    """Return a seed below ``2**32`` for software that takes no larger one; smaller seeds stay as they are.
-
-    Example:
-        >>> short_seed(7), short_seed(2**40) < 2**32
-        (7, True)
-    """
+    """Return a seed below ``2**32`` for software that takes no larger one; smaller seeds stay as they are."""
     seed = check_seed(seed)
     # Knuth's multiplier spreads the upper half over all bits of the lower one.
     return seed if seed < _SHORT else (seed ^ (seed >> 32) * 2654435761) % _SHORT
@@ -164,12 +90,7 @@ def _is_truth(value: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    """Write in one line what was given for a number.
-
-    Example:
-        >>> shown(2.5), shown(10**400)
-        ('2.5', 'a number of 1329 bits')
-    """
+    """Write in one line what was given for a number."""
     whole = _whole(value)
     if whole is None:
         return " ".join(reprlib.repr(value).split())

@@ -45,10 +45,7 @@ def ends_the_run(error: BaseException) -> bool:
 
 
 def readable(path: Path, read: Callable[[], Found]) -> Found:
-    """Return what a reader finds in a file, and turn whatever a damaged file makes of it into one sentence.
-
-    Want of memory or of permission stays what it is, and so does a sentence on the file.
-    """
+    """Return what a reader finds in a file; what a damaged file makes of it becomes one sentence."""
     try:
         return read()
     except (PermissionError, MemoryError):

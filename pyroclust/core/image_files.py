@@ -16,8 +16,6 @@ from pyroclust.core.errors import readable
 from pyroclust.core.memory import check_memory
 from pyroclust.core.text import listed, visible
 
-__all__ = ["SUFFIXES", "ImageFolder", "image_sizes", "read_image_folder"]
-
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".pgm", ".ppm", ".webp")
 """Of files that are read as images; all others are passed over."""
 
@@ -36,43 +34,28 @@ _SEVERAL_PICTURES = ("GIF", "PNG", "TIFF", "WEBP")
 
 @dataclass(frozen=True)
 class ImageFolder:
-    """Images of a folder.
+    """Images of a folder."""
 
-    Attributes:
-        images: pixels in 0..1, light writing on a dark ground, ``(n, H, W)`` float32.
-        classes: names of their sub-folders, ``None`` where the images lie in the folder itself.
-        names: paths of the files, relative to the folder.
-        notes: sentences on what was scaled, turned round or left out.
-    """
-
-    images: NDArray[np.float32]
-    classes: tuple[str, ...] | None
-    names: tuple[str, ...]
+    images: NDArray[np.float32]  # pixels in 0..1, light writing on a dark ground, (n, H, W)
+    classes: tuple[str, ...] | None  # sub-folders, None where the images lie in the folder itself
+    names: tuple[str, ...]  # paths of the files, relative to the folder
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        """Return number and size of the images, and the number of classes."""
         number, height, width = self.images.shape
         known = "" if self.classes is None else f", {len(set(self.classes))} classes"
         return f"ImageFolder({number} images of {height} x {width} pixels{known})"
 
 
 def image_sizes(folder: str | PathLike[str]) -> set[tuple[int, int]]:
-    """Return the sizes of the images of a folder, heights first; only the beginnings of files are read.
-
-    Photographs count as they are stored, before they are turned upright. Cost O(number of files).
-    """
+    """Return the sizes of the images of a folder, heights first; only the beginnings of files are read."""
     return {_size(path)[::-1] for path in _listed(_checked_folder(folder))[0]}
 
 
 def read_image_folder(
     folder: str | PathLike[str], *, size: int | None = None, dark_ink: bool | None = None
 ) -> ImageFolder:
-    """Read the images of a folder, or of its sub-folders, which then are their classes.
-
-    Colours become grey, and what is transparent white; photographs are turned upright. Files come in natural
-    order, ``2.png`` before ``10.png``; of a file with several pictures the first is read, and a note says so.
-    """
+    """Read the images of a folder, or of its sub-folders, which then are their classes."""
     folder = _checked_folder(folder)
     if size is not None:
         size = check_count("size", size, at_least=4, at_most=_LARGEST_SIDE)

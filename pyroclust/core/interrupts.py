@@ -7,28 +7,15 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
 
-__all__ = [
-    "Interrupt",
-    "command_signals",
-    "exit_code",
-    "interrupt_between_steps",
-    "raise_if_interrupted",
-    "was_interrupted",
-]
-
 _STOPPED, _SOON = 128, 0.05
 # Ended by the terminal or by the system; ignored where the caller had them ignored, as nohup does.
 _OTHERS = tuple(one for name in ("SIGTERM", "SIGHUP") if (one := getattr(signal, name, None)) is not None)
 
 
 class Interrupt:
-    """Whether somebody asked to stop.
+    """Whether somebody asked to stop."""
 
-    Attributes:
-        requested: a first Ctrl-C came; a second one is raised at once.
-    """
-
-    requested = False
+    requested = False  # a second Ctrl-C is raised at once
 
 
 class _Command:
@@ -44,18 +31,8 @@ _waiting: list[Interrupt] = []
 
 @contextmanager
 def interrupt_between_steps() -> Iterator[Interrupt]:
-    """Take a first Ctrl-C as a request to stop after the present step, in the main thread.
-
-    Weights half-way through an optimiser's step are no weights to keep. Inside of another such block it is
-    the request of that one: whoever is asked to stop there, stops here too. A command takes SIGTERM in the
-    same way.
-
-    Example:
-        >>> with interrupt_between_steps() as interrupt:
-        ...     signal.raise_signal(signal.SIGINT)
-        ...     interrupt.requested
-        True
-    """
+    """Take a first Ctrl-C (of a command SIGTERM too) as a request to stop after the present step."""
+    # Weights half-way through an optimiser's step are no weights to keep.
     if threading.current_thread() is not threading.main_thread():
         yield Interrupt()
         return
@@ -75,12 +52,8 @@ def interrupt_between_steps() -> Iterator[Interrupt]:
 def command_signals(*, ends_process: bool = False) -> Iterator[None]:
     """Let SIGTERM and SIGHUP raise ``KeyboardInterrupt`` too while a command runs, and note what came.
 
-    In a thread that is not the main one nothing changes.
-
-    Args:
-        ends_process: the process ends with the command: afterwards signals are ignored, so that a second
-            Ctrl-C breaks into nothing but the interpreter's own last steps. By default the handlers of
-            before come back.
+    Where the process ends with the command signals are ignored afterwards: a second Ctrl-C would break into
+    the interpreter's own last steps.
     """
     if threading.current_thread() is not threading.main_thread() or _command.runs:
         yield
@@ -97,12 +70,7 @@ def command_signals(*, ends_process: bool = False) -> Iterator[None]:
 
 
 def exit_code() -> int:
-    """Return the exit code of a command that was stopped: 130 after Ctrl-C, 143 after SIGTERM.
-
-    Example:
-        >>> exit_code()
-        130
-    """
+    """Return the exit code of a command that was stopped: 130 after Ctrl-C, 143 after SIGTERM."""
     return _STOPPED + (_command.received or signal.SIGINT)
 
 
@@ -112,12 +80,8 @@ def was_interrupted() -> bool:
 
 
 def raise_if_interrupted() -> None:
-    """Stop a command that was told to, and in which some library swallowed that.
-
-    Raises:
-        KeyboardInterrupt: if a signal came since the command began.
-    """
-    if _command.runs and was_interrupted():
+    """Stop a command that was told to, and in which some library swallowed that."""
+    if _command.runs and _command.received is not None:
         raise KeyboardInterrupt
 
 

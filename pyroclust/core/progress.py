@@ -8,8 +8,6 @@ from contextvars import ContextVar
 
 from pyroclust.core.text import duration, visible
 
-__all__ = ["lines_instead_of_bars", "progress_bar", "stages"]
-
 _TELL: ContextVar[Callable[[str], None] | None] = ContextVar("_TELL", default=None)
 # A line is said so many seconds after the one before, at the earliest.
 _SILENCE = 10.0
@@ -17,15 +15,7 @@ _SILENCE = 10.0
 
 @contextmanager
 def lines_instead_of_bars(tell: Callable[[str], None]) -> Iterator[None]:
-    """Say how far a loop is and how long it will still take, where it shows no bar: a line every ten seconds.
-
-    Args:
-        tell: called with each line.
-
-    Example:
-        >>> with lines_instead_of_bars(print), progress_bar("draws", 10, shown=False) as done:
-        ...     done(5, "")
-    """
+    """Say every ten seconds how far a loop is and how long it still takes, where it shows no bar."""
     token = _TELL.set(tell)
     try:
         yield
@@ -37,21 +27,7 @@ def lines_instead_of_bars(tell: Callable[[str], None]) -> Iterator[None]:
 def progress_bar(
     what: str, total: int, *, shown: bool, done: int = 0
 ) -> Iterator[Callable[[int, str], None]]:
-    """Show a bar while the block runs.
-
-    Args:
-        what: one word for what is counted.
-        total: steps in all.
-        shown: whether there is a bar at all.
-        done: steps done before.
-
-    Yields:
-        A function that is told how many steps are done now, and a few figures to show beside them.
-
-    Example:
-        >>> with progress_bar("draws", 10, shown=False) as tell:
-        ...     tell(10, "")
-    """
+    """Show a bar; the block calls what it gets with the steps done so far, and figures to show."""
     line = _TELL.get()
     if line is not None and not shown:
         yield _Lines(what, total, done, line)
@@ -89,20 +65,7 @@ class _Lines:
 
 @contextmanager
 def stages(*, first: str = "", shown: bool = True) -> Iterator[Callable[[str], None]]:
-    """Say what is being done while the block runs: a line a stage, and in a terminal a spinner below them.
-
-    Args:
-        first: what the spinner says until the first stage begins.
-        shown: whether anything is said.
-
-    Yields:
-        A function that is told the name of each stage as it begins: those that take long, once the input is
-        known to be right, so that bad input is answered by one sentence alone.
-
-    Example:
-        >>> with stages(shown=False) as tell:
-        ...     tell("sampling")
-    """
+    """Say what is being done: a line for each stage that the block names, and in a terminal a spinner."""
     from rich.console import Console
     from rich.text import Text
 

@@ -1,8 +1,4 @@
-"""Random numbers of one's own: seeded inside a block, and the caller's state as it was after it.
-
-Torch's random state and Pyro's stack of handlers belong to the whole process: what uses either holds one
-lock, so that calls in several threads give what they give alone.
-"""
+"""Random numbers of one's own: seeded inside a block, and the caller's state as it was after it."""
 
 import os
 import threading
@@ -15,8 +11,8 @@ import torch
 
 from pyroclust.core.counts import check_seed
 
-__all__ = ["alone", "kept_random_state", "own_random_numbers", "seed_from_torch", "seeded"]
-
+# Torch's random state and Pyro's handlers belong to the process: what uses either holds this lock, so that
+# calls in several threads give what they give alone.
 _lock = threading.RLock()
 
 
@@ -34,44 +30,21 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Keep other threads out of torch's random state and of Pyro's handlers while the block runs.
-
-    Blocks may lie inside one another, and functions be wrapped, ``@alone()``.
-
-    Example:
-        >>> with alone(), alone():
-        ...     _ = torch.rand(1)
-    """
+    """Keep other threads out of torch's random state and of Pyro's handlers while the block runs."""
     with _lock:
         yield
 
 
 @contextmanager
 def kept_random_state() -> Iterator[None]:
-    """Let torch draw random numbers inside the block without moving the caller's random state.
-
-    Example:
-        >>> before = torch.get_rng_state()
-        >>> with kept_random_state():
-        ...     _ = torch.rand(1)
-        >>> torch.equal(before, torch.get_rng_state())
-        True
-    """
+    """Let torch draw random numbers inside the block without moving the caller's random state."""
     with alone(), torch.random.fork_rng(devices=[]):
         yield
 
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Seed torch by a number inside the block, and restore the caller's random state after it.
-
-    Example:
-        >>> with seeded(3):
-        ...     first = torch.rand(1)
-        >>> with seeded(3):
-        ...     bool(first == torch.rand(1))
-        True
-    """
+    """Seed torch by a number inside the block, and restore the caller's random state after it."""
     seed = check_seed(seed)
     with kept_random_state():
         torch.manual_seed(seed)
@@ -80,19 +53,7 @@ def seeded(seed: int) -> Iterator[None]:
 
 @contextmanager
 def own_random_numbers(*key: int) -> Iterator[None]:
-    """Seed Pyro by a tuple of numbers inside the block, and restore the caller's random state after it.
-
-    Streams of different keys are independent. Python's and numpy's global generators are seeded as well.
-
-    Example:
-        >>> before = torch.get_rng_state()
-        >>> with own_random_numbers(1, 20):
-        ...     first = torch.rand(1)
-        >>> with own_random_numbers(1, 20):
-        ...     again = torch.rand(1)
-        >>> bool(first == again), torch.equal(before, torch.get_rng_state())
-        (True, True)
-    """
+    """Seed Pyro, Python and numpy by a tuple of numbers inside the block, and restore their state."""
     checked = [check_seed(one) for one in key]
     with alone():
         state = pyro.util.get_rng_state()
@@ -104,10 +65,5 @@ def own_random_numbers(*key: int) -> Iterator[None]:
 
 
 def seed_from_torch() -> int:
-    """Draw a seed from torch's generator, so that ``pyro.set_rng_seed`` decides where none is given.
-
-    Example:
-        >>> 0 <= seed_from_torch() < 2**63
-        True
-    """
+    """Draw a seed from torch's generator, so that ``pyro.set_rng_seed`` decides where none is given."""
     return int(torch.randint(2**63 - 1, ()))

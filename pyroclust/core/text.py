@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterable
 from itertools import islice
 
-__all__ = ["duration", "listed", "range_in_words", "short", "spreadsheet_cell", "visible"]
-
 _LONGEST = 60
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 # What a spreadsheet takes for the beginning of a formula; the last two are letters of full width.
@@ -13,49 +11,26 @@ _FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 
 
 def visible(text: str) -> str:
-    r"""Write characters that are not printed as escapes: no terminal, page or picture obeys a name.
-
-    Line ends, escape sequences, NUL, marks of writing direction and broken characters of file names are
-    written as Python writes them. Printed text stays as it is, backslashes too.
-
-    Example:
-        >>> print(visible("red\x1b[31m"), visible("two\nlines"), visible("größe"))
-        red\x1b[31m two\nlines größe
-    """
+    """Write characters that are not printed as escapes: no terminal, page or picture obeys a name."""
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
 
 
 def short(text: str, length: int) -> str:
-    """Cut a name that is too long for its place, an axis or a cell.
-
-    Example:
-        >>> short("velocity", 20), short("velocity_of_recession", 12)
-        ('velocity', 'velocity_of…')
-    """
+    """Cut a name that is too long for its place, an axis or a cell."""
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def duration(seconds: float) -> str:
-    """Write a time with about one digit.
-
-    Example:
-        >>> duration(7.2), duration(41.0), duration(200.0)
-        ('7 s', '40 s', '3 min')
-    """
+    """Write a time with about one digit."""
     if seconds >= 100:
         return f"{seconds / 60:.0f} min"
     return f"{seconds:.0f} s" if seconds < 10 else f"{10 * round(seconds / 10)} s"
 
 
 def listed(names: Iterable[str], most: int = 8) -> str:
-    """Write names one after the other, visible and cut, and how many are left out.
-
-    Example:
-        >>> listed(("x", "y")), listed(("a", "b", "c", "d"), 2)
-        ('x, y', 'a, b and 2 more')
-    """
+    """Write names one after the other, visible and cut, and how many are left out."""
     rest = iter(names)
     shown = ", ".join(short(visible(name), _LONGEST) for name in islice(rest, most))
     left = sum(1 for _ in rest)
@@ -86,12 +61,7 @@ def spreadsheet_cell(text: str) -> str:
 
 
 def range_in_words(limits: tuple[int, int]) -> str:
-    """Write how many clusters there may be.
-
-    Example:
-        >>> range_in_words((3, 3)), range_in_words((2, 6))
-        ('3 clusters', 'between 2 and 6 clusters')
-    """
+    """Write how many clusters there may be."""
     fewest, most = limits
     if fewest == most:
         return f"{most} cluster{'s' * (most != 1)}"

@@ -6,20 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["check_threads", "num_threads", "of_each", "one_torch_thread", "single_precision"]
-
 _VARIABLE, _NO_CODE = "NUMBA_NUM_THREADS", "NUMBA_DISABLE_JIT"
 
 
 def check_threads() -> None:
-    """Refuse an environment in which numba cannot be imported, or compiles nothing.
-
-    Raises:
-        ValueError: if ``NUMBA_NUM_THREADS`` is a whole number below 1, or ``NUMBA_DISABLE_JIT`` is set.
-
-    Example:
-        >>> check_threads()
-    """
+    """Refuse an environment in which numba cannot be imported, or compiles nothing."""
     if os.environ.get(_NO_CODE, "0") not in ("", "0"):
         raise ValueError(
             f"the environment variable {_NO_CODE} is set, and chains are compiled code: unset it"
@@ -37,24 +28,16 @@ def check_threads() -> None:
 
 
 def num_threads() -> int:
-    """Return the number of cores that this process may use, or ``NUMBA_NUM_THREADS`` where it is set.
-
-    ``numba.get_num_threads`` would say the same, but starts numba's own threads, and with them sets how many
-    threads OpenMP uses in the whole process: torch would from then on use every core, whatever
-    ``torch.set_num_threads`` was told.
-
-    Example:
-        >>> num_threads() >= 1
-        True
-    """
+    """Return the number of cores that this process may use, or ``NUMBA_NUM_THREADS`` where it is set."""
     check_threads()
+    # numba.get_num_threads starts numba's own threads, and with them sets those of OpenMP, and so of torch.
     from numba import config
 
     return int(config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
 
 
 def of_each(pool: ThreadPoolExecutor, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    """Return what a function gives of each item, in as many tasks as threads: one takes 50 microseconds."""
+    """Map a function over items, in as many tasks as threads: one takes 50 microseconds."""
     some = max(1, -(-len(items) // num_threads()))
     parts = [items[first : first + some] for first in range(0, len(items), some)]
     return [one for part in pool.map(lambda few: [function(item) for item in few], parts) for one in part]
@@ -62,17 +45,7 @@ def of_each(pool: ThreadPoolExecutor, function: Callable[[Any], Any], items: Seq
 
 @contextmanager
 def one_torch_thread() -> Iterator[None]:
-    """Let torch work in one thread within the block, and as before after it.
-
-    Factors of many small matrices gain nothing from more threads, and where another process uses one of the
-    cores they take up to fifty times as long: every call waits until that core is free.
-
-    Example:
-        >>> import torch
-        >>> with one_torch_thread():
-        ...     torch.get_num_threads()
-        1
-    """
+    """Let torch work in one thread within the block: small matrices take up to 50 times as long in more."""
     import torch
 
     before = torch.get_num_threads()
@@ -85,16 +58,7 @@ def one_torch_thread() -> Iterator[None]:
 
 @contextmanager
 def single_precision() -> Iterator[None]:
-    """Let single precision be what torch makes within the block, whatever the caller has set.
-
-    Models and weights of guides are in single precision where nothing else is said.
-
-    Example:
-        >>> import torch
-        >>> with single_precision():
-        ...     torch.get_default_dtype()
-        torch.float32
-    """
+    """Let single precision be what torch makes within the block, whatever the caller has set."""
     import torch
 
     before = torch.get_default_dtype()

@@ -1,7 +1,6 @@
 """Built-in data sets, tables from files, and their scale."""
 
-from pyroclust.data.datasets import Source, read_table
-from pyroclust.data.labelled import read_labelled_folder
+from pyroclust.data.datasets import Source, read_labelled_folder, read_table
 from pyroclust.data.standardise import Standardised, principal_components, standardise, unscaled
 from pyroclust.data.tables import Table
 

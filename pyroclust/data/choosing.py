@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from pyroclust.core.arrays import checked_weights
 from pyroclust.core.text import listed, short, visible
 from pyroclust.data.columns import Column, RawTable
-from pyroclust.data.doubts import doubts_of
 from pyroclust.data.frames import aggregated
 from pyroclust.data.kinds import (
     Kind,
@@ -20,21 +19,21 @@ from pyroclust.data.kinds import (
     told_kinds,
     values_of_kind,
 )
-from pyroclust.data.label_notes import about_alike, about_labels, about_na, about_partial, footer_note
 from pyroclust.data.missing_codes import marks_note, suspected_codes, without_codes, without_values
+from pyroclust.data.notes import (
+    about_alike,
+    about_labels,
+    about_na,
+    about_partial,
+    doubts_of,
+    footer_note,
+    frequencies_note,
+    turned_note,
+)
 from pyroclust.data.one_hot import one_hot_again, one_hot_merged
 from pyroclust.data.point_masses import apart, divide, in_two
-from pyroclust.data.rows import (
-    ROWS_AS_THEY_ARE,
-    frequencies_note,
-    refuse_long,
-    refuse_rows_of_units,
-    turned_note,
-    units_in,
-)
+from pyroclust.data.roles import ROWS_AS_THEY_ARE, refuse_long, refuse_rows_of_units, units_in
 from pyroclust.data.tables import Table
-
-__all__ = ["chosen_table", "rows_like"]
 
 _MOST_SHOWN = 4
 _GROUPS = (Kind.YES_NO, Kind.CATEGORY)

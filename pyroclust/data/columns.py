@@ -16,8 +16,6 @@ from pyroclust.core.errors import unknown_name
 from pyroclust.core.text import short, visible
 from pyroclust.data.delimited.numerals import MISSING, Cells, Marks
 
-__all__ = ["Column", "RawTable", "as_text"]
-
 _CODES = re.compile(r"\n0\d")
 _LOGICAL = {"true": 1.0, "false": 0.0}
 # Above, floating-point numbers no longer tell neighbouring integers apart.

@@ -1,4 +1,4 @@
-"""Data sets by name: built-in tables, files and arrays, all read into a :class:`Table`."""
+"""Data sets by name, files, folders and arrays, all read into a :class:`Table`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,22 +16,22 @@ from pyroclust.core.text import listed, visible
 from pyroclust.data.choosing import chosen_table, rows_like
 from pyroclust.data.delimited.reading import ReadingOptions
 from pyroclust.data.frames import aggregated, raw_array, raw_frame, transposed
-from pyroclust.data.graph_tables import (
+from pyroclust.data.kinds import Kind
+from pyroclust.data.reading import SUFFIXES, read_raw, read_shaped
+from pyroclust.data.shaped_tables import (
     BUILT_IN_GRAPHS,
+    BUILT_IN_IMAGES,
     GRAPH_SUFFIXES,
     built_in_graph,
     edges_table,
     graph_table,
+    images_table,
     is_graph,
     like_a_graph,
     read_graph,
+    shaped_table,
 )
-from pyroclust.data.kinds import Kind
-from pyroclust.data.reading import SUFFIXES, read_raw, read_shaped
-from pyroclust.data.shaped_tables import BUILT_IN_IMAGES, images_table, shaped_table
 from pyroclust.data.tables import Table
-
-__all__ = ["BUILT_IN", "Source", "read_new_rows", "read_table"]
 
 Source: TypeAlias = str | PathLike[str] | pd.DataFrame | NDArray[np.generic] | Table
 """A name, a path, or numbers: tensors and whatever else numpy can read are arrays."""
@@ -277,3 +277,43 @@ def _array(source: Any) -> NDArray[np.generic]:
             f"source is of type {type(source).__name__} with rows of unequal lengths, or of no real numbers "
             "that numpy knows, expected a dense array (N,) or (N, D) that holds its values"
         ) from None
+
+
+def read_labelled_folder(folder: str | Path, *, label: str, min_points: int = 5) -> list[Table]:
+    """Read every table of a folder, all but the label column as points, in the order of file names."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ValueError(f"there is no folder '{folder}'; check the path")
+    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
+    if not paths:
+        raise ValueError(f"'{folder}' holds no table, expected at least one {', '.join(SUFFIXES)} file")
+    tables = [_read(path, label=label, min_points=min_points) for path in paths]
+    first = tables[0]
+    for table in tables[1:]:
+        if table.columns != first.columns:
+            raise ValueError(
+                f"{table.name} has columns {listed(table.columns)}, expected {listed(first.columns)} "
+                f"as {first.name}: give all tables the same columns in the same order"
+            )
+    return tables
+
+
+def _read(path: Path, *, label: str, min_points: int) -> Table:
+    table = chosen_table(read_raw(path), path.stem, label=label)
+    labels = [] if table.labels is None else [one for one in table.labels if one is not None]
+    if len(table.data) < min_points:
+        raise ValueError(
+            f"{table.name} has {len(table.data)} row(s), expected at least {min_points}: "
+            "take the file out of the folder, or lower min_points"
+        )
+    if lost := len(table.data) - len(labels):
+        raise ValueError(
+            f"{table.name}: column '{label}' has {lost} missing value(s), "
+            "expected a class for every row: drop those rows first"
+        )
+    if len(set(labels)) == len(labels):
+        raise ValueError(
+            f"{table.name}: column '{label}' gives every row a class of its own, "
+            "expected classes of several rows: name another column"
+        )
+    return table

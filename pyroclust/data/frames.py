@@ -16,8 +16,6 @@ from pyroclust.data.delimited.units import HOURS, quantities
 from pyroclust.data.missing_codes import marks_note, without_marks
 from pyroclust.data.roles import names_things
 
-__all__ = ["TURNED", "aggregated", "raw_array", "raw_frame", "text_columns", "transposed"]
-
 _BYTES_A_NUMBER = 16
 TURNED = "Rows and columns were exchanged."
 # What the column of how many rows a unit had is called.

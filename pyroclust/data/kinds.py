@@ -17,17 +17,6 @@ from pyroclust.data.delimited.numerals import MISSING, is_numeral
 from pyroclust.data.delimited.units import days_between, quantities
 from pyroclust.data.roles import is_survey_weight, names_things, numbers_in_names
 
-__all__ = [
-    "Kind",
-    "KindOfColumn",
-    "kind_of_column",
-    "kinds_note",
-    "looks_note",
-    "no_numbers",
-    "told_kinds",
-    "values_of_kind",
-]
-
 _MOST_LEVELS, _MOST_SHOWN = 50, 8
 # Whole numbers of so few values, each so often on average, look like codes of classes.
 _MOST_CODES, _LEAST_REPEATS = 10, 3

@@ -12,8 +12,6 @@ from pyroclust.core.text import listed, short, visible
 from pyroclust.data.columns import Column, RawTable
 from pyroclust.data.delimited.numerals import Cells
 
-__all__ = ["marks_note", "suspected_codes", "without_codes", "without_marks", "without_values"]
-
 _RANGE = ".."
 _NUMBERED = re.compile(r"(.+?)[\W_]*\d+")
 _FEWEST_ALIKE, _LARGEST_SCALE = 3, 11

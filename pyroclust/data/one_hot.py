@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from pyroclust.core.text import listed, short
 from pyroclust.data.columns import Column, RawTable
 
-__all__ = ["exclusive", "one_hot_again", "one_hot_merged"]
-
 _NONE, _SEVERAL = "none of these", "several of these"
 # Rare answers that are given apart from one another may never meet by chance.
 _CHANCE = 1e-3

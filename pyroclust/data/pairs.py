@@ -11,10 +11,7 @@ from numpy.typing import NDArray
 
 from pyroclust.core.arrays import on_host
 from pyroclust.core.text import listed, short, visible
-from pyroclust.data.delimited.foreign import check_file, foreign_suffix
-from pyroclust.data.delimited.reading import PLAIN, ReadingOptions, read_delimited
-
-__all__ = ["PairsLike", "read_pairs"]
+from pyroclust.data.delimited.reading import PLAIN, ReadingOptions, check_file, foreign_suffix, read_delimited
 
 PairsLike: TypeAlias = str | PathLike[str] | NDArray[np.integer] | Sequence[Sequence[int]]
 """A file of pairs of rows, or pairs of points that count from 0: tensors and other arrays are arrays."""

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from pyroclust.core.text import listed, short
 from pyroclust.data.kinds import Kind, KindOfColumn
 
-__all__ = ["Parts", "apart", "divide", "in_two", "parts_by_name", "put_back"]
-
 Parts: TypeAlias = tuple[tuple[int, int, float], ...]
 """Of each column that was divided the places of its numbers and of its answers, and the value kept apart."""
 
@@ -22,10 +20,7 @@ _IS = " is "
 def divide(
     found: Mapping[str, KindOfColumn], *, kept: Container[str] | None, names: Container[str]
 ) -> tuple[dict[str, KindOfColumn], dict[str, tuple[str, float]], list[str]]:
-    """Divide columns that are mostly one value in two; say, by names of answers, which and the value.
-
-    All stay whole where ``kept`` is ``None``, and else those in it, and that is said, too.
-    """
+    """Divide columns that are mostly one value in two; say, by names of answers, which and the value."""
     divided, wholes, said, whole_ones = dict(found), dict[str, tuple[str, float]](), list[str](), list[str]()
     for whole, one in found.items():
         if one.kind is not Kind.NUMBER or (value := _mass_of(one.values)) is None:

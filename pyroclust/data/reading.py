@@ -1,7 +1,13 @@
-"""Files as tables: delimited text, Parquet, NumPy and Excel."""
+"""Files as tables: delimited text and its header, Parquet, NumPy and workbooks of Excel."""
 
 import os
+import re
+import warnings
+import zipfile
 from collections.abc import Sequence
+from contextlib import closing
+from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +18,38 @@ from numpy.typing import NDArray
 from pyroclust.core.errors import readable
 from pyroclust.core.memory import check_memory
 from pyroclust.core.text import listed, short, visible
-from pyroclust.data.columns import RawTable
-from pyroclust.data.delimited.foreign import check_file, foreign_suffix
-from pyroclust.data.delimited.numerals import Cells, is_numeral
-from pyroclust.data.delimited.reading import PLAIN, ReadingOptions, Rows, read_delimited
+from pyroclust.data.binary_files import NumpyHeader, numpy_header_of
+from pyroclust.data.columns import RawTable, as_text
+from pyroclust.data.delimited.numerals import MISSING, Cells, is_numeral
+from pyroclust.data.delimited.reading import (
+    PLAIN,
+    ReadingOptions,
+    Rows,
+    check_file,
+    foreign_suffix,
+    read_delimited,
+)
 from pyroclust.data.frames import raw_array, raw_frame, text_columns
-from pyroclust.data.headers import find_header
-from pyroclust.data.numpy_headers import NumpyHeader, numpy_header_of
-from pyroclust.data.workbooks import read_workbook
-
-__all__ = ["SUFFIXES", "read_raw", "read_shaped"]
 
 SUFFIXES = (*PLAIN, ".parquet", ".xlsx", ".npy")
 
 # Of a number that is copied.
 _BYTES_A_NUMBER = 24
 _MOST_TITLES = 5
+_YEAR = re.compile(r"(18|19|20)\d\d", re.ASCII)
+_WHOLE = re.compile(r"\d{1,18}", re.ASCII)
+# With fewer rows below, numbers of a first line without decimals say nothing.
+_ENOUGH_ROWS = 5
+# Bytes, unpacked; of a sheet of more than about a million cells minutes pass before anything is known.
+_LARGEST = 32 << 20
+# Cells of a sheet for each that holds something; and of a sheet that is small whatever it holds.
+_EMPTY, _FEW = 100, 10_000
+# In the XML of a sheet; a formula whose value is an empty text has a type of its own.
+_UNCOMPUTED = re.compile(
+    rb"<(?:\w+:)?c\s([^>]*)><(?:\w+:)?f(?:\s[^>]*)?(?:/>|>[^<]*</(?:\w+:)?f>)(?:<(?:\w+:)?v\s*/>|<v></v>)?</(?:\w+:)?c>"
+)
+_HIDDEN = re.compile(rb"<(?:\w+:)?(?:row|col)\s[^>]*\bhidden=\"(?:1|true)\"")
+_MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s")
 
 
 def read_raw(path: Path, options: ReadingOptions | None = None, *, of_edges: bool = False) -> RawTable:
@@ -152,3 +174,123 @@ def _check_array(path: Path) -> NumpyHeader:
     header = readable(path, lambda: numpy_header_of(path))
     check_memory(header.size * _BYTES_A_NUMBER, f"the numbers of '{path}'", remedy="take fewer rows")
     return header
+
+
+def find_header(
+    first: Sequence[str], columns: Sequence[Sequence[str]], *, of_edges: bool = False
+) -> tuple[bool, tuple[str, ...]]:
+    """Tell names of columns from a row, and say what was guessed; what could be either is refused."""
+    cells = [cell.strip() for cell in first]
+    below = {cell.strip() for column in columns for cell in column}
+    numbers = [cell for cell in cells if is_numeral(cell)]
+    texts = {*cells} - {*numbers}
+    named = any(any(map(str.isalpha, one)) for one in texts - MISSING)
+    is_header: bool | None = None
+    if not texts:
+        is_header = _numbers_are_names(cells, below, len(columns[0]), of_edges=of_edges)
+    elif of_edges and texts & below:
+        # A node has an edge more often than a column a node of its name.
+        is_header = None if any(all(map(is_numeral, column)) for column in columns) else False
+    elif named and (not numbers or (len(numbers) > 1 and all(map(_YEAR.fullmatch, numbers)))):
+        is_header = True
+    if is_header is None:
+        raise ValueError(
+            f"its first line ({listed(cells, 5)}) could be names of columns or a row: "
+            "say which with --header or --no-header"
+        )
+    if not is_header:
+        return False, ("The first line was read as a row: there are no names of columns.",)
+    is_said = bool(of_edges or numbers)
+    return True, (f"The first line, with {listed(cells, 3)}, was read as names of the columns.",) * is_said
+
+
+def _numbers_are_names(cells: list[str], below: set[str], num_rows: int, *, of_edges: bool) -> bool | None:
+    """Say whether a line of numbers only holds names, as frames without names have; ``None``: it may."""
+    if not num_rows or not all(map(_WHOLE.fullmatch, cells)):
+        return False
+    counts = cells in ([str(one + begin) for one in range(len(cells))] for begin in (0, 1))
+    if of_edges:
+        # Frames without names are written with 0 and 1 above them.
+        return None if counts and cells[0] == "0" else False
+    if all(map(_YEAR.fullmatch, cells)) and len({*cells}) == len(cells):
+        return None if any(map(_YEAR.fullmatch, below)) else True
+    has_decimals = not any(_WHOLE.fullmatch(one.lstrip("+-")) for one in below)
+    if counts and cells != ["1"]:
+        return has_decimals or None
+    rising = len(cells) > 1 and all(int(one) < int(two) for one, two in pairwise(cells))
+    return None if rising and has_decimals and num_rows >= _ENOUGH_ROWS else False
+
+
+def read_workbook(path: Path) -> Rows:
+    """Return the rows of the first sheet of a .xlsx file; formulas count as their values."""
+    if find_spec("openpyxl") is None:
+        raise ValueError(
+            f"'{path}' is a workbook, which needs the package openpyxl: pip install 'pyroclust[excel]', or "
+            "save the sheet as CSV"
+        )
+    with readable(path, lambda: zipfile.ZipFile(path)) as archive:
+        unpacked = sum(member.file_size for member in archive.infolist())
+    if unpacked > _LARGEST:
+        raise ValueError(
+            f"'{path}' unpacks to {unpacked >> 20:,} MiB, expected at most {_LARGEST >> 20}: save the sheet "
+            "as CSV"
+        )
+    names, rows, formulas, notes = readable(path, lambda: _filled_rows(path))
+    name = short(visible(names[0]), 60)
+    if formulas:
+        raise ValueError(
+            f"'{path}' holds {len(formulas):,} formula(s) without a value in its first sheet '{name}' "
+            f"({listed(formulas, 3)}): open it in a spreadsheet program, which computes them, and save it"
+        )
+    if len(rows) < 2:
+        raise ValueError(f"'{path}' has no rows in its first sheet '{name}'")
+    every = range(min(rows), max(rows) + 1)
+    width, filled = max(map(len, rows.values())), sum(len(row) - row.count("") for row in rows.values())
+    if len(every) * width > max(_FEW, _EMPTY * filled):
+        raise ValueError(
+            f"'{path}' holds something in {filled:,} of {len(every):,} x {width:,} cells of its first sheet "
+            f"'{name}', the last in row {every[-1]:,}: empty the cells that stand apart, or save the table "
+            "as CSV"
+        )
+    cells = [row + [""] * (width - len(row)) for row in (rows.get(place, []) for place in every)]
+    if len(names) > 1:
+        said = f"The first of {len(names)} sheets was read, '{name}', hidden ones passed over"
+        notes = [f"{said}: to read another one, save it as CSV.", *notes]
+    return Rows(cells, tuple(notes))
+
+
+def _filled_rows(path: Path) -> tuple[list[str], dict[int, list[str]], list[str], list[str]]:
+    """Return names of sheets, and of the first its rows by numbers, formulas without a value, and notes."""
+    import openpyxl
+    from openpyxl.cell.cell import ERROR_CODES
+
+    found = dict[int, list[str]]()
+    with warnings.catch_warnings(action="ignore"):
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
+        with closing(book), zipfile.ZipFile(path) as archive:
+            shown = [one for one in book.worksheets if one.sheet_state == "visible"]
+            sheet = (shown or book.worksheets)[0]
+            names = [sheet.title, *(one.title for one in book.worksheets if one is not sheet)]
+            content = archive.read(sheet._worksheet_path)
+            # What a file says of its size may be wrong.
+            sheet.reset_dimensions()
+            for place, row in enumerate(sheet.iter_rows(values_only=True), start=1):
+                cells = ["" if one is None or one in ERROR_CODES else as_text(one) or "" for one in row]
+                while cells and not cells[-1].strip():
+                    cells.pop()
+                if cells:
+                    found[place] = cells
+    formulas = [one.decode() for one in _UNCOMPUTED.findall(content) if b't="str"' not in one]
+    return names, found, [one.partition('r="')[2].partition('"')[0] for one in formulas], _view_notes(content)
+
+
+def _view_notes(sheet: bytes) -> list[str]:
+    """Say what of a sheet somebody sees otherwise than it is read; openpyxl reads no more than cells here."""
+    hidden, merged = (len(one.findall(sheet)) for one in (_HIDDEN, _MERGED))
+    notes = [f"{hidden:,} hidden row(s) or groups of columns were read too."] * bool(hidden)
+    if merged:
+        notes.append(
+            f"Cells are merged in {merged:,} places: the first of them holds the value, and the others were "
+            "read as missing. Undo that, and fill them, if they mean the same."
+        )
+    return notes

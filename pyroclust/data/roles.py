@@ -1,15 +1,16 @@
 """Columns of whole numbers that name things instead of measuring them, and rows that share what they name."""
 
 import re
+import shlex
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pyroclust.core.text import listed
+from pyroclust.data.columns import Column
 from pyroclust.data.delimited.numerals import MISSING
-
-__all__ = ["is_survey_weight", "names_things", "numbers_in_names", "words_of"]
 
 # What a number that names something is called, in the languages of people's tables.
 _NAMING = frozenset(
@@ -53,6 +54,11 @@ _DIGITS = re.compile(r"\d+")
 _MOST_CODES, _SEVERAL_DIGITS, _MANY_DIGITS = 10, 100, 100_000
 _ROUND = 0.3
 _MEAN_WEIGHTS = (0.5, 2.0)
+ROWS_AS_THEY_ARE = "none"
+"""What ``aggregate`` is where rows are to be taken as independent."""
+_MOST_SHOWN = 4
+# Names of columns of tables that have a row for each value.
+_QUANTITIES, _VALUES = ("variable", "name", "key", "measure", "parameter", "indicator"), ("value", "values")
 
 
 def words_of(name: str) -> list[str]:
@@ -118,3 +124,44 @@ def _are_long(values: NDArray[np.float64]) -> bool:
 
 def _are_round(values: NDArray[np.float64]) -> bool:
     return float((values % 10 == 0).mean()) > _ROUND
+
+
+def refuse_long(columns: Mapping[str, Column], name: str) -> None:
+    """Refuse a row for each value, with a column that says which quantity it is of."""
+    numbers = {one: column.numbers_or_none() for one, column in columns.items()}
+    measured = [one for one, own in numbers.items() if own is not None and not names_things(one, own)]
+    if len(measured) != 1 or measured[0].casefold() not in _VALUES:
+        return
+    for quantity in (one for one in columns if numbers[one] is None and one.casefold() in _QUANTITIES):
+        cells = columns[quantity].labels()
+        if 2 * len(set(cells)) <= len(cells):
+            value, way = measured[0], f"--aggregate {ROWS_AS_THEY_ARE}"
+            raise ValueError(
+                f"{name} has a row for each number in '{value}', and '{quantity}' says of what, expected a "
+                "row for each point and a column for each quantity: pivot it, as pandas' "
+                f"pivot(columns='{quantity}', values='{value}') does; or take the rows as they are with {way}"
+            )
+
+
+def refuse_rows_of_units(columns: Mapping[str, Column], name: str) -> None:
+    """Refuse several rows of one unit, which the model would take for independent."""
+    if units := units_in(columns):
+        ways = [f"--aggregate {shlex.quote(column)}" for column in list(units)[:_MOST_SHOWN]]
+        raise ValueError(
+            f"{name} has {listed(units.values())}: rows of one are not independent of one another, as the "
+            f"model takes them to be; make one row of each with {' or '.join(ways)}, or take the rows as "
+            f"they are with --aggregate {ROWS_AS_THEY_ARE}"
+        )
+
+
+def units_in(columns: Mapping[str, Column]) -> dict[str, str]:
+    """Return columns that say what rows are of, where several rows are of one, with how many there are."""
+    found: list[tuple[int, str, str]] = []
+    for name, column in columns.items():
+        own = column.numbers_or_none()
+        every = numbers_in_names(column.labels().tolist()) if own is None else own
+        values = np.empty(0) if every is None else every[np.isfinite(every)]
+        number = len(np.unique(values))
+        if 2 * number <= len(values) and names_things(name, values):
+            found.append((-number, name, f"{len(values):,} rows of {number:,} '{name}'"))
+    return {name: said for _, name, said in sorted(found, key=lambda one: one[0])}

@@ -7,9 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.partitions.graph_layout import node_positions
-
-__all__ = ["Graph", "Images", "PointShape", "Waveforms"]
+from pyroclust.partitions.graph_spectra import node_positions
 
 
 @dataclass(frozen=True)

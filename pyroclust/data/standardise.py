@@ -17,17 +17,6 @@ _SMALLEST, _ROUNDING = 1e-150, 1e-12
 # Share of the variance that rounding leaves of a direction in which nothing varies.
 _NOTHING = 1e-14
 
-__all__ = [
-    "Standardised",
-    "as_vectors",
-    "indicator_names",
-    "indicators",
-    "leading_components",
-    "principal_components",
-    "standardise",
-    "unscaled",
-]
-
 
 @dataclass(frozen=True)
 class Standardised:
@@ -197,3 +186,29 @@ def leading_components(points: NDArray[np.float64], most: int) -> NDArray[np.flo
     decomposition = PCA(max(1, min(most, num_points - 1, dim)), svd_solver="full")
     scores: NDArray[np.float64] = decomposition.fit_transform(points)
     return scores
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnsOfTable:
+    """What a table holds, by kinds, as :func:`~pyroclust.models.table_mixture` wants to know it."""
+
+    numbers: int = 0
+    count_means: tuple[float, ...] = ()  # of each column of counts
+    yes_no: int = 0
+    levels: tuple[int, ...] = ()  # how many each other column has
+    missing: bool = False
+
+    @classmethod
+    def of(cls, table: Table, points: Standardised) -> "ColumnsOfTable":
+        """Look at a table; principal components of its columns are numbers."""
+        if points.data.shape[1] != len(table.kinds):
+            return cls(numbers=points.data.shape[1])
+        of_kind = {kind: [at for at, one in enumerate(table.kinds) if one is kind] for kind in Kind}
+        return cls(
+            numbers=len(of_kind[Kind.NUMBER]),
+            # A column of zeros alone has a mean of 0, where the prior needs a scale.
+            count_means=tuple(float(np.nanmean(table.data[:, at])) or 1.0 for at in of_kind[Kind.COUNT]),
+            yes_no=len(of_kind[Kind.YES_NO]),
+            levels=tuple(len(table.levels[at]) for at in of_kind[Kind.CATEGORY]),
+            missing=table.has_missing,
+        )

@@ -11,15 +11,10 @@ from pyroclust.data.kinds import Kind
 from pyroclust.data.point_masses import Parts, apart, put_back
 from pyroclust.data.shapes import PointShape
 
-__all__ = ["Table"]
-
 
 @dataclass(frozen=True)
 class Table:
-    """Points to cluster, in the units of their source, and what is known of their columns and rows.
-
-    Of columns of which nothing is said all are numbers. Labels are text, ``None`` for rows without one.
-    """
+    """Points to cluster, in the units of their source, and what is known of their columns and rows."""
 
     name: str  # what reports call it
     data: NDArray[np.float64]  # (N, D), nan where a cell is missing; places of levels where there are some

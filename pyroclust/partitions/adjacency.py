@@ -8,42 +8,13 @@ from torch import Tensor
 
 from pyroclust.core.memory import check_memory
 
-__all__ = [
-    "as_adjacency",
-    "check_adjacency",
-    "check_graph",
-    "in_order",
-    "leading_eigenvectors",
-    "linked_neighbours",
-    "node_summaries",
-    "profile_correlations",
-]
-
 # Of entries whose mean square is 1.
 _ROUNDING = 1e-6
 _BYTES_AN_ENTRY = 16
 
 
 def as_adjacency(graph: Any, *, name: str = "adjacency") -> Tensor:
-    """Return graphs as symmetric matrices of zeros and ones with an empty diagonal, float64.
-
-    Args:
-        graph: a tensor or an array ``(*batch, N, N)``, a sparse matrix of SciPy, or an undirected graph of
-            networkx, whose nodes keep their order.
-        name: of the argument, for errors.
-
-    Raises:
-        ValueError: if these are no such matrices, or a graph is directed or has more than one edge between
-            two nodes.
-
-    Example:
-        >>> as_adjacency([[0, 1], [1, 0]])
-        tensor([[0., 1.],
-                [1., 0.]], dtype=torch.float64)
-        >>> as_adjacency([[0, 1], [0, 0]])
-        Traceback (most recent call last):
-        ValueError: adjacency is not symmetric, expected an undirected graph: take (a + a.T) > 0
-    """
+    """Return graphs as symmetric matrices of zeros and ones with an empty diagonal, float64."""
     if isinstance(graph, Tensor):
         found = graph.detach().to_dense() if graph.layout != torch.strided else graph.detach()
     elif hasattr(graph, "toarray"):
@@ -68,18 +39,7 @@ def as_adjacency(graph: Any, *, name: str = "adjacency") -> Tensor:
 
 
 def check_adjacency(graphs: Tensor, *, name: str = "adjacency") -> None:
-    """Refuse what are no matrices of undirected graphs without loops, at least one node each.
-
-    Args:
-        graphs: ``(*batch, N, N)``.
-        name: of the argument, for errors.
-
-    Raises:
-        ValueError: if so.
-
-    Example:
-        >>> check_adjacency(torch.zeros(2, 3, 3))
-    """
+    """Refuse what are no matrices of undirected graphs without loops, at least one node each."""
     if graphs.dim() < 2 or graphs.shape[-1] != graphs.shape[-2] or 0 in graphs.shape:
         raise ValueError(
             f"{name} has shape {tuple(graphs.shape)}, expected (..., N, N), a row and a column a node"
@@ -96,18 +56,7 @@ def check_adjacency(graphs: Tensor, *, name: str = "adjacency") -> None:
 
 
 def check_graph(adjacency: Tensor, *, name: str = "data") -> None:
-    """Refuse anything but one graph of at least two nodes.
-
-    Args:
-        adjacency: ``(N, N)``.
-        name: of the argument, for errors.
-
-    Raises:
-        ValueError: if so.
-
-    Example:
-        >>> check_graph(torch.zeros(3, 3))
-    """
+    """Refuse anything but one graph of at least two nodes."""
     check_adjacency(adjacency, name=name)
     if adjacency.dim() != 2 or len(adjacency) < 2:
         raise ValueError(
@@ -117,16 +66,7 @@ def check_graph(adjacency: Tensor, *, name: str = "data") -> None:
 
 
 def in_order(matrices: Tensor, order: Tensor) -> Tensor:
-    """Renumber the nodes of graphs: bring rows and columns into an order.
-
-    Shape:
-        matrices: ``(B, N, N)``; order: ``(B, N)``; output: ``(B, N, N)``.
-
-    Example:
-        >>> in_order(torch.tensor([[[1, 2], [3, 4]]]), torch.tensor([[1, 0]]))
-        tensor([[[4, 3],
-                 [2, 1]]])
-    """
+    """Renumber the nodes of graphs: bring rows and columns into an order."""
     rows = matrices.gather(1, order.unsqueeze(-1).expand(matrices.shape))
     return rows.gather(2, order.unsqueeze(-2).expand(matrices.shape))
 
@@ -160,31 +100,13 @@ def _correlations(rows: Tensor) -> Tensor:
 
 
 def linked_neighbours(graphs: Tensor) -> Tensor:
-    """Return the share of pairs of a node's neighbours that are linked, 0 for fewer than two; O(N^3) a graph.
-
-    Shape:
-        graphs: ``(*batch, N, N)``, floating; output: ``(*batch, N)``.
-
-    Example:
-        >>> linked_neighbours(torch.tensor([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]))
-        tensor([0., 0., 0.])
-    """
+    """Return the share of pairs of a node's neighbours that are linked, 0 for fewer than two, in O(N^3)."""
     degree = graphs.sum(-1)
     return ((graphs @ graphs) * graphs).sum(-1) / (degree * (degree - 1)).clamp(min=1)
 
 
 def node_summaries(adjacency: Tensor) -> Tensor:
-    """Return a node's share of links, its share of linked neighbours, and their mean share of links.
-
-    What simulated graphs are compared by, whatever the numbers of their nodes. Cost O(N^3) a graph.
-
-    Shape:
-        adjacency: ``(*batch, N, N)``; output: ``(*batch, N, 3)``.
-
-    Example:
-        >>> node_summaries(torch.ones(4, 4) - torch.eye(4))[0]
-        tensor([1., 1., 1.], dtype=torch.float64)
-    """
+    """Return a node's share of links, its share of linked neighbours, and their mean share of links."""
     graphs = adjacency.double()
     degree = graphs.sum(-1)
     around = (graphs @ degree.unsqueeze(-1)).squeeze(-1) / degree.clamp(min=1)

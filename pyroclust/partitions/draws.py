@@ -9,8 +9,6 @@ import numpy as np
 from pyroclust.partitions.raw_labels import DrawsLike, raw_labels, values_beside
 from pyroclust.partitions.renumbering import canonical_draws, check_room, per_draw
 
-__all__ = ["Draws", "draws_of_labels"]
-
 _MANY_CHAINS, _FEWEST_POINTS = 20, 3
 
 
@@ -197,20 +195,7 @@ def draws_of_labels(
     point_names: tuple[str, ...] | None = None,
     notes: tuple[str, ...] = (),
 ) -> Draws:
-    """Return draws of labels of any kind, renumbered, with numbers of each draw in any fitting shape.
-
-    Args:
-        labels: ``(chains, draws, N)`` or ``(draws, N)``.
-        where: what holds them, for errors.
-        name: what reports call them.
-        log_joint: one number a draw.
-        log_prob: likewise.
-        point_names: N names.
-        notes: sentences on what was left out or guessed.
-
-    Raises:
-        ValueError: if the labels are none, or the numbers do not fit.
-    """
+    """Return draws of labels of any kind, renumbered, with numbers of each draw in any fitting shape."""
     _refuse_other_axes(labels, where)
     assignments = canonical_draws(labels, where=where)
     chains, number, _ = assignments.shape

@@ -9,17 +9,6 @@ from torch.distributions import constraints
 
 from pyroclust.core.counts import check_count
 
-__all__ = [
-    "MAX_ENUMERATED_POINTS",
-    "PartitionConstraint",
-    "bell_number",
-    "canonical",
-    "enumerate_partitions",
-    "is_canonical",
-    "num_clusters",
-    "partition",
-]
-
 MAX_ENUMERATED_POINTS = 10
 _MAX_COUNTED_POINTS = 10_000
 
@@ -83,28 +72,7 @@ def is_canonical(assignments: Tensor) -> Tensor:
 
 
 def as_partitions(name: str, assignments: Tensor, *, num_points: int | None = None) -> Tensor:
-    """Return canonical label vectors of any type as int64, and refuse all others.
-
-    Cost O(N): 2 to 4 ns a label, a twentieth to a third of what the joint density of the partitions costs.
-
-    Args:
-        name: of the argument, for errors.
-        assignments: the label vectors; floating-point labels have to be whole numbers.
-        num_points: N; any number of points by default.
-
-    Shape:
-        assignments: ``(..., N)``; output: the same.
-
-    Raises:
-        ValueError: if the shape or the type does not fit, or a vector is not canonical.
-
-    Example:
-        >>> as_partitions("assignments", torch.tensor([0.0, 1.0, 0.0]), num_points=3)
-        tensor([0, 1, 0])
-        >>> as_partitions("assignments", torch.tensor([5, 5, 5]), num_points=3)
-        Traceback (most recent call last):
-        ValueError: assignments holds label vectors that are not canonical, expected clusters numbered 0, ...
-    """
+    """Return canonical label vectors of any type as int64, and refuse all others."""
     if num_points is not None:
         check_num_points(name, assignments, num_points)
     check_label_vectors(name, assignments)
@@ -117,27 +85,13 @@ def as_partitions(name: str, assignments: Tensor, *, num_points: int | None = No
 
 
 def check_num_points(name: str, assignments: Tensor, num_points: int) -> None:
-    """Refuse what are not label vectors of so many points, whatever the labels.
-
-    Raises:
-        ValueError: if the shape is not ``(..., num_points)``.
-
-    Example:
-        >>> check_num_points("assignments", torch.tensor([0, 1, 0]), 3)
-    """
+    """Refuse what are not label vectors of so many points, whatever the labels."""
     if not isinstance(assignments, Tensor) or assignments.shape[-1:] != (num_points,):
         _refuse_shape(name, assignments, num_points)
 
 
 def check_label_vectors(name: str, assignments: Tensor) -> None:
-    """Refuse what is no dense tensor of real numbers with points.
-
-    Raises:
-        ValueError: if so.
-
-    Example:
-        >>> check_label_vectors("assignments", torch.tensor([5, 5, 5]))
-    """
+    """Refuse what is no dense tensor of real numbers with points."""
     if not isinstance(assignments, Tensor) or assignments.dim() == 0 or assignments.shape[-1] == 0:
         _refuse_shape(name, assignments, None)
     if assignments.is_complex() or assignments.layout != torch.strided:
@@ -174,32 +128,12 @@ def num_clusters(assignments: Tensor) -> Tensor:
 
 
 def label_range(assignments: Tensor) -> Tensor:
-    """Return one more than the largest label of each vector: the clusters, where they are canonical.
-
-    For labels that are known to be canonical: nothing is checked.
-
-    Shape:
-        assignments: ``(..., N)`` int64; output: ``(...)`` int64. Cost O(N).
-
-    Example:
-        >>> label_range(torch.tensor([0, 0, 1, 2])).item()
-        3
-    """
+    """Return one more than the largest label of each vector: the clusters, where they are canonical."""
     return assignments.amax(-1).long() + 1
 
 
 def most_clusters(assignments: Tensor) -> int:
-    """Return the largest number of clusters among canonical label vectors, 0 where there are none.
-
-    For labels that are known to be canonical: nothing is checked.
-
-    Shape:
-        assignments: ``(..., N)`` int64.
-
-    Example:
-        >>> most_clusters(torch.tensor([[0, 0, 0], [0, 1, 0]]))
-        2
-    """
+    """Return the largest number of clusters among canonical label vectors, 0 where there are none."""
     return int(assignments.max()) + 1 if assignments.numel() else 0
 
 

@@ -9,20 +9,16 @@ import numpy as np
 from pyroclust.core.arrays import on_host, refuse_masked
 from pyroclust.core.text import listed
 
-__all__ = [
-    "WEIGHT_NAMES",
-    "DrawsLike",
-    "raw_labels",
-    "refuse_weights",
-    "require_equal_weights",
-    "values_beside",
-]
-
 WEIGHT_NAMES = ("weight", "weights", "log_weight", "log_weights")
 """What programs call the weights of draws."""
 
 # Smaller whole numbers are exact.
 _BFLOAT16_EXACT = 256
+_NO_LABELS = (set, frozenset, dict, list)
+_EXPECTED = (
+    "expected draws of partitions: labels (chains, draws, N) or (draws, N), or an object that holds them as "
+    "'assignments'"
+)
 
 
 class HoldsArray(Protocol):
@@ -62,35 +58,13 @@ DrawsLike: TypeAlias = (
 
 
 def raw_labels(name: str, draws: DrawsLike) -> np.ndarray:
-    """Return the labels that an object holds, as an array of its own type; the numbers stay as they are.
-
-    * An array, a tensor of any device, a data frame, nested lists: as they are.
-    * :class:`~pyroclust.partitions.Draws`, and what else has ``assignments``: these.
-    * A finished ``pyro.infer.MCMC``: its site ``"assignments"``, rounded, as Pyro stores it as floats.
-    * A container of ArviZ: ``assignments`` in its group ``posterior``. A dataset, or samples by site: its
-      entry ``assignments``.
-
-    Args:
-        name: of the argument, for errors.
-        draws: any of these.
-
-    Raises:
-        ValueError: if it is none of these, is not run, holds no ``assignments``, or its draws have weights.
-
-    Example:
-        >>> raw_labels("draws", {"assignments": [[0, 0, 1]], "mu": [0.5]}).tolist()
-        [[0, 0, 1]]
-    """
+    """Return the labels that an object holds, as an array of its own type; the numbers stay as they are."""
     require_equal_weights(name, draws)
     return _array(name, _holder(name, draws))
 
 
 def require_equal_weights(name: str, draws: object) -> None:
-    """Refuse draws with weights, which nobody would use.
-
-    Raises:
-        ValueError: if they have some.
-    """
+    """Refuse draws with weights, which nobody would use."""
     if hasattr(draws, "assignments") and getattr(draws, "log_weights", None) is not None:
         raise ValueError(
             f"{name} is {_of_type(draws)} with log_weights, expected equally weighted draws: give "
@@ -134,21 +108,7 @@ def _holder(name: str, draws: Any) -> Any:
 
 
 def refuse_weights(found: Any, draws: tuple[int, ...], where: str) -> None:
-    """Refuse what holds one weight a draw beside its labels, unless all are equal: nobody would use them.
-
-    Args:
-        found: arrays by name.
-        draws: shape of the draws, without their points.
-        where: what holds them, for the error.
-
-    Raises:
-        ValueError: if so.
-
-    Example:
-        >>> refuse_weights({"weights": np.array([0.9, 0.1])}, (2,), "the file")
-        Traceback (most recent call last):
-        ValueError: the file holds 'weights', one a draw, expected equally weighted draws: resample ...
-    """
+    """Refuse what holds one weight a draw beside its labels, unless all are equal: nobody would use them."""
     for one in WEIGHT_NAMES:
         if one in found:
             weights = np.asarray(_on_host(found[one]))
@@ -202,13 +162,6 @@ def _array(name: str, found: Any) -> np.ndarray:
     return array
 
 
-_NO_LABELS = (set, frozenset, dict, list)
-_EXPECTED = (
-    "expected draws of partitions: labels (chains, draws, N) or (draws, N), or an object that holds them as "
-    "'assignments'"
-)
-
-
 def _on_host(values: Any) -> Any:
     """Take a tensor from its device and its graph; bfloat16, which numpy lacks, becomes float32."""
     host = on_host(values)
@@ -225,3 +178,25 @@ def _of_short_floats(values: Any) -> Any:
 
 def _of_type(value: object) -> str:
     return f"of type {type(value).__name__}"
+
+
+def as_class_labels(name: str, labels: Any) -> np.ndarray:
+    """Return known labels as an array of numbers or names."""
+    import pandas as pd
+
+    refuse_masked(name, labels)
+    try:
+        values = np.asarray(on_host(labels))
+    except (TypeError, RuntimeError):
+        raise ValueError(
+            f"{name} is of type {type(labels).__name__}, expected a list, an array or a dense tensor"
+        ) from None
+    if values.dtype.kind in "US" and isinstance(labels, list | tuple):
+        # Beside text numpy makes text of missing values.
+        values = np.array(labels, dtype=object)
+    missing = int(np.sum(pd.isna(values)))
+    if missing:
+        raise ValueError(
+            f"{name} has {missing} missing label(s), expected one a point: leave out the points without"
+        )
+    return values

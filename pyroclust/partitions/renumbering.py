@@ -5,8 +5,6 @@ import numpy as np
 from pyroclust.core.memory import check_memory
 from pyroclust.core.text import visible
 
-__all__ = ["canonical_draws", "check_room", "per_draw", "renumbered"]
-
 _BLOCK = 4_000_000
 # Bytes for each label while a file is read: as found, as codes, canonical.
 _BYTES_A_LABEL = 24
@@ -19,26 +17,7 @@ _MISSING = ("nan", "<NA>", "NaT")
 
 
 def canonical_draws(labels: np.ndarray, *, where: str) -> np.ndarray:
-    """Renumber labels of any kind by first appearance in each draw.
-
-    Cost: one sort a draw, O(N log N); memory beyond the output that of four million labels, and the codes
-    of strings.
-
-    Args:
-        labels: whole numbers, or strings; two points share a cluster where their labels are equal.
-        where: name of the file or array, for errors.
-
-    Shape:
-        labels: ``(chains, draws, N)`` or ``(draws, N)``; output: ``(chains, draws, N)`` int64.
-
-    Raises:
-        ValueError: if there are fewer than two points or no draws, a label is missing or not whole, or the
-            numbers cannot be labels since hardly two points ever share one.
-
-    Example:
-        >>> canonical_draws(np.array([["b", "a", "b"]]), where="letters").tolist()
-        [[[0, 1, 0]]]
-    """
+    """Renumber labels of any kind by first appearance in each draw."""
     if labels.ndim not in (2, 3):
         raise ValueError(
             f"{where} has shape {labels.shape}, expected (draws, points) or (chains, draws, points): "
@@ -61,12 +40,7 @@ def canonical_draws(labels: np.ndarray, *, where: str) -> np.ndarray:
 
 
 def renumbered(labels: np.ndarray) -> np.ndarray:
-    """Renumber clusters by first appearance: :func:`pyroclust.partitions.canonical` without torch.
-
-    Example:
-        >>> renumbered(np.array([[7, 7, -2, 0]])).tolist()
-        [[0, 0, 1, 2]]
-    """
+    """Renumber clusters by first appearance: :func:`pyroclust.partitions.canonical` without torch."""
     order = np.argsort(labels, axis=-1, kind="stable")
     rising = np.take_along_axis(labels, order, axis=-1)
     position = np.arange(labels.shape[-1])
@@ -166,26 +140,13 @@ def _refuse_missing(lost: np.ndarray, where: str) -> None:
 
 
 def check_room(where: str, num_labels: int) -> None:
-    """Refuse to read more labels than there is memory for.
-
-    Raises:
-        ValueError: if there are, with what to do.
-
-    Example:
-        >>> check_room("draws.npy", 10**15)
-        Traceback (most recent call last):
-        ValueError: draws.npy holds 1e+15 labels, which take ... free GiB; thin the draws
-    """
+    """Refuse to read more labels than there is memory for."""
     needed = num_labels * _BYTES_A_LABEL
     check_memory(needed, f"{where} holds {num_labels:.3g} labels, which", remedy="thin the draws")
 
 
 def per_draw(values: np.ndarray | None, draws: np.ndarray, name: str, where: str) -> np.ndarray | None:
-    """Return numbers of each draw as ``(chains, draws)`` float64.
-
-    Raises:
-        ValueError: if there is not one number a draw.
-    """
+    """Return numbers of each draw as ``(chains, draws)`` float64."""
     if values is None:
         return None
     if values.size != draws[..., 0].size:

@@ -8,7 +8,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
-from pyroclust.partitions.graph_layout import node_positions
+from pyroclust.partitions.graph_spectra import node_positions
 from pyroclust.plots.given import drawable, drawable_labels, drawable_points, drawable_shares
 from pyroclust.plots.marks import cluster_colour, mark_clusters
 from pyroclust.plots.names import plain_text
@@ -46,7 +46,7 @@ def plot_graph(
         assignments: partition of the nodes, such as a point estimate.
         uncertainty: such as :func:`pyroclust.diagnostics.point_uncertainty`.
         ax: where to draw.
-        positions: of the nodes; :func:`pyroclust.partitions.graph_layout.node_positions` by default.
+        positions: of the nodes; :func:`pyroclust.partitions.graph_spectra.node_positions` by default.
         names: of the nodes; none by default.
 
     Raises:

@@ -13,10 +13,8 @@ import torch
 from pyroclust.core.counts import check_count, check_number, check_seed
 from pyroclust.core.errors import unknown_name
 from pyroclust.core.registry import find, registered
-from pyroclust.data.columns_of_table import ColumnsOfTable
-from pyroclust.data.datasets import read_table
-from pyroclust.data.labelled import read_labelled_folder
-from pyroclust.data.standardise import standardise
+from pyroclust.data.datasets import read_labelled_folder, read_table
+from pyroclust.data.standardise import ColumnsOfTable, standardise
 from pyroclust.data.tables import Table
 from pyroclust.distributions import PartitionPrior
 from pyroclust.guides import (

@@ -7,9 +7,8 @@ from typing import Any
 
 from pyroclust.core.counts import check_count
 from pyroclust.core.text import visible
-from pyroclust.data.columns_of_table import ColumnsOfTable
 from pyroclust.data.datasets import Source, read_table
-from pyroclust.data.standardise import principal_components, standardise
+from pyroclust.data.standardise import ColumnsOfTable, principal_components, standardise
 from pyroclust.distributions import (
     Categories,
     NormalIndependent,

@@ -8,7 +8,7 @@ import numpy as np
 from pyroclust.core.errors import first_line
 from pyroclust.core.files import checksum, parse_json, read_text, unfinished
 from pyroclust.data import Standardised, Table
-from pyroclust.data.hdf5 import check_self_contained
+from pyroclust.data.binary_files import check_self_contained
 from pyroclust.data.kinds import Kind
 from pyroclust.data.point_masses import parts_by_name
 from pyroclust.diagnostics import Answer, Finding, Mark, Trust, Verdict

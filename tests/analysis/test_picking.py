@@ -8,10 +8,9 @@ import pytest
 from msgspec import structs
 
 from pyroclust.analysis import picking
-from pyroclust.data.columns_of_table import ColumnsOfTable
 from pyroclust.data.kinds import Kind
 from pyroclust.data.shapes import Images, Waveforms
-from pyroclust.data.standardise import Standardised
+from pyroclust.data.standardise import ColumnsOfTable, Standardised
 from pyroclust.data.tables import Table
 from pyroclust.guides import AnchoredGuide, NeuralClusteringProcess, PredictiveFilter
 from pyroclust.models import default_mixture, nig_mixture, niw_mixture, normal_mixture, table_mixture

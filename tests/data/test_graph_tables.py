@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array, save_npz
 
 from pyroclust.data.datasets import read_table
-from pyroclust.partitions.graph_layout import node_positions
+from pyroclust.partitions.graph_spectra import node_positions
 
 PATH = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyroclust.data.labelled import read_labelled_folder
+from pyroclust.data.datasets import read_labelled_folder
 from pyroclust.models.labelled.labelled_tables import LabelledTables
 
 

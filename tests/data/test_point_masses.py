@@ -9,9 +9,9 @@ from scipy.stats import t as student
 
 from pyroclust import compare, missing_cells, predict, read_table, standardise, update
 from pyroclust.analysis.picking import model_by_name
-from pyroclust.data.columns_of_table import ColumnsOfTable
 from pyroclust.data.datasets import read_new_rows
 from pyroclust.data.kinds import Kind
+from pyroclust.data.standardise import ColumnsOfTable
 
 NAN = np.nan
 ROWS = 30

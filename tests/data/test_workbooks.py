@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pyroclust import read_table
-from pyroclust.data import workbooks
+from pyroclust.data import reading
 from pyroclust.data.kinds import Kind
 
 
@@ -50,7 +50,7 @@ def test_what_is_no_table_is_refused_in_a_sentence(tmp_path, monkeypatch):
         read_table(empty)
     days = pd.DataFrame({"x": [0.5, 1.5], "day": [datetime.datetime(2020, 1, day) for day in (30, 31)]})
     assert read_table(written(tmp_path, days=days)).data[:, 1].tolist() == [0, 1]
-    monkeypatch.setattr(workbooks, "find_spec", lambda name: None)
+    monkeypatch.setattr(reading, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"needs the package openpyxl: pip install 'pyroclust\[excel\]'"):
         read_table(empty)
 

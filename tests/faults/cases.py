@@ -8,6 +8,7 @@ import math
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,6 @@ import faults
 import pytest
 
 from pyroclust.cli import main
-
-__all__ = [
-    "Case",
-    "all_cases",
-    "command",
-    "gives",
-    "in_folder",
-    "refused",
-    "refuses",
-    "run_command",
-    "snapshot",
-]
 
 MAX_SENTENCE = 700
 """Characters; a longer refusal is no sentence that somebody reads."""
@@ -68,6 +57,11 @@ def refuses(family: str, name: str, call: Callable[[], Any], words: str, *, slow
     """A call from Python that has to end in one sentence, a ValueError with the given words in it."""
 
     return Case(family, name, f"refused: “{words}”", lambda folder: refused(call, words), slow)
+
+
+def of_family(family: str) -> tuple[Callable[..., Case], ...]:
+    """Return :func:`refuses`, :func:`gives` and :func:`command` of one family."""
+    return partial(refuses, family), partial(gives, family), partial(command, family)
 
 
 def refused(call: Callable[[], Any], words: str) -> str:

@@ -6,21 +6,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from faults.cases import Case, command, gives, refuses
+from faults.cases import Case, of_family
 from faults.tables import no, noted
 
 from pyroclust import read_draws, read_table
 from pyroclust.data.standardise import principal_components, standardise, unscaled
 
-FAMILY = "columns"
+refuses, gives, command = of_family("columns")
 
 
 def no_frame(name: str, values: Any, words: str) -> Case:
-    return refuses(FAMILY, name, lambda: read_table(pd.DataFrame({"x": values})), words)
+    return refuses(name, lambda: read_table(pd.DataFrame({"x": values})), words)
 
 
 def frame(name: str, values: Any, value: list[float]) -> Case:
-    return gives(FAMILY, name, lambda: read_table(pd.DataFrame({"x": values})).data[:, 0].tolist(), value)
+    return gives(name, lambda: read_table(pd.DataFrame({"x": values})).data[:, 0].tolist(), value)
 
 
 def huge_npy() -> Any:
@@ -85,13 +85,9 @@ COLUMNS = [
     no_frame("neighbouring integers beyond 2^53", [2**60, 2**60 + 1], "beyond 2^53"),
     no_frame("infinite values", [1.0, np.inf], "holds 1 infinite values"),
     refuses(
-        FAMILY,
-        "a masked value",
-        lambda: read_table(np.ma.masked_array([1.0, 2.0, 3.0], [0, 1, 0])),
-        "1 in 'x1'",
+        "a masked value", lambda: read_table(np.ma.masked_array([1.0, 2.0, 3.0], [0, 1, 0])), "1 in 'x1'"
     ),
     gives(
-        FAMILY,
         "names of columns with two levels",
         lambda: (
             read_table(
@@ -103,36 +99,31 @@ COLUMNS = [
         ("a_x", "a_y"),
     ),
     gives(
-        FAMILY,
         "records",
         lambda: read_table(np.array([(1, 2.0), (3, 5.0)], dtype=[("a", int), ("b", float)])).columns,
         ("a", "b"),
     ),
-    refuses(FAMILY, "an array without columns", lambda: read_table(np.zeros((3, 0))), "no column to cluster"),
-    refuses(FAMILY, "a .npy whose header asks for 24 TB", huge_npy, "t.npy"),
+    refuses("an array without columns", lambda: read_table(np.zeros((3, 0))), "no column to cluster"),
+    refuses("a .npy whose header asks for 24 TB", huge_npy, "t.npy"),
 ]
 
 SCALES = [
     refuses(
-        FAMILY,
         "values whose squares overflow",
         lambda: standardise(read_table(np.array([1e300, -1e300, 0.5]))),
         "too large for its variance",
     ),
     refuses(
-        FAMILY,
         "values whose squares underflow",
         lambda: standardise(read_table(np.array([1e-200, -1e-200, 5e-200]))),
         "too small for its variance",
     ),
     refuses(
-        FAMILY,
         "more components than columns",
         lambda: principal_components(standardise(read_table("iris")), 3),
         "pca is 3, expected 1 to 2",
     ),
     refuses(
-        FAMILY,
         "components of a column given twice",
         lambda: principal_components(
             standardise(read_table(np.repeat(np.array([[1.0], [2.0], [4.0]]), 2, axis=1))), 2
@@ -140,7 +131,6 @@ SCALES = [
         "the columns vary in 1 direction(s) only",
     ),
     gives(
-        FAMILY,
         "raw components keep distances",
         lambda: round(
             float(
@@ -155,7 +145,6 @@ SCALES = [
         10.0,
     ),
     gives(
-        FAMILY,
         "raw components are not called standardised",
         lambda: "standardised" in principal_components(unscaled(read_table("iris")), 1).notes[0],
         False,
@@ -163,24 +152,18 @@ SCALES = [
 ]
 
 DRAWS = [
+    gives("draws between semicolons", lambda: draws("a;b;c\n1;1;2\n2;1;2\n"), [[[0, 0, 1], [0, 1, 0]]]),
     gives(
-        FAMILY, "draws between semicolons", lambda: draws("a;b;c\n1;1;2\n2;1;2\n"), [[[0, 0, 1], [0, 1, 0]]]
-    ),
-    gives(
-        FAMILY,
         "draws with decimal commas beside them",
         lambda: draws("a;b;log_joint\n1;1;-2,5\n2;1;-3,5\n"),
         [[[0, 0], [0, 1]]],
     ),
     gives(
-        FAMILY,
         "draws, told that there are no names",
         lambda: draws("0,1,2\n1,1,2\n", header=False),
         [[[0, 1, 2], [0, 0, 1]]],
     ),
-    refuses(
-        FAMILY, "a draw with a label too few", lambda: draws("1,2,2\n1,2\n"), "line 2 has 2 cells, expected 3"
-    ),
+    refuses("a draw with a label too few", lambda: draws("1,2,2\n1,2\n"), "line 2 has 2 cells, expected 3"),
 ]
 
 POINTS = "a,b,kind\n1.5,2.5,x\n2.5,3.5,y\n9.5,8.5,x\n9.0,8.0,y\n"
@@ -206,78 +189,61 @@ def words(text: str) -> list[str]:
 
 COMMANDS = [
     command(
-        FAMILY,
         "the label among the columns of the command",
         "compare t.csv --columns a,b --label b",
         files={"t.csv": POINTS},
         words="'b' is the label and cannot be clustered",
     ),
     command(
-        FAMILY,
         "a condition told twice",
         "compare t.csv --condition c=1 --condition c=2",
         files={"t.csv": POINTS},
         words="tells 'c' twice",
     ),
     command(
-        FAMILY,
         "a condition that is no number",
         "compare t.csv --condition c=nan",
         files={"t.csv": POINTS},
         words="expected NAME=VALUE",
     ),
     command(
-        FAMILY,
         "columns given twice",
         "compare t.csv --columns a --columns b",
         files={"t.csv": POINTS},
         words="--columns is given 2 times",
     ),
     command(
-        FAMILY,
         "names of columns told and denied",
         "compare t.csv --header --no-header",
         files={"t.csv": POINTS},
         words="--header is given 2 times",
     ),
     command(
-        FAMILY,
         "an empty name among columns",
         "compare t.csv --columns a,,b",
         files={"t.csv": POINTS},
         words="expected names between commas",
     ),
     command(
-        FAMILY,
         "a decimal mark that is none",
         "compare t.csv --decimal ;",
         files={"t.csv": POINTS},
         words="expected '.' or ','",
     ),
+    command("an option for text with a built-in table", "compare iris --decimal ,", words="leave it out"),
     command(
-        FAMILY, "an option for text with a built-in table", "compare iris --decimal ,", words="leave it out"
-    ),
-    command(
-        FAMILY,
         "an option for text without a text file",
         "diagnose z.npy --delimiter tab",
         words="no file here is .csv or .tsv",
     ),
     command(
-        FAMILY,
         "more components than columns, raw",
         "compare t.csv --columns a,b --raw --pca 3",
         files={"t.csv": POINTS},
         words="--pca is 3, expected 1 to 2",
     ),
+    command("a file name that writes to the terminal", ["compare", "\x1b[2Jt.csv"], words=r"'\x1b[2Jt.csv'"),
     command(
-        FAMILY,
-        "a file name that writes to the terminal",
-        ["compare", "\x1b[2Jt.csv"],
-        words=r"'\x1b[2Jt.csv'",
-    ),
-    command(
-        FAMILY,
         "formulas, line ends and odd names in what is written",
         [*words("--label"), "k\x9b31m"],
         files={"t.csv": ODD},
@@ -286,7 +252,6 @@ COMMANDS = [
         slow=True,
     ),
     command(
-        FAMILY,
         "two points repeated",
         words("--raw --also baselines --verbose"),
         files={"t.csv": TWO_POINTS},
@@ -294,7 +259,6 @@ COMMANDS = [
         slow=True,
     ),
     command(
-        FAMILY,
         "raw components",
         words("--columns a,b --raw --pca 1 --guide filter-nig1d --verbose"),
         files={"t.csv": POINTS},
@@ -302,7 +266,6 @@ COMMANDS = [
         slow=True,
     ),
     command(
-        FAMILY,
         "a table that is told",
         words("--delimiter tab --decimal , --no-header --verbose"),
         files={"t.csv": "1,5\t2\n2,5\t3,25\n9,5\t8\n9,25\t7\n"},

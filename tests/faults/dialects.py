@@ -6,12 +6,13 @@ import io
 import zipfile
 from pathlib import Path
 
-from faults.cases import Case, gives, refuses
+from faults.cases import Case, of_family
 from faults.tables import no, noted, numbers, table
 
 from pyroclust import read_draws, read_table
 
-FAMILY = "tables"
+refuses, gives, _ = of_family("tables")
+
 
 TEXT = "a,b\n1.5,2\n2.5,3\n"
 VALUES = [[1.5], [2.5], [3.75]]
@@ -19,7 +20,7 @@ VALUES = [[1.5], [2.5], [3.75]]
 
 def beside(name: str, text: str, *, file: str = "t.csv") -> Case:
     """A table of a column of text, and v with decimal commas."""
-    return gives(FAMILY, name, lambda: table(text, name=file, columns=["v"]).data.tolist(), VALUES)
+    return gives(name, lambda: table(text, name=file, columns=["v"]).data.tolist(), VALUES)
 
 
 def foreign(name: str, content: bytes, words: str, *, file: str = "t.csv") -> Case:
@@ -63,19 +64,16 @@ DELIMITERS = [
         "could be names of columns or a row",
     ),
     gives(
-        FAMILY,
         "spaces between thousands beside text",
         lambda: table("name,v\nA,1 234\nB,2 345\n", columns=["v"]).data.tolist(),
         [[1234.0], [2345.0]],
     ),
     gives(
-        FAMILY,
         "words and numbers in one cell, between commas",
         lambda: table("room name,v\nRoom 1,5\nRoom 2,7\n", columns=["v"]).data.tolist(),
         [[5.0], [7.0]],
     ),
     gives(
-        FAMILY,
         "semicolons in labels between commas",
         lambda: table('a,k\n1.5,"x;y"\n2.5,"z;w"\n', label="k").labels.tolist(),
         ["x;y", "z;w"],
@@ -109,9 +107,9 @@ FOREIGN = [
     foreign("a suffix of an archive", b"", ": unpack it first", file="t.csv.gz"),
     foreign("a suffix of SPSS", b"", "write it as CSV", file="t.sav"),
     foreign("text called .txt", b"", "name it .csv", file="t.txt"),
-    refuses(FAMILY, "a folder as a table", folder, "has no images"),
-    refuses(FAMILY, "standard input as draws", lambda: read_draws("-"), "standard input is not read"),
-    refuses(FAMILY, "draws in brackets", draws_in_brackets, "brackets stand around its rows"),
+    refuses("a folder as a table", folder, "has no images"),
+    refuses("standard input as draws", lambda: read_draws("-"), "standard input is not read"),
+    refuses("draws in brackets", draws_in_brackets, "brackets stand around its rows"),
 ]
 
 CASES = [*DELIMITERS, *FOREIGN]

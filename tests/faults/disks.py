@@ -19,7 +19,7 @@ from faults.processes import broken, without_room
 
 from pyroclust import load_guide, save_guide
 from pyroclust.core.files import clear_leftovers, locked_folder, new_part, replace_file
-from pyroclust.core.files.locks import LOCK_FILE
+from pyroclust.core.files.writing import LOCK_FILE
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.models import overlap2d

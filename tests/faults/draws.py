@@ -8,12 +8,14 @@ import numpy as np
 import pandas as pd
 import torch
 import xarray as xr
-from faults.cases import Case, gives, refuses
+from faults.cases import Case, of_family
 
 from pyroclust import diagnose, diagnostics
 from pyroclust.baselines import KMeans, partition_scores
 from pyroclust.data.draws.draws import draws_from
 from pyroclust.distributions.points import as_points
+
+refuses, gives, _ = of_family("draws")
 
 LABELS = np.array([[0, 0, 1], [0, 1, 1]])
 TOGETHER = [[1.0, 0.5, 0.0], [0.5, 1.0, 0.5], [0.0, 0.5, 1.0]]
@@ -31,49 +33,36 @@ def together(draws: Any, weights: Any = None) -> list[Any]:
 
 
 def _read_as_they_are(named: Sequence[tuple[str, Any]]) -> list[Case]:
-    return [gives("draws", f"draws: {name}", partial(read, one), [CANONICAL]) for name, one in named]
+    return [gives(f"draws: {name}", partial(read, one), [CANONICAL]) for name, one in named]
 
 
 def _taken(named: Sequence[tuple[str, Any]]) -> list[Case]:
-    return [gives("draws", f"co-assignment: {name}", partial(together, one), TOGETHER) for name, one in named]
+    return [gives(f"co-assignment: {name}", partial(together, one), TOGETHER) for name, one in named]
 
 
 def _weights(name: str, weights: Any, words: str) -> Case:
-    return refuses("draws", f"weights: {name}", partial(together, LABELS, weights), words)
+    return refuses(f"weights: {name}", partial(together, LABELS, weights), words)
 
 
 CANONICAL = LABELS.tolist()
 
 CASES = [
-    refuses("draws", "diagnose: a masked label", lambda: diagnose(MASKED), "1 masked entries"),
-    refuses("draws", "diagnose: masked rows in a list", lambda: diagnose(list(MASKED)), "1 masked entries"),
-    refuses("draws", "co-assignment: a masked label", lambda: together(MASKED), "1 masked entries"),
-    refuses("draws", "co-assignment: labels of -1", lambda: together([[-1, -1, 0]]), "labels from -1 to 0"),
-    refuses("draws", "co-assignment: labels beyond N", lambda: together([[0, 0, 7]]), "labels from 0 to 7"),
-    refuses("draws", "co-assignment: floats", lambda: together(LABELS / 1), "expected integers"),
-    refuses("draws", "co-assignment: true and false", lambda: together(LABELS == 0), "expected integers"),
+    refuses("diagnose: a masked label", lambda: diagnose(MASKED), "1 masked entries"),
+    refuses("diagnose: masked rows in a list", lambda: diagnose(list(MASKED)), "1 masked entries"),
+    refuses("co-assignment: a masked label", lambda: together(MASKED), "1 masked entries"),
+    refuses("co-assignment: labels of -1", lambda: together([[-1, -1, 0]]), "labels from -1 to 0"),
+    refuses("co-assignment: labels beyond N", lambda: together([[0, 0, 7]]), "labels from 0 to 7"),
+    refuses("co-assignment: floats", lambda: together(LABELS / 1), "expected integers"),
+    refuses("co-assignment: true and false", lambda: together(LABELS == 0), "expected integers"),
+    refuses("co-assignment: no draws", lambda: together(LABELS[:0]), "at least one draw and one point"),
+    refuses("co-assignment: no points", lambda: together(LABELS[:, :0]), "at least one draw"),
+    refuses("co-assignment: one draw without a row", lambda: together(LABELS[0]), "expected (chains, draws"),
     refuses(
-        "draws", "co-assignment: no draws", lambda: together(LABELS[:0]), "at least one draw and one point"
+        "co-assignment: four dimensions", lambda: together(LABELS[None, None]), "expected (chains, draws"
     ),
-    refuses("draws", "co-assignment: no points", lambda: together(LABELS[:, :0]), "at least one draw"),
+    refuses("co-assignment: ragged rows", lambda: together([[0, 1], [0]]), "rows of unequal lengths"),
+    refuses("co-assignment: a number", lambda: together(3), "expected draws of partitions"),
     refuses(
-        "draws",
-        "co-assignment: one draw without a row",
-        lambda: together(LABELS[0]),
-        "expected (chains, draws",
-    ),
-    refuses(
-        "draws",
-        "co-assignment: four dimensions",
-        lambda: together(LABELS[None, None]),
-        "expected (chains, draws",
-    ),
-    refuses(
-        "draws", "co-assignment: ragged rows", lambda: together([[0, 1], [0]]), "rows of unequal lengths"
-    ),
-    refuses("draws", "co-assignment: a number", lambda: together(3), "expected draws of partitions"),
-    refuses(
-        "draws",
         "co-assignment: labels beyond 2^63",
         lambda: together(np.array([[2**63 + 1, 0]], dtype=np.uint64)),
         "labels from 0 to 9223372036854775809",
@@ -91,7 +80,6 @@ CASES = [
         ]
     ),
     gives(
-        "draws",
         "co-assignment: 120 clusters in int8",
         lambda: diagnostics.co_assignment(np.arange(120, dtype=np.int8)[None]).sum().item(),
         120.0,
@@ -116,59 +104,37 @@ CASES = [
             ("samples by site", {"assignments": LABELS, "weights": np.ones((2, 4))}),
         ]
     ),
-    refuses("draws", "a missing number", lambda: read([[0.0, np.nan]]), "1 missing or infinite label"),
-    refuses("draws", "an infinite label", lambda: read([[0.0, np.inf]]), "1 missing or infinite label"),
+    refuses("a missing number", lambda: read([[0.0, np.nan]]), "1 missing or infinite label"),
+    refuses("an infinite label", lambda: read([[0.0, np.inf]]), "1 missing or infinite label"),
+    refuses("a missing name in a list", lambda: read([["a", np.nan, "b"]]), "1 missing or infinite label"),
+    refuses("a missing name made text", lambda: read(np.array([["a", "nan"]])), "1 missing or infinite"),
     refuses(
-        "draws", "a missing name in a list", lambda: read([["a", np.nan, "b"]]), "1 missing or infinite label"
-    ),
-    refuses(
-        "draws", "a missing name made text", lambda: read(np.array([["a", "nan"]])), "1 missing or infinite"
-    ),
-    refuses(
-        "draws",
         "a missing number of pandas",
         lambda: read(pd.DataFrame({"a": [0, 1], "b": [None, 1]}, dtype="Int64")),
         "1 missing or infinite label",
     ),
-    refuses("draws", "1 and '1'", lambda: read([["a", 1, "1"]]), "both as a number and as text"),
-    refuses("draws", "half a label", lambda: read([[0.5, 1.0]]), "expected whole numbers"),
+    refuses("1 and '1'", lambda: read([["a", 1, "1"]]), "both as a number and as text"),
+    refuses("half a label", lambda: read([[0.5, 1.0]]), "expected whole numbers"),
+    refuses("float16 beyond 2^11", lambda: read(np.array([[2049, 2048]], np.float16)), "which are not exact"),
     refuses(
-        "draws",
-        "float16 beyond 2^11",
-        lambda: read(np.array([[2049, 2048]], np.float16)),
-        "which are not exact",
+        "float32 beyond 2^24", lambda: read(np.array([[2**24 + 1, 2**24]], np.float32)), "which are not exact"
     ),
     refuses(
-        "draws",
-        "float32 beyond 2^24",
-        lambda: read(np.array([[2**24 + 1, 2**24]], np.float32)),
-        "which are not exact",
+        "bfloat16 beyond 2^8", lambda: read(torch.tensor([[257, 256]]).bfloat16()), "missing or infinite"
     ),
+    refuses("whole numbers mixed up to floats", lambda: read([[2**63, -1]]), "which are not exact"),
+    refuses("complex labels", lambda: read(LABELS + 0j), "expected labels: whole numbers or names"),
+    refuses("dates", lambda: read(LABELS.astype("M8[D]")), "expected labels: whole numbers or names"),
+    refuses("a generator", lambda: read(one for one in LABELS), "expected draws of partitions"),
+    refuses("nothing", lambda: read(None), "expected draws of partitions"),
+    refuses("a sparse tensor", lambda: read(torch.from_numpy(LABELS).to_sparse()), "that is no array"),
+    refuses("one point", lambda: read(LABELS[:, :1]), "expected at least 2 points"),
     refuses(
-        "draws",
-        "bfloat16 beyond 2^8",
-        lambda: read(torch.tensor([[257, 256]]).bfloat16()),
-        "missing or infinite",
-    ),
-    refuses("draws", "whole numbers mixed up to floats", lambda: read([[2**63, -1]]), "which are not exact"),
-    refuses("draws", "complex labels", lambda: read(LABELS + 0j), "expected labels: whole numbers or names"),
-    refuses(
-        "draws", "dates", lambda: read(LABELS.astype("M8[D]")), "expected labels: whole numbers or names"
-    ),
-    refuses("draws", "a generator", lambda: read(one for one in LABELS), "expected draws of partitions"),
-    refuses("draws", "nothing", lambda: read(None), "expected draws of partitions"),
-    refuses(
-        "draws", "a sparse tensor", lambda: read(torch.from_numpy(LABELS).to_sparse()), "that is no array"
-    ),
-    refuses("draws", "one point", lambda: read(LABELS[:, :1]), "expected at least 2 points"),
-    refuses(
-        "draws",
         "samples by site with weights of draws",
         lambda: read({"assignments": LABELS, "log_weights": [-1.0, -2.0]}),
         "expected equally weighted draws",
     ),
     refuses(
-        "draws",
         "log_joint of draws and chains, not of chains and draws",
         lambda: read({"assignments": np.zeros((2, 5, 3), int), "log_joint": np.zeros((5, 2))}),
         "log_joint of shape (5, 2), expected (2, 5)",
@@ -183,61 +149,43 @@ CASES = [
     _weights("complex", [1j, 1], "not an array of real numbers"),
     _weights("masked", np.ma.masked_array([1.0, 1.0], mask=[0, 1]), "1 masked entries"),
     refuses(
-        "draws",
         "weights: of draws and chains, not of chains and draws",
         lambda: together(np.zeros((2, 5, 3), int), np.ones((5, 2))),
         "weights has shape (5, 2), expected (2, 5)",
     ),
-    gives("draws", "weights: as large as numbers are", lambda: together(LABELS, [1e308, 1e308]), TOGETHER),
-    gives("draws", "weights: as small as numbers are", lambda: together(LABELS, [5e-324, 5e-324]), TOGETHER),
+    gives("weights: as large as numbers are", lambda: together(LABELS, [1e308, 1e308]), TOGETHER),
+    gives("weights: as small as numbers are", lambda: together(LABELS, [5e-324, 5e-324]), TOGETHER),
+    refuses("weights that do not sum to 1", lambda: diagnostics.effective_draws([1.0, 1.0]), "sum to 1"),
+    refuses("no effective draws", lambda: diagnostics.effective_draws([]), "expected finite ones"),
+    refuses("log weights of text", lambda: diagnostics.pareto_k(["a"]), "not an array of real numbers"),
     refuses(
-        "draws", "weights that do not sum to 1", lambda: diagnostics.effective_draws([1.0, 1.0]), "sum to 1"
-    ),
-    refuses("draws", "no effective draws", lambda: diagnostics.effective_draws([]), "expected finite ones"),
-    refuses(
-        "draws", "log weights of text", lambda: diagnostics.pareto_k(["a"]), "not an array of real numbers"
-    ),
-    refuses(
-        "draws",
         "log weights that are masked",
         lambda: diagnostics.importance_weights(np.ma.masked_array([0.0, 1.0], mask=[0, 1])),
         "1 masked entries",
     ),
     refuses(
-        "draws",
-        "log weights all minus infinity",
-        lambda: diagnostics.pareto_k([-np.inf] * 3),
-        "at least one finite",
+        "log weights all minus infinity", lambda: diagnostics.pareto_k([-np.inf] * 3), "at least one finite"
     ),
     gives(
-        "draws",
         "a log weight of minus infinity",
         lambda: diagnostics.importance_weights([-np.inf, 0.0, 0.0]).round(12).tolist(),
         [0.0, 0.5, 0.5],
     ),
+    refuses("an order of no matrix", lambda: diagnostics.dendrogram_order(LABELS), "expected (N, N)"),
     refuses(
-        "draws", "an order of no matrix", lambda: diagnostics.dendrogram_order(LABELS), "expected (N, N)"
+        "scores of a missing name", lambda: partition_scores(["a", np.nan, "b"], [0, 0, 1]), "1 missing label"
     ),
     refuses(
-        "draws",
-        "scores of a missing name",
-        lambda: partition_scores(["a", np.nan, "b"], [0, 0, 1]),
-        "1 missing label",
-    ),
-    refuses(
-        "draws",
         "scores of a masked label",
         lambda: partition_scores(np.ma.masked_array([0, 0, 1], mask=[0, 0, 1]), [0, 0, 1]),
         "1 masked entries",
     ),
     refuses(
-        "draws",
         "k-means of a masked coordinate",
         lambda: KMeans().partition(np.ma.masked_array([[0.0], [1.0]], mask=[[0], [1]]), seed=0),
         "1 masked entries",
     ),
     refuses(
-        "draws",
         "points with a masked coordinate",
         lambda: as_points(np.ma.masked_array([[0.0], [1.0]], mask=[[0], [1]])),
         "1 masked entries",

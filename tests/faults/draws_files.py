@@ -1,5 +1,4 @@
-"""Files of draws: columns that are no points, arrays that ask for too much, and files that name other "
-"files."""
+"""Files of draws: words for labels, columns that are no points, arrays that ask for too much, other files."""
 
 import io
 import pickle
@@ -13,9 +12,11 @@ from typing import Any
 import h5py
 import numpy as np
 import xarray as xr
-from faults.cases import Case, command, gives, refuses
+from faults.cases import Case, of_family
 
-from pyroclust.data.draws import read_draws
+from pyroclust import read_draws
+
+refuses, gives, command = of_family("draws files")
 
 LABELS = np.array([[0, 0, 1], [0, 1, 1]])
 CHAIN = [LABELS.tolist()]
@@ -114,23 +115,23 @@ def with_weights() -> Any:
 
 
 def _table(name: str, text: str, words: str) -> Case:
-    return refuses("draws files", f"a table with {name}", partial(of_text, text), words)
+    return refuses(f"a table with {name}", partial(of_text, text), words)
 
 
 def _note(name: str, text: str, note: str) -> Case:
-    return gives("draws files", f"a table with {name}", partial(left_out, text), (3, (note,)))
+    return gives(f"a table with {name}", partial(left_out, text), (3, (note,)))
 
 
 def _npz(name: str, words: str, *members: tuple[str, bytes]) -> Case:
-    return refuses("draws files", f".npz: {name}", partial(of_npz, *members), words)
+    return refuses(f".npz: {name}", partial(of_npz, *members), words)
 
 
 def _npy(name: str, content: bytes, words: str) -> Case:
-    return refuses("draws files", f".npy: {name}", partial(of_npy, content), words)
+    return refuses(f".npy: {name}", partial(of_npy, content), words)
 
 
 def _nc(name: str, build: Callable[[h5py.File], object], words: str) -> Case:
-    return refuses("draws files", f".nc: {name}", partial(of_nc, build), words)
+    return refuses(f".nc: {name}", partial(of_nc, build), words)
 
 
 def twice() -> Any:
@@ -140,21 +141,75 @@ def twice() -> Any:
     return read_draws(["one.csv", "two.csv"])
 
 
-CASES = [
-    refuses(
-        "draws files", "two files of the very same draws", twice, "'one' and 'two' hold the very same draws"
+def in_text(text: str, **told: Any) -> Any:
+    Path("z.csv").write_text(text)
+    return read_draws("z.csv", **told)
+
+
+def drawn(name: str, text: str, value: list[list[list[int]]]) -> Case:
+    return gives(name, lambda: in_text(text).assignments.tolist(), value)
+
+
+def no(name: str, text: str, words: str) -> Case:
+    return refuses(name, lambda: in_text(text), words)
+
+
+WORDS = [
+    no(
+        "NA among names of clusters", "a,b,c\nNA,x,x\nx,NA,y\n", "'NA' for one; rename a cluster of that name"
     ),
+    no("None among names of clusters", "a,b,c\nNone,x,x\nx,None,y\n", "'None' for one"),
+    no("an empty cell", "a,b,c\n,1,1\n1,1,2\n", "1 missing or infinite label"),
+    no("labels 01 and 1", "a,b,c\n01,1,2\n1,1,2\n", "'01' and '1', one cluster or two"),
+    no("labels 01 and 1 beside names", "a,b,c\n01,1,x\n1,x,1\n", "'01' and '1', one cluster or two"),
+    drawn("labels 01 to 02, all alike", "a,b,c\n01,01,02\n01,02,02\n", [[[0, 0, 1], [0, 1, 1]]]),
+    drawn("TRUE in columns of two kinds", "a,b,c\nTRUE,TRUE,x\nFALSE,x,x\n", [[[0, 0, 1], [0, 1, 1]]]),
+    drawn("numbers beside names", "a,b,c\n1,1,x\n2,x,x\n", [[[0, 0, 1], [0, 1, 1]]]),
+    drawn("labels that differ in capitals", "a,b,c\nA,a,A\na,a,A\n", [[[0, 1, 0], [0, 0, 1]]]),
+    drawn("gaps, labels from 1, below zero", "a,b,c\n7,7,100\n-1,1,1\n", [[[0, 0, 1], [0, 1, 1]]]),
+    drawn("whole labels with decimals", "a,b,c\n1.0,1.0,2.0\n2.0,1,1\n", [[[0, 0, 1], [0, 1, 1]]]),
+]
+
+COLUMNS = [
+    no("names of draws in a column", "d,p,q,r\nd1,0,0,1\nd2,0,1,1\n", "'d1' and the like in column 'd'"),
+    no("one row a point, with its name", "point,u,v\np1,0,0\np2,0,1\n", "column 'point' and nowhere else"),
+    no("how often a draw came", "count,a,b\n4,0,0\n6,0,1\n", "expected equally weighted draws"),
+    no("the probability of a draw", "prob,a,b\n.4,0,0\n.6,0,1\n", "expected equally weighted draws"),
+    no("draws of the warm-up", "warmup,a,b\nTRUE,0,0\nFALSE,0,1\n", "1 draws of 'warmup', expected none"),
+    no("one row for each point of a draw", "draw,point,label\n1,1,0\n1,2,0\n", "write it wide"),
+    no("columns of chains and draws", "chain1_draw1,chain1_draw2\n0,0\n0,1\n", "transpose the table"),
+    drawn(
+        "chains by number", "chain.no,a,b\n1,0,0\n1,0,1\n2,0,1\n2,1,1\n", [[[0, 0], [0, 1]], [[0, 1], [0, 0]]]
+    ),
+    gives(
+        "times and dates of draws",
+        lambda: in_text("date,Elapsed,a,b\n2020-01-01,5,0,0\n2020-01-02,6,0,1\n").notes,
+        ("Left out: date, Elapsed; by its name no point.",),
+    ),
+]
+
+FILES = [
+    no(
+        "files put one after the other",
+        "a,b\n0,0\na,b\n0,1\n",
+        "names of its columns again in place of draw 2",
+    ),
+    no("a last row of means", "a,b\n0,0\n0,1\nmean,0.5\n", "holds '0.5' and the like in column 'b'"),
+]
+
+
+CASES = [
+    *WORDS,
+    *COLUMNS,
+    *FILES,
+    refuses("two files of the very same draws", twice, "'one' and 'two' hold the very same draws"),
     _note("an identifier", "id,a,b,c\n7,0,0,1\n9,0,1,1\n", "Left out: id; by its name no point."),
     _note(
         "a seed and a step",
         "seed,Step,a,b,c\n1,1,0,0,1\n1,2,0,1,1\n",
         "Left out: seed, Step; by its name no point.",
     ),
-    _note(
-        "the number of clusters",
-        "p1,p2,p3,K\n0,0,1,2\n0,1,2,3\n",
-        "Left out: K; by its name no point.",
-    ),
+    _note("the number of clusters", "p1,p2,p3,K\n0,0,1,2\n0,1,2,3\n", "Left out: K; by its name no point."),
     _table(
         "rows that are counted",
         "a,b,c,d\n" + "\n".join(f"{k},{one}" for k, one in enumerate(TWELVE)),
@@ -191,33 +246,22 @@ CASES = [
     ),
     _table("a draw without its number", "draw,a,b\n1,0,0\nlast,0,1\n", "whose draw is no number"),
     gives(
-        "draws files",
         "a table with draws out of order, ten after nine",
         partial(labels_of, "draw,a,b\n10,0,1\n9,0,0\n"),
         [[[0, 0], [0, 1]]],
     ),
     gives(
-        "draws files",
         "a table with points named by letters, one of them k",
         partial(labels_of, "i,j,k\n0,0,1\n0,1,1\n"),
         CHAIN,
     ),
-    gives(
-        "draws files",
-        "a table with equal weights",
-        partial(labels_of, "weight,a,b,c\n1,0,0,1\n1,0,1,1\n"),
-        CHAIN,
-    ),
+    gives("a table with equal weights", partial(labels_of, "weight,a,b,c\n1,0,0,1\n1,0,1,1\n"), CHAIN),
     _npz(
         "a shape that asks for more than there is",
         "bytes where its header says 4,000,000,000",
         ("assignments.npy", header((40_000, 100_000), kind="|i1", entries=bytes(1000))),
     ),
-    _npz(
-        "a shape beyond all numbers",
-        "where its header says",
-        ("assignments.npy", header((2**70, 2**70))),
-    ),
+    _npz("a shape beyond all numbers", "where its header says", ("assignments.npy", header((2**70, 2**70)))),
     _npz(
         "more entries than its shape says",
         "has 1,000,000 bytes where its header says 48",
@@ -241,7 +285,6 @@ CASES = [
         ("point_names.npy", array(np.array(["a", "b", None], dtype=object))),
     ),
     gives(
-        "draws files",
         ".npz: Python objects in an array that nobody asked for",
         partial(
             of_npz, ("assignments.npy", array(LABELS)), ("extra.npy", array(np.array([None], dtype=object)))
@@ -249,10 +292,7 @@ CASES = [
         CHAIN,
     ),
     gives(
-        "draws files",
-        ".npz: a name that leads out of the folder",
-        partial(of_npz, ("../../z.npy", array(LABELS))),
-        CHAIN,
+        ".npz: a name that leads out of the folder", partial(of_npz, ("../../z.npy", array(LABELS))), CHAIN
     ),
     _npz(
         "two arrays",
@@ -288,13 +328,11 @@ CASES = [
     _npz("records", "expected labels", ("assignments.npy", array(np.zeros((2, 3), dtype=[("a", "i8")])))),
     _npz("a missing label", "1 missing or infinite", ("assignments.npy", array(np.array([[0.0, np.nan]])))),
     gives(
-        "draws files",
         ".npz: columns first, bytes in the other order",
         partial(of_npz, ("assignments.npy", array(np.asfortranarray(LABELS).astype(">i4")))),
         CHAIN,
     ),
     gives(
-        "draws files",
         ".npy: version 3 of the format",
         partial(of_npy, b"\x93NUMPY\x03\x00" + struct.pack("<I", 118) + array(LABELS)[10:]),
         CHAIN,
@@ -326,9 +364,8 @@ CASES = [
     ),
     _nc("names of points beyond memory", with_index, "write the labels to a file of their own"),
     _nc("nothing", lambda file: None, "no variables"),
-    refuses("draws files", ".nc: weights of draws", with_weights, "expected equally weighted draws"),
+    refuses(".nc: weights of draws", with_weights, "expected equally weighted draws"),
     command(
-        "draws files",
         "diagnose an archive that asks for more than it holds",
         "diagnose z.npz",
         files={"z.npz": b"PK\x05\x06" + bytes(18)},

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import openpyxl
 import pandas as pd
-from faults.cases import Case, command, refuses
+from faults.cases import Case, of_family
 
 from pyroclust import Draws, read_table
 from pyroclust.data.draws import draws_from
 
-FAMILY = "hidden"
+refuses, _, command = of_family("hidden")
+
 ROWS = 90
 RNG = np.random.default_rng(11)
 GROUP = RNG.integers(0, 3, ROWS)
@@ -35,7 +36,7 @@ def said(name: str, source: Callable[[], Any], words: str, *, silent: bool = Fal
         assert (words in notes) is not silent, notes
         return notes
 
-    return Case(FAMILY, name, f"read, and {'not ' * silent}noted: “{words}”", run)
+    return Case("hidden", name, f"read, and {'not ' * silent}noted: “{words}”", run)
 
 
 def some(code: Any, values: Sequence[Any], every: int = 20) -> list[Any]:
@@ -92,7 +93,6 @@ CASES = [
     *(said(f"codes: {name}", lambda v=v: frame(v=v), words) for name, v, words in CODES),
     *(
         refuses(
-            FAMILY,
             f"numbers such as {make(45)}",
             lambda make=make: read_table(frame(v=[make(int(one)) for one in AGE]), kinds={}),
             "write all digits out",
@@ -153,7 +153,6 @@ CASES = [
         silent=True,
     ),
     refuses(
-        FAMILY,
         "a row for each value",
         lambda: read_table(pd.melt(frame(age=AGE)), kinds={}),
         "pivot(columns='variable', values='value')",
@@ -165,7 +164,6 @@ CASES = [
     ),
     *(
         refuses(
-            FAMILY,
             f"rows of one unit, named by an index of {what}",
             lambda index=index: read_table(frame().set_index(index), kinds={}),
             "90 rows of 30 'patient'",
@@ -227,26 +225,23 @@ CASES = [
     said("distances", lambda: DISTANCES, "a matrix of pairs of rows", kinds=None),
     said("correlations", lambda: frame(age=AGE, share=SHARE).corr(), "a matrix of pairs of rows"),
     refuses(
-        FAMILY,
         "two graphs in one file",
         lambda: read_table(in_file("g.graphml", "<graphml><graph id='a'/><graph id='b'/></graphml>")),
         "holds 2 graphs, expected one",
     ),
     command(
-        FAMILY,
         "a file whose name is no UTF-8",
         ["diagnose", "gr\udcfc.csv", "--out", "out"],
         files={"gr\udcfc.csv": "a,b,c\n" + "0,0,1\n0,1,1\n" * 20},
         says="gr\\udcfc",
         slow=True,
     ),
-    refuses(FAMILY, "draws as sets", lambda: draws_from([[{0, 1}, {2}], [{0}, {1, 2}]]), "or sets"),
-    refuses(FAMILY, "draws as indicators", lambda: Draws.of(np.eye(3, dtype=int)[LABELS]), "indicators"),
+    refuses("draws as sets", lambda: draws_from([[{0, 1}, {2}], [{0}, {1, 2}]]), "or sets"),
+    refuses("draws as indicators", lambda: Draws.of(np.eye(3, dtype=int)[LABELS]), "indicators"),
     refuses(
-        FAMILY,
         "draws as tables of pairs",
         lambda: Draws.of(LABELS[:, :, None] == LABELS[:, None, :]),
         "a table of pairs of points for each draw",
     ),
-    Case(FAMILY, "draws before chains", "noted: “exchange the two axes”", before_chains),
+    Case("hidden", "draws before chains", "noted: “exchange the two axes”", before_chains),
 ]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from faults.cases import Case, gives
+from faults.cases import Case, of_family
 from faults.tables import no, noted, numbers, table
 
 from pyroclust import cluster, read_table
@@ -16,7 +16,8 @@ from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import csv_text
 
-FAMILY = "tables"
+_, gives, _ = of_family("tables")
+
 
 ODD_NAMES = ["row", "label", "guide_cluster", "row (given)", "=a", "-b", "@c", " d ", 'e"f', "g;h"]
 
@@ -76,7 +77,6 @@ CASES = [
     noted("a class called ?", "x,k\n1.5,?\n2,b\n4,b\n", "“?” is the name of a class", label="k"),
     noted("one class only", "x,k\n1.5,a\n2,a\n4,a\n", "all labels are the same one, “a”", label="k"),
     gives(
-        FAMILY,
         "a column whose letters have another form",
         lambda: table("e\u0301t\u00e9,b\n1.5,2\n2.5,3\n", columns=["\u00e9t\u00e9"]).data.tolist(),
         [[1.5], [2.5]],
@@ -87,17 +87,8 @@ CASES = [
         "names of its columns come again in row 2",
     ),
     numbers("a bar at both ends of lines", "|a|b|\n|1.5|2|\n|2.5|3|\n", [[1.5, 2.0], [2.5, 3.0]]),
-    Case(
-        FAMILY,
-        "a table of which much is to be said",
-        "all of it, before the chains run",
-        notes_first,
-    ),
-    no(
-        "a note below the rows",
-        "a,b\n1.5,2\n2.5,3\n\nSource: us\n",
-        "if it is a title or a note, remove it",
-    ),
+    Case("tables", "a table of which much is to be said", "all of it, before the chains run", notes_first),
+    no("a note below the rows", "a,b\n1.5,2\n2.5,3\n\nSource: us\n", "if it is a title or a note, remove it"),
     noted(
         "six columns that are left out",
         "x,"
@@ -108,7 +99,7 @@ CASES = [
         kinds={},
     ),
     Case(
-        FAMILY,
+        "tables",
         "columns called row, label and guide_cluster, written",
         "every name once, read back alike by three readers",
         written_names,

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pyro
 import torch
-from faults.cases import Case, gives, refuses
+from faults.cases import Case, of_family
 from torch import Tensor
 
 from pyroclust.distributions import ChineseRestaurantProcess, ClusteredData
@@ -14,6 +14,8 @@ from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.models import gaussian2d
 from pyroclust.models.predictive import PosteriorPredictive
 from pyroclust.partitions import canonical, enumerate_partitions, is_canonical, num_clusters
+
+refuses, gives, _ = of_family("partitions")
 
 POINTS = torch.tensor([[0.0, 0.0], [0.1, 0.0], [3.0, 0.0]])
 MODEL = gaussian2d()
@@ -37,7 +39,7 @@ def posterior():
 
 
 def _family(name: str, labels: object, words: str) -> Case:
-    return refuses("partitions", f"log_joint of {name}", partial(log_joint, labels), words)
+    return refuses(f"log_joint of {name}", partial(log_joint, labels), words)
 
 
 TWO_AND_ONE = log_joint(torch.tensor([0, 0, 1]))
@@ -62,132 +64,96 @@ CASES = [
         "no labels", torch.tensor([], dtype=torch.int64), "assignments has shape (0,), expected (..., 3)"
     ),
     refuses(
-        "partitions",
         "log_joint of two partitions and five data sets",
         lambda: MODEL.log_joint(POINTS.expand(5, 3, 2), torch.zeros(2, 3, dtype=torch.int64)),
         "with batches that broadcast",
     ),
     refuses(
-        "partitions",
         "log_joint of a missing coordinate",
         lambda: log_joint(torch.tensor([0, 0, 1]), POINTS.log()),
         "expected finite numbers",
     ),
-    refuses(
-        "partitions", "log_joint of gapped labels, Pyro's validation off", without_validation, NOT_CANONICAL
-    ),
+    refuses("log_joint of gapped labels, Pyro's validation off", without_validation, NOT_CANONICAL),
     *(
-        gives("partitions", f"log_joint of labels of type {kind}", partial(log_joint, labels), TWO_AND_ONE)
+        gives(f"log_joint of labels of type {kind}", partial(log_joint, labels), TWO_AND_ONE)
         for kind, labels in (
             (str(kind).removeprefix("torch."), torch.tensor([0, 0, 1]).to(kind))
             for kind in (torch.bool, torch.uint8, torch.int8, torch.uint64, torch.float32, torch.bfloat16)
         )
     ),
     gives(
-        "partitions",
         "log_joint of no partitions at all",
         lambda: MODEL.log_joint(POINTS, torch.zeros(0, 3, dtype=torch.int64)).tolist(),
         [],
     ),
+    refuses("prior of gapped labels", lambda: MODEL.prior.log_prob(torch.tensor([0, 2])), NOT_CANONICAL),
     refuses(
-        "partitions",
-        "prior of gapped labels",
-        lambda: MODEL.prior.log_prob(torch.tensor([0, 2])),
-        NOT_CANONICAL,
-    ),
-    refuses(
-        "partitions",
         "log_prob of gapped labels",
         lambda: ChineseRestaurantProcess(1.0, 3).log_prob(torch.tensor([0, 2, 1])),
         NOT_CANONICAL,
     ),
     refuses(
-        "partitions",
         "log_prob of a fraction between labels",
         lambda: ChineseRestaurantProcess(1.0, 3).log_prob(torch.tensor([0.0, 0.5, 1.0])),
         NOT_CANONICAL,
     ),
     refuses(
-        "partitions",
         "log_prob of a batch that does not fit",
         lambda: ChineseRestaurantProcess(torch.ones(5), 3).log_prob(torch.zeros(2, 3, dtype=torch.int64)),
         "broadcasts with the batch (5,)",
     ),
     refuses(
-        "partitions",
         "a guide's log_prob of gapped labels",
         lambda: posterior().log_prob(torch.tensor([0, 2, 1])),
         NOT_CANONICAL,
     ),
     refuses(
-        "partitions",
         "a guide's merged_log_prob of gapped labels",
         lambda: posterior().merged_log_prob(torch.tensor([0, 2, 1])),
         NOT_CANONICAL,
     ),
     refuses(
-        "partitions",
         "a guide completes gapped labels",
         lambda: posterior().given(torch.tensor([0, 2, 1]), num_free=1),
         NOT_CANONICAL,
     ),
     refuses(
-        "partitions",
         "data of clusters with negative labels",
         lambda: ClusteredData(MODEL.component, torch.tensor([-1, 0, 0])),
         "whole numbers from 0 to 2",
     ),
     refuses(
-        "partitions",
         "predictions from gapped labels",
         lambda: PosteriorPredictive(MODEL, POINTS, torch.tensor([[0, 2, 1]])),
         NOT_CANONICAL,
     ),
     refuses(
-        "partitions",
         "a chain starts at labels of too few points",
         lambda: CollapsedGibbs(MODEL, init=torch.tensor([0, 1])).run(POINTS, num_draws=1),
         "init has shape (2,), expected (3,)",
     ),
     refuses(
-        "partitions",
         "a chain starts at an array",
         lambda: CollapsedGibbs(MODEL, init=np.array([0, 0, 1])),
         "expected a tensor of labels or starts",
     ),
     refuses(
-        "partitions",
         "a chain starts at labels that are not whole",
         lambda: CollapsedGibbs(MODEL, init=torch.tensor([0.0, 0.5, 1.0])).run(POINTS, num_draws=1),
         "expected integers",
     ),
-    refuses(
-        "partitions", "canonical labels of floats", lambda: canonical(torch.zeros(3)), "expected integers"
-    ),
-    refuses(
-        "partitions", "canonical labels of a list", lambda: canonical([0, 1]), "expected a tensor of labels"
-    ),
-    refuses(
-        "partitions", "clusters of gapped labels", lambda: num_clusters(torch.tensor([5, 5])), NOT_CANONICAL
-    ),
-    refuses(
-        "partitions", "no points are canonical", lambda: is_canonical(torch.zeros(0)), "at least one point"
-    ),
-    refuses("partitions", "partitions of 11 points", lambda: enumerate_partitions(11), "expected at most 10"),
+    refuses("canonical labels of floats", lambda: canonical(torch.zeros(3)), "expected integers"),
+    refuses("canonical labels of a list", lambda: canonical([0, 1]), "expected a tensor of labels"),
+    refuses("clusters of gapped labels", lambda: num_clusters(torch.tensor([5, 5])), NOT_CANONICAL),
+    refuses("no points are canonical", lambda: is_canonical(torch.zeros(0)), "at least one point"),
+    refuses("partitions of 11 points", lambda: enumerate_partitions(11), "expected at most 10"),
+    gives("200 clusters in bytes", lambda: num_clusters(torch.arange(200).to(torch.uint8)).item(), 200),
     gives(
-        "partitions",
-        "200 clusters in bytes",
-        lambda: num_clusters(torch.arange(200).to(torch.uint8)).item(),
-        200,
-    ),
-    gives(
-        "partitions",
         "255 clusters in bytes are canonical",
         lambda: is_canonical(torch.arange(256).to(torch.uint8)).item(),
         True,
     ),
     gives(
-        "partitions",
         "canonical labels beyond 2^63",
         lambda: canonical(torch.tensor([2**64 - 1, 0, 2**64 - 1], dtype=torch.uint64)).tolist(),
         [0, 1, 0],

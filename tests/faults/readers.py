@@ -18,7 +18,7 @@ import openpyxl
 import pandas as pd
 import pyarrow
 import pyarrow.parquet
-from faults.cases import Case, gives, refuses
+from faults.cases import Case, of_family
 from faults.tables import noted, table
 from PIL import Image
 from scipy.sparse import csr_array, save_npz
@@ -27,7 +27,8 @@ from pyroclust import load_guide, predict, read_table, update
 from pyroclust.data.datasets import read_new_rows
 from pyroclust.recipes.tables import labelled_tables
 
-FAMILY = "readers"
+refuses, gives, _ = of_family("readers")
+
 OLD = Path(__file__).parents[1] / "analysis" / "folder_of_0_1" / "mcmc.zip"
 
 
@@ -117,11 +118,11 @@ def many(*rows: str) -> str:
 
 
 def no(name: str, call: Callable[[], Any], words: str) -> Case:
-    return refuses(FAMILY, name, call, words)
+    return refuses(name, call, words)
 
 
 def is_(name: str, call: Callable[[], Any], value: Any) -> Case:
-    return gives(FAMILY, name, call, value)
+    return gives(name, call, value)
 
 
 WORKBOOKS = [
@@ -162,7 +163,7 @@ WORKBOOKS = [
     ),
     no("a cell far below", lambda: sheet(["a"], [1.5], [2.5], far="B1048576"), "cells that stand apart"),
     no("a cell far to the right", lambda: sheet(["a"], [1.5], [2.5], far="XFD3"), "cells that stand apart"),
-    refuses(FAMILY, "a sheet that unpacks to 50 MB", packed_sheet, "expected at most 32", slow=True),
+    refuses("a sheet that unpacks to 50 MB", packed_sheet, "expected at most 32", slow=True),
 ]
 
 
@@ -370,13 +371,7 @@ WEIGHTS = [
 ]
 
 UPDATES = [
-    gives(
-        FAMILY,
-        "an update of an update of an update",
-        updated,
-        ["new 1", "new new 1", "new new new 1"],
-        slow=True,
-    )
+    gives("an update of an update of an update", updated, ["new 1", "new new 1", "new new new 1"], slow=True)
 ]
 
 CASES = [*WEIGHTS, *UPDATES, *WORKBOOKS, *FILES, *NAMES, *LEVELS, *RESULTS, *RECIPES]

@@ -4,9 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from faults.cases import Case, command, refuses
+from faults.cases import Case, of_family
 
 from pyroclust.results.files import prepare_folder
+
+refuses, _, command = of_family("streams")
 
 
 def _stream(name: str, arguments: str, streams: str, code: int, words: str = "") -> Case:
@@ -33,7 +35,7 @@ CASES = [
     _stream("no standard stream at all", "guides", "<&- >&- 2>&-", 0),
     _stream("errors into a full device", "compare no.csv", "2>/dev/full", 2),
     *(
-        command("streams", f"{name} --out with an empty name", [*arguments, "--out", ""], words="is empty")
+        command(f"{name} --out with an empty name", [*arguments, "--out", ""], words="is empty")
         for name, arguments in (
             ("compare", ["compare", "galaxies"]),
             ("check", ["check", "filter-nig1d"]),
@@ -41,11 +43,6 @@ CASES = [
             ("train", ["train", "ncp-overlap2d"]),
         )
     ),
-    command(
-        "streams",
-        "check --save with an empty name",
-        ["check", "filter-nig1d", "--save", ""],
-        words="is empty",
-    ),
-    refuses("streams", "a folder for results with an empty name", lambda: prepare_folder(""), "empty name"),
+    command("check --save with an empty name", ["check", "filter-nig1d", "--save", ""], words="is empty"),
+    refuses("a folder for results with an empty name", lambda: prepare_folder(""), "empty name"),
 ]

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from faults.cases import Case, gives, refuses
+from faults.cases import Case, of_family
 
 from pyroclust import diagnose, read_table
 from pyroclust.data.datasets import read_new_rows
 
-FAMILY = "tables"
+refuses, gives, _ = of_family("tables")
 
 
 def table(text: str | bytes, *, name: str = "t.csv", **told: Any) -> Any:
@@ -23,15 +23,15 @@ def table(text: str | bytes, *, name: str = "t.csv", **told: Any) -> Any:
 def numbers(
     name: str, text: str | bytes, value: list[list[float]], *, file: str = "t.csv", **told: Any
 ) -> Case:
-    return gives(FAMILY, name, lambda: table(text, name=file, **told).data.tolist(), value)
+    return gives(name, lambda: table(text, name=file, **told).data.tolist(), value)
 
 
 def no(name: str, text: str | bytes, words: str, *, file: str = "t.csv", **told: Any) -> Case:
-    return refuses(FAMILY, name, lambda: table(text, name=file, **told), words)
+    return refuses(name, lambda: table(text, name=file, **told), words)
 
 
 def labels(name: str, text: str, value: list[str | None]) -> Case:
-    return gives(FAMILY, name, lambda: table(text, label="k").labels.tolist(), value)
+    return gives(name, lambda: table(text, label="k").labels.tolist(), value)
 
 
 def noted(name: str, text: str | bytes, words: str, **told: Any) -> Case:
@@ -42,7 +42,7 @@ def noted(name: str, text: str | bytes, words: str, **told: Any) -> Case:
         assert words in notes, f"'{words}' is not in the notes: {notes}"
         return notes
 
-    return Case(FAMILY, name, f"read, and noted: “{words}”", run)
+    return Case("tables", name, f"read, and noted: “{words}”", run)
 
 
 MANY = ",".join(f"column_{i}" for i in range(20_000)) + ("\n" + ",".join(["1"] * 20_000)) * 2
@@ -116,7 +116,6 @@ MARKS = [
     no("decimal commas and points in one file", "x;y\n1,5;2.5\n2,5;3.5\n", "are written in two ways"),
     no("a delimiter that is a letter", "a,b\n1,2\n", "expected one character", delimiter="x"),
     refuses(
-        FAMILY,
         "an option for text with a data frame",
         lambda: read_table(pd.DataFrame({"x": [1.0, 2.0]}), decimal=","),
         "source is no file",
@@ -140,19 +139,16 @@ ROWS = [
     numbers("line ends of three kinds", "a,b\r1.5,2\r\n2.5,3\n", TWO),
     numbers("comments before the names", "# made by hand\na,b\n1.5,2\n2.5,3\n", TWO),
     gives(
-        FAMILY,
         "names in a comment, as numpy writes them, are no names",
         lambda: table("# width height\n1.5 2\n2.5 3\n").columns,
         ("x1", "x2"),
     ),
     gives(
-        FAMILY,
         "names of rows, as R writes them",
         lambda: table('"a","b"\n"r1",1,2\n"r2",2,3\n').row_names,
         ("r1", "r2"),
     ),
     gives(
-        FAMILY,
         "names of rows before one column, as R writes them",
         lambda: table('"a"\n"3" 1.5\n"7" 2.5\n').row_names,
         ("3", "7"),
@@ -186,7 +182,6 @@ NAMES = [
     no("one name twice", "a,a\n1,2\n3,4\n", "a column name appears twice, 'a'"),
     no("a name among 20,000 with a letter wrong", MANY, "did you mean 'column_17'?", columns=["colum_17"]),
     gives(
-        FAMILY,
         "a name with an escape sequence",
         lambda: read_table(pd.DataFrame({"a\x1b[31m\n": [1.0, 2.0]})).columns,
         (r"a\x1b[31m",),
@@ -266,7 +261,6 @@ CONTINENTS = ["EU", "NA", "AF", "AS"] * 6
 WRITTEN = [
     *(
         gives(
-            FAMILY,
             f"numbers such as {cells[0]}",
             lambda cells=cells: table(column(cells), kinds={}, columns=["q"]).data[:, 0].tolist(),
             values,
@@ -289,7 +283,6 @@ WRITTEN = [
         kinds={},
     ),
     gives(
-        FAMILY,
         "NA among codes of two letters, told to be one, in new rows too",
         lambda: (
             (old := table(column(CONTINENTS), kinds={}, missing=["q="])).levels[1],
@@ -319,7 +312,6 @@ def big_endian() -> list[Any]:
 FRAMES = [
     *(
         gives(
-            FAMILY,
             f"a data frame of {what}",
             partial(same_as_text, pd.DataFrame({"a": cells, "x": range(len(cells))}), kinds={"x": "number"}),
             [True, True],
@@ -331,14 +323,13 @@ FRAMES = [
             ("whole numbers as categories", pd.Categorical([1, 2, 3, 1] * 4)),
         )
     ),
-    gives(FAMILY, "a .npy file of another byte order, of any kind", big_endian, TWO),
+    gives("a .npy file of another byte order, of any kind", big_endian, TWO),
 ]
 
 FLAT = torch.tensor(TWO)
 TYPES = [
     *(
         refuses(
-            FAMILY,
             f"kinds: {kind!r}",
             partial(read_table, pd.DataFrame({"a": [1.0, 2.0]}), kinds={"a": kind}),
             "unknown kind",
@@ -346,7 +337,7 @@ TYPES = [
         for kind in (5, None, ["number"], b"number")
     ),
     *(
-        refuses(FAMILY, f"a table from a tensor {what}", partial(read_table, tensor), words)
+        refuses(f"a table from a tensor {what}", partial(read_table, tensor), words)
         for what, tensor, words in (
             ("on the device meta", FLAT.to("meta"), "that holds its values"),
             ("of complex numbers, conjugated", FLAT.to(torch.complex64).conj(), "no real numbers"),
@@ -354,12 +345,7 @@ TYPES = [
         )
     ),
     *(
-        gives(
-            FAMILY,
-            f"a table from a tensor {what}",
-            lambda tensor=tensor: read_table(tensor).data.tolist(),
-            TWO,
-        )
+        gives(f"a table from a tensor {what}", lambda tensor=tensor: read_table(tensor).data.tolist(), TWO)
         for what, tensor in (
             ("of bfloat16", FLAT.bfloat16()),
             ("whose signs are not taken yet", torch._neg_view(-FLAT)),
@@ -367,10 +353,7 @@ TYPES = [
     ),
     *(
         refuses(
-            FAMILY,
-            f"out: {out!r}",
-            partial(diagnose, np.eye(4, dtype=int), out=out),
-            "expected the name of a folder",
+            f"out: {out!r}", partial(diagnose, np.eye(4, dtype=int), out=out), "expected the name of a folder"
         )
         for out in (5, True, ["results"])
     ),

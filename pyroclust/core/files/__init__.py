@@ -1,8 +1,8 @@
 """Files that are old or new after a crash, have one writer, and replace only what a run wrote itself."""
 
 from pyroclust.core.files.exchange import exchange_results, settle_results, unfinished
-from pyroclust.core.files.locks import locked_folder
-from pyroclust.core.files.ours import (
+from pyroclust.core.files.reading import check_regular, parse_json, read_regular, read_text
+from pyroclust.core.files.records import (
     RESULTS,
     check_file,
     check_outside_the_package,
@@ -15,8 +15,7 @@ from pyroclust.core.files.ours import (
     written_file,
     written_results,
 )
-from pyroclust.core.files.reading import check_regular, parse_json, read_regular, read_text
-from pyroclust.core.files.writing import clear_leftovers, new_part, replace_file, sync_folder
+from pyroclust.core.files.writing import clear_leftovers, locked_folder, new_part, replace_file, sync_folder
 
 __all__ = [
     "RESULTS",

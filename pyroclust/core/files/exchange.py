@@ -7,11 +7,9 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from pyroclust.core.files.ours import RESULTS, check_replaceable, checksum, json_text, written_results
 from pyroclust.core.files.reading import parse_json, read_text
+from pyroclust.core.files.records import RESULTS, check_replaceable, checksum, json_text, written_results
 from pyroclust.core.files.writing import move_to_new, sync_folder, write_new_file
-
-__all__ = ["JOURNAL", "exchange_results", "settle_results", "unfinished"]
 
 JOURNAL = "unfinished-results.json"
 _ASIDE = re.compile(r"earlier-results-[0-9a-f]{8}")

@@ -8,8 +8,6 @@ import stat
 from pathlib import Path
 from typing import Any
 
-__all__ = ["check_regular", "parse_json", "read_regular", "read_text"]
-
 _LARGEST_TEXT = 1 << 24
 
 

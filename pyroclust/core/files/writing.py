@@ -1,4 +1,4 @@
-"""Atomic writes: after a crash a file is the old one or the new one, never a part."""
+"""Atomic writes, by one writer a folder: after a crash a file is the old one or the new one, never a part."""
 
 import errno
 import os
@@ -6,13 +6,12 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 
-__all__ = ["clear_leftovers", "move_to_new", "new_part", "replace_file", "sync_folder", "write_new_file"]
-
+LOCK_FILE = ".pyroclust-lock"
 # Names of what is being written; before 0.2 of eight characters.
 _PART = re.compile(r"\.part-([0-9a-f]{16}|[a-z0-9_]{8})")
 _DAY = 86_400.0
@@ -104,3 +103,27 @@ def _keep_permissions(path: Path, part: Path) -> None:
         found = path.lstat()
         if stat.S_ISREG(found.st_mode):
             part.chmod(stat.S_IMODE(found.st_mode))
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Keep other processes and threads from writing into a folder; who has the lock may take it again."""
+    from filelock import FileLock, Timeout
+
+    path = folder.resolve() / LOCK_FILE
+    lock = FileLock(path, timeout=0, is_singleton=True)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise ValueError(
+            f"another process or thread is writing into the folder '{folder}', expected to be alone there: "
+            "wait for its end, or choose another folder"
+        ) from None
+    try:
+        yield
+    finally:
+        if lock.lock_counter == 1:
+            # While the lock is still held: who locks a file without a name after that tries again.
+            with suppress(OSError):
+                path.unlink()
+        lock.release()

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from pyroclust.core.text import short, visible
 
-__all__ = ["MISSING", "Cells", "Marks", "find_marks", "grouped", "is_numeral"]
-
 # Cells of a column of numbers that hold none.
 MISSING = frozenset(
     (

@@ -14,11 +14,13 @@ from pyroclust.core.memory import check_memory
 from pyroclust.core.text import visible
 from pyroclust.data.delimited.numerals import Cells, grouped, is_numeral
 
-__all__ = ["PLAIN", "ReadingOptions", "Rows", "read_delimited"]
-
+_REMEDIES = {
+    ".xlsx .xlsm .xlsb .xls .ods .numbers": "save the sheet as CSV",
+    ".gz .bz2 .xz .zst .zip .7z .tar .tgz": "unpack it first",
+    ".txt .dat .data .asc .tab .prn": "if it is text with one row a line, name it .csv",
+}
 # Suffixes of delimited text, and what divides cells unless a file looks otherwise.
 PLAIN = {".csv": ",", ".tsv": "\t"}
-
 _COMMENT = "#"
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 _LOOKED_AT, _QUOTED, _HEAD = 200, 10, 1 << 18
@@ -28,6 +30,26 @@ _CONTROL = re.compile(r"[\0-\x08\x0e-\x1f]")
 # The first line of JSON, of web pages, and of rows as programs print lists.
 _BRACKETS = re.compile(r"\s*(?:[\[({<][^\r\n]*[\])}>]|[\[{]),?\s*(?:[\r\n]|$)")
 _LEADING, _ZERO_FIRST = re.compile(r"[+-]?\d{1,3}", re.ASCII), re.compile(r"0\d\d", re.ASCII)
+
+
+def foreign_suffix(path: Path, expected: tuple[str, ...]) -> str:
+    """Say that a file is of another kind than those that are read, and what to do."""
+    if str(path) == "-":
+        return "standard input is not read; write it to a file first"
+    suffix = path.suffix.lower() or ".txt"
+    remedies = [remedy for suffixes, remedy in _REMEDIES.items() if suffix in suffixes.split()]
+    way = remedies[0] if remedies else "write it as CSV"
+    return f"its suffix is '{path.suffix}', expected one of {', '.join(expected)}: {way}"
+
+
+def check_file(path: Path) -> None:
+    """Refuse a path under which no file can be read."""
+    if path.is_dir():
+        raise ValueError(f"there is no file '{path}': it is a folder")
+    if path.exists() and not path.is_file():
+        raise ValueError(f"'{path}' is a device or a pipe, expected a file: write it to one first")
+    if not path.is_file():
+        raise ValueError(f"there is no file '{path}'; check the path")
 
 
 @dataclass(frozen=True)

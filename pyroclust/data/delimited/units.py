@@ -8,8 +8,6 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from pyroclust.data.delimited.numerals import Cells, is_numeral
 
-__all__ = ["DAYS", "HOURS", "Quantities", "days_between", "quantities"]
-
 DAYS, HOURS = "days since ", "hours"
 
 # Minus signs and dashes, the wide characters of East Asian text, and the digits of Arabic and Persian.

@@ -20,16 +20,6 @@ from pyroclust.diagnostics.chains.thinning import central_draw
 from pyroclust.partitions import Draws
 from pyroclust.partitions.raw_labels import DrawsLike, raw_labels
 
-__all__ = [
-    "DrawsOfGroup",
-    "arviz_container",
-    "groups_of",
-    "groups_of_draws",
-    "prior_sbc_group",
-    "stamped",
-    "to_arviz",
-]
-
 _DRAWS = ("chain", "draw")
 _lock = Lock()
 

@@ -12,15 +12,11 @@ import pandas as pd
 
 from pyroclust.core.counts import check_count
 from pyroclust.core.text import listed, visible
-from pyroclust.data.delimited.foreign import check_file, foreign_suffix
-from pyroclust.data.delimited.reading import PLAIN, ReadingOptions
-from pyroclust.data.draws.arrays import read_npy_draws, read_npz_draws
-from pyroclust.data.draws.columns import draws_in_frame
-from pyroclust.data.draws.delimited import read_table_draws
+from pyroclust.data.delimited.reading import PLAIN, ReadingOptions, check_file, foreign_suffix
+from pyroclust.data.draws.arrays import read_netcdf_draws, read_npy_draws, read_npz_draws
+from pyroclust.data.draws.tables import draws_in_frame, read_table_draws
 from pyroclust.partitions import Draws
 from pyroclust.partitions.raw_labels import DrawsLike, require_equal_weights
-
-__all__ = ["DRAWS_SUFFIXES", "DrawsSource", "draws_from", "read_draws"]
 
 DRAWS_SUFFIXES = (*PLAIN, ".npy", ".npz", ".nc")
 
@@ -131,8 +127,6 @@ def _in_file(
             raise ValueError(f"transpose is {transpose}, but arrays of '{path}' have names: leave it out")
         if kind == ".npz":
             return read_npz_draws(path, variable=variable)
-        from pyroclust.data.draws.netcdf import read_netcdf_draws
-
         return read_netcdf_draws(path, variable=variable, group=group)
     except PermissionError:
         raise ValueError(f"'{path}' cannot be read: permission denied") from None

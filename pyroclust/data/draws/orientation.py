@@ -3,8 +3,6 @@
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["draws_in_rows"]
-
 _FEWEST, _ENOUGH = 4, 10
 # Rows and columns that are looked at, and pairs of points.
 _LOOKED_AT, _PAIRS = 400, 400

@@ -11,8 +11,6 @@ from pyroclust.distributions.families.clustered_data import block_moments
 from pyroclust.distributions.families.component import per_point
 from pyroclust.infer.checks import refuse_weights
 
-__all__ = ["pointwise_log_likelihood"]
-
 _NUMBERS = 4_000_000
 
 

@@ -11,8 +11,6 @@ from torch import Tensor
 from pyroclust.data.draws.arviz import DrawsOfGroup, arviz_container, groups_of_draws, stamped
 from pyroclust.infer.mcmc import assignments
 
-__all__ = ["from_pyro"]
-
 _OURS = ("assignments", "num_clusters")
 
 

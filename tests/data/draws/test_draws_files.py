@@ -15,7 +15,7 @@ from pyroclust import to_arviz
 from pyroclust.core import memory
 from pyroclust.data.draws.draws import read_draws
 from pyroclust.partitions import Draws, canonical, renumbering
-from pyroclust.partitions.renumbering import canonical_draws, check_room
+from pyroclust.partitions.renumbering import canonical_draws
 
 
 @pytest.fixture
@@ -28,58 +28,45 @@ def renumbered(labels: np.ndarray) -> np.ndarray:
     return canonical(torch.from_numpy(np.asarray(labels, dtype=np.int64))).numpy()
 
 
+READ = {
+    "no header": ("5,5,2\n1,7,1\n", [[0, 0, 1], [0, 1, 0]], None),
+    "a header names the points": ("ann,bob,cy\n5,5,2\n", [[0, 0, 1]], ("ann", "bob", "cy")),
+    "whole floats and spaces": ("1.0, 2.00, 1e0\n3.0, 3.0, 3.0\n", [[0, 1, 0], [0, 0, 0]], None),
+    "names as labels": ("p,q,r\nred,red,blue\nblue,red,blue\n", [[0, 0, 1], [0, 1, 0]], ("p", "q", "r")),
+    # A first line that repeats a name is a draw where the second is none of numbers.
+    "names as labels without a header": ("red,red,blue\nblue,red,blue\n", [[0, 0, 1], [0, 1, 0]], None),
+    "names that repeat above numbers": ("setosa,setosa,virginica\n1,2,2\n", [[0, 1, 1]], ...),
+    "a column of names beside numbers": (
+        "p,q,r\n1,1,a\n2,1,1\n2,1,2\n",
+        [[0, 0, 1], [0, 1, 1], [0, 1, 0]],
+        ...,
+    ),
+    "names of rows, as R writes them": ('"","V1","V2"\n"1",3,3\n"2",1,4\n', [[0, 0], [0, 1]], ("V1", "V2")),
+    "names of rows without quotes": (",V1,V2\n1,3,3\n2,1,4\n", [[0, 0], [0, 1]], ("V1", "V2")),
+    "dots in names where Stan did not write": ("setosa,setosa.1,virginica\n1,2,2\n", [[0, 1, 1]], ...),
+    "# as a label": ("p,q\n#1,#1\n#1,#2\n", [[0, 0], [0, 1]], ("p", "q")),
+    "every point alone in the first draw": ("1,2,4\n1,1,2\n", [[0, 1, 2], [0, 0, 1]], None),
+    "two points": ("0,1\n1,1\n", [[0, 1], [0, 0]], None),
+}
+
+
 class TestTables:
     def read(self, tmp_path, text: str, *, name: str = "draws.csv", variable: str | None = None) -> Draws:
         (tmp_path / name).write_text(text)
         return read_draws(tmp_path / name, variable=variable)
 
-    def test_without_a_header(self, tmp_path):
-        draws = self.read(tmp_path, "5,5,2\n1,7,1\n")
-        assert draws.assignments.tolist() == [[[0, 0, 1], [0, 1, 0]]]
+    @pytest.mark.parametrize("case", READ)
+    def test_labels_and_names(self, tmp_path, case):
+        text, assignments, names = READ[case]
+        draws = self.read(tmp_path, text)
+        assert draws.assignments.tolist() == [assignments]
         assert draws.assignments.dtype == np.int64
-        assert (draws.name, draws.point_names, draws.notes) == ("draws", None, ())
-        assert draws.log_joint is None
-        assert draws.log_prob is None
-
-    def test_a_header_names_the_points(self, tmp_path):
-        draws = self.read(tmp_path, "ann,bob,cy\n5,5,2\n")
-        assert draws.assignments.tolist() == [[[0, 0, 1]]]
-        assert draws.point_names == ("ann", "bob", "cy")
+        assert names in (..., draws.point_names)
+        assert (draws.name, draws.log_joint, draws.log_prob) == ("draws", None, None)
 
     def test_tabs(self, tmp_path):
         assert self.read(tmp_path, "1\t2\t1\n", name="z.tsv").assignments.tolist() == [[[0, 1, 0]]]
-
-    def test_whole_floats_and_spaces(self, tmp_path):
-        draws = self.read(tmp_path, "1.0, 2.00, 1e0\n3.0, 3.0, 3.0\n")
-        assert draws.assignments.tolist() == [[[0, 1, 0], [0, 0, 0]]]
-
-    def test_names_as_labels_with_a_header(self, tmp_path):
-        draws = self.read(tmp_path, "p,q,r\nred,red,blue\nblue,red,blue\n")
-        assert draws.assignments.tolist() == [[[0, 0, 1], [0, 1, 0]]]
-        assert draws.point_names == ("p", "q", "r")
-
-    def test_names_as_labels_without_a_header(self, tmp_path):
-        # A first line that repeats a name is a draw where the second is none of numbers.
-        draws = self.read(tmp_path, "red,red,blue\nblue,red,blue\n")
-        assert draws.assignments.tolist() == [[[0, 0, 1], [0, 1, 0]]]
-        assert draws.point_names is None
-
-    def test_repeated_point_names_are_a_header_above_numbers(self, tmp_path):
-        draws = self.read(tmp_path, "setosa,setosa,virginica\n1,2,2\n")
-        assert draws.assignments.tolist() == [[[0, 1, 1]]]
-
-    def test_a_column_of_names_beside_columns_of_numbers(self, tmp_path):
-        draws = self.read(tmp_path, "p,q,r\n1,1,a\n2,1,1\n2,1,2\n")
-        assert draws.assignments.tolist() == [[[0, 0, 1], [0, 1, 1], [0, 1, 0]]]
-
-    @pytest.mark.parametrize("text", ['"","V1","V2"\n"1",3,3\n"2",1,4\n', ",V1,V2\n1,3,3\n2,1,4\n"])
-    def test_row_names_of_r(self, tmp_path, text):
-        draws = self.read(tmp_path, text)
-        assert draws.assignments.tolist() == [[[0, 0], [0, 1]]]
-        assert draws.point_names == ("V1", "V2")
-
-    def test_row_names_of_rs_write_table(self, tmp_path):
-        # The header has one name less than the rows have columns.
+        # The header of R's write.table has one name less than the rows have columns.
         draws = self.read(tmp_path, "V1\tV2\nfirst\t3\t3\nsecond\t1\t4\n", name="r.tsv")
         assert draws.assignments.tolist() == [[[0, 0], [0, 1]]]
 
@@ -100,8 +87,6 @@ class TestTables:
         draws = self.read(tmp_path, "1,2,3\n3,1,2\n1,1,2\n")
         assert draws.assignments.shape == (1, 3, 3)
         assert draws.notes == ("The first line, 1 to 3, was read as a draw.",)
-        assert self.read(tmp_path, "1,2,4\n1,1,2\n").assignments.shape == (1, 2, 3)
-        assert self.read(tmp_path, "0,1\n1,1\n").assignments.shape == (1, 2, 2)
 
     def test_chains_and_order_of_rs_posterior_package(self, tmp_path):
         text = ".chain,.iteration,.draw,a,b,c\n2,2,4,9,8,8\n1,1,1,5,5,5\n2,1,3,1,1,2\n1,2,2,7,8,9\n"
@@ -154,12 +139,6 @@ class TestTables:
         assert self.read(tmp_path, "y[1],y[2],assignments[1],assignments[2]\n1,1,1,2\n").point_names[0] == (
             "assignments[1]"
         )
-
-    def test_dots_are_names_where_stan_did_not_write(self, tmp_path):
-        assert self.read(tmp_path, "setosa,setosa.1,virginica\n1,2,2\n").assignments.shape == (1, 1, 3)
-
-    def test_hash_is_a_label_where_the_file_does_not_begin_with_it(self, tmp_path):
-        assert self.read(tmp_path, "p,q\n#1,#1\n#1,#2\n").assignments.tolist() == [[[0, 0], [0, 1]]]
 
     @pytest.mark.parametrize(
         ("text", "message"),
@@ -458,10 +437,6 @@ class TestAnyFile:
         monkeypatch.setattr(memory, "free_memory", lambda: 10_000)
         with pytest.raises(ValueError, match=r"this machine has .* GiB; thin the draws"):
             read_draws(path)
-
-    def test_memory_that_the_system_does_not_tell(self, monkeypatch):
-        monkeypatch.setattr(memory, "free_memory", lambda: None)
-        check_room("draws", 10**18)
 
     def test_memory_that_runs_out(self, tmp_path, monkeypatch):
         np.save(tmp_path / "z.npy", np.zeros((2, 3), int))

@@ -1,21 +1,44 @@
-"""What of a table may make clusters that are no groups of rows, said with the column and the figures."""
+"""Notes on columns, labels and rows that somebody may have meant otherwise."""
 
-from collections.abc import Mapping, Sequence
+import re
+import shlex
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.core.text import listed, short
+from pyroclust.core.text import listed, short, visible
+from pyroclust.data.columns import RawTable
+from pyroclust.data.delimited.numerals import MISSING, is_numeral
+from pyroclust.data.frames import TURNED
 from pyroclust.data.one_hot import exclusive
-
-__all__ = ["doubts_of"]
+from pyroclust.data.roles import words_of
+from pyroclust.data.tables import Table
 
 _FEWEST_ROWS, _FEWEST_VALUES, _HEAP, _TIMES_OTHERS = 30, 20, 0.1, 5
 _MOST_VALUES, _ROWS_A_VALUE = 15, 5
 _FAR, _SHARE_OF_FAR = 100.0, 0.01
 _SAME, _ROUNDED, _MOST_IN_A_SUM, _TIMES_CHANCE = 1e-9, 1e-4, 50, 20
 _MOST_SHOWN = 4
+# Words that stand for no label in many files, and are labels here.
+_NO_LABEL = frozenset(
+    ("?", "-", "--", ".", "..", "*", "none", "nil", "missing", "unknown", "n.a.", "unlabelled")
+)
+_CODE = re.compile("[A-Z]{2}")
+_FOOTERS = frozenset(
+    (
+        *("total", "totals", "subtotal", "sum", "mean", "average", "avg", "median", "gesamt", "insgesamt"),
+        *("summe", "mittelwert", "somme", "moyenne", "totale", "media", "promedio"),
+    )
+)
+# So many columns for each row are probably rows.
+_TIMES_ROWS = 5
+# What columns are called that say how many rows each row stands for; the latter of cells of a table alone.
+_FREQUENCIES = {"freq", "frequency", "frequencies", "haeufigkeit", "effectif", "frecuencia", "frequenza"}
+_NUMBERS_OF = {"n", "count", "counts", "anzahl"}
 
 
 def doubts_of(
@@ -162,3 +185,129 @@ def _twins(columns: Mapping[str, NDArray[np.float64]]) -> list[str]:
         alike = np.abs(np.einsum("ij,ij->i", rows[one], rows[other])) > 1 - _SAME
         pairs += zip(one[alike].tolist(), other[alike].tolist(), strict=True)
     return [f"{names[min(pair)]} and {names[max(pair)]}" for pair in sorted(pairs, key=sorted)]
+
+
+def about_labels(labels: NDArray[np.object_], column: str, name: str) -> list[str]:
+    """Return notes on labels that are missing, or that somebody may have meant otherwise."""
+    classes, lost = _classes(labels)
+    if not classes:
+        raise ValueError(f"{name}: column '{column}' holds no label; leave --label out")
+    named = _that_stand_for_none(classes)
+    said = {
+        f"{lost:,} of {len(labels):,} rows have no label in '{column}': they are clustered, and left out "
+        "where a clustering is compared with the labels.": lost > 0,
+        f"In '{column}' {named} is the name of a class like any other; a row without a label has an empty "
+        "cell.": named != "",
+        f"In '{column}' all labels are the same one, “{short(visible(classes[0]), 30)}”.": len(classes) == 1,
+        f"In '{column}' every row has a label of its own: it looks like an identifier.": (
+            len(classes) == len(labels) > 2
+        ),
+    }
+    return [*(note for note, is_so in said.items() if is_so), *about_alike(classes, column)]
+
+
+def about_partial(labels: NDArray[np.object_], column: str, name: str) -> list[str]:
+    """Return notes on partial labels that somebody may have meant otherwise."""
+    classes, lost = _classes(labels)
+    said = f"{name}: column '{column}'"
+    if not classes:
+        raise ValueError(f"{said} holds no label, expected some rows with one; leave --partial-labels out")
+    if len(classes) == len(labels):
+        raise ValueError(
+            f"{said} gives every row a label of its own, expected empty cells where nothing is known: name "
+            "another column with --partial-labels"
+        )
+    if named := _that_stand_for_none(classes):
+        raise ValueError(
+            f"{said} holds {named}, which would be a class like any other, expected empty cells where "
+            "nothing is known: empty these cells"
+        )
+    notes = about_alike(classes, column)
+    if len(labels) < 2 * min(2 * len(classes), len(labels) - lost):
+        notes.append(
+            f"In '{column}' {len(classes):,} labels are known of {len(labels) - lost:,} rows, as of a "
+            "measurement: rows of different labels are kept apart."
+        )
+    return notes
+
+
+def _classes(labels: NDArray[np.object_]) -> tuple[list[str], int]:
+    """Return the different labels, and how many rows have none."""
+    known = [label for label in labels if label is not None]
+    return list(dict.fromkeys(known)), len(labels) - len(known)
+
+
+def _that_stand_for_none(classes: Sequence[str]) -> str:
+    return listed(f"“{one}”" for one in classes if one in MISSING or _plain(one) in _NO_LABEL)
+
+
+def about_alike(classes: Iterable[str], column: str, what: str = "classes") -> list[str]:
+    """Return a note on two texts that differ in no more than spaces, capitals or zeros."""
+    seen: dict[object, str] = {}
+    for label in classes:
+        key: object = _plain(label)
+        with suppress(ValueError):
+            key = float(label)
+        if (other := seen.setdefault(key, label)) is not label:
+            one, two = (short(visible(alike), 30) for alike in (other, label))
+            return [f"In '{column}' “{one}” and “{two}” are two {what}, as written."]
+    return []
+
+
+def about_na(cells: NDArray[np.object_], levels: Sequence[str], column: str) -> list[str]:
+    """Return a note on cells that are missing as they hold NA, where all else are codes of two letters."""
+    lost = sum(cell is not None and cell.strip() == "NA" for cell in cells)
+    if not lost or "NA" in levels or not all(map(_CODE.fullmatch, levels or ("",))):
+        return []
+    return [
+        f"In '{short(column, 60)}' {lost:,} cell(s) written NA were read as missing, beside codes such as "
+        f"{levels[0]}: if NA is a code too, give --missing {shlex.quote(f'{column}=')}."
+    ]
+
+
+def footer_note(last: Sequence[str]) -> str | None:
+    """Say where the last row looks like a total of the others."""
+    for text in last:
+        words = text.strip(" :.").casefold().split()
+        if words and len(words) <= 3 and _FOOTERS & {words[0], words[-1]}:
+            said = short(visible(text.strip()), 30)
+            return f"The last row, with “{said}”, was read as a point: if it is no point, remove it."
+    return None
+
+
+def _plain(label: str) -> str:
+    """Return what is seen of a label: no forms of letters, capitals, repeated or invisible characters."""
+    seen = unicodedata.normalize("NFKC", label).casefold()
+    return " ".join("".join(one for one in seen if unicodedata.category(one) != "Cf").split())
+
+
+def turned_note(raw: RawTable, num_columns: int) -> list[str]:
+    """Say that features may lie in rows, where there are many more columns than rows with names."""
+    if TURNED in raw.notes or raw.num_rows < 3 or num_columns < _TIMES_ROWS * raw.num_rows:
+        return []
+    first = raw.row_names or raw.columns[0].labels().tolist()
+    names = [one for one in first if one and not is_numeral(one)]
+    if len(set(names)) < raw.num_rows:
+        return []
+    return [
+        f"There are {num_columns:,} columns and {raw.num_rows:,} rows, which have names such as "
+        f"'{short(visible(names[0]), 40)}': if rows are what was measured, and columns who, give --transpose."
+    ]
+
+
+def frequencies_note(table: Table) -> str | None:
+    """Say which column may tell how many rows each stands for, where all others are different categories."""
+    rows = table.data[:, [bool(levels) for levels in table.levels]]
+    others = [column for column, levels in zip(table.columns, table.levels, strict=True) if not levels]
+    if len(others) != 1 or not rows.shape[1]:
+        return None
+    values, words = table.data[:, table.columns.index(others[0])], words_of(others[0])
+    are_cells = len(np.unique(rows, axis=0)) == len(rows)
+    are_counts = bool((values == np.round(values)).all() and (values >= 0).all())
+    names = _FREQUENCIES | (_NUMBERS_OF if are_cells else set())
+    if not are_counts or len(words) != 1 or words[0] not in names:
+        return None
+    return (
+        f"'{short(others[0], 60)}' may say how many equal rows each row stands for, and was read as a "
+        f"measurement: if so, give --weight {shlex.quote(others[0])}, without rows of 0."
+    )

@@ -11,20 +11,6 @@ from typing import Any
 from pyroclust.core.files.reading import parse_json, read_text
 from pyroclust.core.files.writing import replace_file, write_new_file
 
-__all__ = [
-    "RESULTS",
-    "check_file",
-    "check_outside_the_package",
-    "check_replaceable",
-    "checksum",
-    "json_text",
-    "read_record",
-    "sealed",
-    "write_file",
-    "written_file",
-    "written_results",
-]
-
 RESULTS: Mapping[str, tuple[str, ...]] = {
     "summary.json": ("report.html", "draws.nc", "assignments.csv", "clusters.csv"),
     "certificate.json": ("certificate.png",),

@@ -1,4 +1,4 @@
-"""What an array of NumPy says of itself in a file, before any of its entries is read."""
+"""What binary files say of themselves, before any value is read: NumPy arrays, HDF5."""
 
 import math
 from dataclasses import dataclass
@@ -8,13 +8,16 @@ from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 
-__all__ = ["NUMPY_MAGIC", "NumpyHeader", "archived_headers", "numpy_header_of", "read_numpy_header"]
+from pyroclust.core.files import check_regular
+from pyroclust.core.memory import check_memory
+from pyroclust.core.text import visible
 
 NUMPY_MAGIC = b"\x93NUMPY"
 """The first bytes of an array of NumPy."""
 
 # Members of one archive: more are no arrays that somebody named.
 _MOST_MEMBERS = 10_000
+_MOST_OBJECTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -91,3 +94,59 @@ def archived_headers(archive: ZipFile) -> dict[str, tuple[ZipInfo, NumpyHeader]]
         with archive.open(member) as file:
             found[name] = member, read_numpy_header(file)
     return found
+
+
+def check_self_contained(path: Path, *, is_read_whole: bool = False) -> None:
+    """Refuse an HDF5 file whose values lie elsewhere, whose groups are no tree, or that unpacks to much."""
+    # Links and virtual data sets let a file name any other file, whose bytes would be read as labels.
+    import h5py
+
+    check_regular(path)
+    total = 0
+    with h5py.File(path, "r") as file:
+        waiting: list[Any] = [file]
+        seen = {_place(file)}
+        while waiting:
+            group = waiting.pop()
+            for name in group:
+                link = group.get(name, getlink=True)
+                if not isinstance(link, h5py.HardLink):
+                    raise _refused(path, f"'{visible(name)}' is a link to another place")
+                one = group[name]
+                if isinstance(one, h5py.Dataset):
+                    _check_dataset(one, path)
+                    total += math.prod(one.shape or ()) * one.dtype.itemsize
+                if isinstance(one, h5py.Group) and _place(one) in seen:
+                    raise _refused(path, f"its group '{visible(name)}' has several names")
+                if isinstance(one, h5py.Group):
+                    waiting.append(one)
+                    seen.add(_place(one))
+                if len(seen) > _MOST_OBJECTS:
+                    raise _refused(path, f"it has more than {_MOST_OBJECTS:,} groups")
+    if is_read_whole:
+        check_memory(2 * total, f"the values of '{path}'", remedy="read it where there is more")
+
+
+def _place(one: Any) -> tuple[int, int]:
+    import h5py
+
+    found = h5py.h5o.get_info(one.id)
+    return int(found.fileno), int(found.addr)
+
+
+def _check_dataset(one: Any, path: Path) -> None:
+    name = visible(one.name)
+    if one.is_virtual or one.external:
+        raise _refused(path, f"the values of '{name}' lie in other files")
+    # xarray reads indices whole, and HDF5 the blocks that it packed.
+    for shape in (one.shape if one.ndim == 1 else None, one.chunks):
+        if shape is not None:
+            check_memory(
+                math.prod(shape) * one.dtype.itemsize,
+                f"'{path}' is not read: values of '{name}'",
+                remedy="write the labels to a file of their own",
+            )
+
+
+def _refused(path: Path, why: str) -> ValueError:
+    return ValueError(f"'{path}' is not read: {why}; write the labels themselves into one file")
