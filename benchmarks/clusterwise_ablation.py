@@ -19,7 +19,7 @@ import torch
 import typer
 from rich.console import Console
 
-from pyroclust.core.random_state import own_random_numbers
+from pyroclust.core.random_state import pyro_seeded
 from pyroclust.infer import FitSettings, divergences, efficiencies, fit
 from pyroclust.infer.simulation import simulate
 from pyroclust.models import gaussian2d
@@ -58,7 +58,7 @@ def run(variant: str, *, steps: int, seed: int) -> dict[str, Any]:
 @torch.no_grad()
 def measure(model: Any, guide: Any) -> dict[str, float]:
     """Return the figures of a guide on data sets that are the same for all."""
-    with own_random_numbers(31_337):
+    with pyro_seeded(31_337):
         kl = divergences(model, guide, simulate(model, torch.empty(60, 8, 2))[0])
         figures = {"mean KL": kl.mean().item(), "median KL": kl.median().item()}
         for points, datasets in ((20, 40), (50, 20)):

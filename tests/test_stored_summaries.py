@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from report_pages import KINDS, result
 
-from pyroclust.core.arrays import plain
+from pyroclust.core.arrays import json_values
 
 HERE = Path(__file__).parent
 STORED = json.loads((HERE / "stored_summaries.json").read_text(encoding="utf-8"))
@@ -96,7 +96,7 @@ def case(request):
     found, kind = result(request.param), request.param
     figures = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     for one in found.sources:
-        figures["sources"][one.key] |= json.loads(json.dumps(plain(one.figures())))
+        figures["sources"][one.key] |= json.loads(json.dumps(json_values(one.figures())))
     return STORED[kind], keyed(figures)
 
 

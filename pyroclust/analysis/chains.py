@@ -12,7 +12,7 @@ from torch import Tensor
 
 from pyroclust.analysis.populations import can_be_tempered, draw_populations, seconds_of_populations
 from pyroclust.analysis.steps import Settings
-from pyroclust.core.random_state import own_random_numbers, seed_from_torch
+from pyroclust.core.random_state import pyro_seeded, seed_from_torch
 from pyroclust.core.text import duration, listed
 from pyroclust.diagnostics import Convergence, LogEvidence, max_rhat
 from pyroclust.diagnostics.chains.convergence import can_converge_well, have_converged_well, min_ess
@@ -135,7 +135,7 @@ def overdispersed_starts(
     few, seconds = coarse_starts(model, data, num_chains=num_chains - num_many, seed=seed)
     began = time.perf_counter()
     # The chains must not repeat these random numbers.
-    with own_random_numbers(seed, num_chains), torch.no_grad():
+    with pyro_seeded(seed, num_chains), torch.no_grad():
         many = _with_many_clusters(model, data, num_many)
     return FromDraws(torch.cat([few.draws, many])), seconds + time.perf_counter() - began
 

@@ -16,7 +16,7 @@ from pyroclust.analysis.steps import Step, Work, as_step, never
 from pyroclust.calibration import Certificate, LocalCalibration, calibrate_near
 from pyroclust.calibration.judgement import calibration_findings
 from pyroclust.calibration.training_world import TrainingWorld, simulated_world
-from pyroclust.core.arrays import without_gaps
+from pyroclust.core.arrays import mean_imputed
 from pyroclust.core.errors import Attempts
 from pyroclust.data.standardise import indicators
 from pyroclust.diagnostics import Familiarity, LogEvidence, importance_evidence, log_evidences
@@ -85,7 +85,7 @@ def _see(work: Work) -> Callable[[np.ndarray], np.ndarray] | None:
     data = work.analysis.data
     if data is None or data.shape is not None:
         return None
-    return lambda values: without_gaps(indicators(values, data.clustered))
+    return lambda values: mean_imputed(indicators(values, data.clustered))
 
 
 def _world(work: Work) -> TrainingWorld:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyroclust.core.arrays import plain
+from pyroclust.core.arrays import json_values
 from pyroclust.core.errors import ends_the_run, first_line, left_out, unknown_name
 from pyroclust.diagnostics import Finding
 from pyroclust.diagnostics.verdicts.findings import Question, untold
@@ -205,7 +205,7 @@ def run_steps(work: Work, steps: Sequence[Step], *, of_the_answer: bool) -> None
 def _check_figures(name: str, result: Any) -> None:
     """Refuse a result that could not be saved."""
     try:
-        json.dumps(plain(figures_of(result)))
+        json.dumps(json_values(figures_of(result)))
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"the step '{name}' returned {type(result).__name__}, expected values that JSON can hold, or a "

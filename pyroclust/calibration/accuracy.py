@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.calibration.rows import ExactRow, OrderRow, SampledRow, SpeedRow, TruthRow
-from pyroclust.core.random_state import alone
+from pyroclust.core.random_state import exclusive_random_state
 from pyroclust.diagnostics import pareto_k
 from pyroclust.diagnostics.verdicts.calibration import tail_summary
 from pyroclust.infer.quality import divergences, effective_shares, log_importance_weights
@@ -90,7 +90,7 @@ def order_row(worlds: Worlds, *, num_orders: int) -> OrderRow | None:
 def speed_row(world: SimulatedBatch, *, num_draws: int, num_repeats: int) -> SpeedRow:
     """Time draws of the first data set on one thread."""
     guide, data = world.guide, world.data[0]
-    with alone():
+    with exclusive_random_state():
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
         try:

@@ -12,10 +12,10 @@ from pyroclust.calibration.cluster_counts import cluster_count_law
 from pyroclust.calibration.result import Calibration, LocalCalibration, calibration_of
 from pyroclust.calibration.simulated_draws import PartitionSampler, draw_partitions
 from pyroclust.calibration.training_world import with_gaps_of_data
-from pyroclust.core.arrays import without_gaps
+from pyroclust.core.arrays import mean_imputed
 from pyroclust.core.counts import check_count
 from pyroclust.core.memory import check_memory
-from pyroclust.core.random_state import own_random_numbers
+from pyroclust.core.random_state import pyro_seeded
 from pyroclust.diagnostics.simulations.point_summaries import (
     column_summaries,
     distance_summaries,
@@ -84,7 +84,7 @@ def calibrate(
     _check_sizes(num_points, num_datasets, num_draws, num_bins)
     if progress is not None:
         progress(f"simulations, {num_datasets:,} data sets of {num_points} points")
-    with torch.no_grad(), own_random_numbers(seed, num_points):
+    with torch.no_grad(), pyro_seeded(seed, num_points):
         worlds = simulate_batches(model, sampler, None, num_datasets=num_datasets, num_points=num_points)
         prior = cluster_count_law(worlds)
         drawn = draw_partitions(worlds, num_draws=num_draws, progress=progress)
@@ -158,10 +158,10 @@ def calibrate_near(
     _check_near(sampler, model, data, num_simulations, num_nearest)
     if progress is not None:
         progress(f"simulations, {num_simulations:,} data sets of {len(data)} points")
-    with torch.no_grad(), own_random_numbers(seed, len(data), num_simulations):
+    with torch.no_grad(), pyro_seeded(seed, len(data), num_simulations):
         (world,) = simulate_batches(model, sampler, None, num_datasets=num_simulations, num_points=len(data))
         world = replace(world, data=with_gaps_of_data(world.data, data))
-        rows = _summaries(data, world.data, see=without_gaps if see is None else see)
+        rows = _summaries(data, world.data, see=mean_imputed if see is None else see)
         apart = mahalanobis(rows, rows[0])[1:]
         usual = mahalanobis(rows, rows.mean(0))
         kept = torch.as_tensor(np.argsort(apart, kind="stable")[:num_nearest])

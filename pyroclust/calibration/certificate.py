@@ -19,7 +19,7 @@ from pyroclust.calibration.rows import (
     SpeedRow,
     TruthRow,
 )
-from pyroclust.core.arrays import plain
+from pyroclust.core.arrays import json_values
 from pyroclust.core.text import short
 
 __all__ = ["Certificate"]
@@ -94,7 +94,7 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, strings, lists and ``None``, ready for JSON; what a card stores."""
-        content: dict[str, Any] = plain(asdict(self))
+        content: dict[str, Any] = json_values(asdict(self))
         seldom = ("failures", "real_tables")
         return {key: one for key, one in content.items() if one or key not in seldom}
 

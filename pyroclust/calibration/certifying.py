@@ -29,7 +29,7 @@ from pyroclust.calibration.rows import (
 from pyroclust.calibration.settings import CertificateSettings
 from pyroclust.calibration.simulated_draws import draw_partitions
 from pyroclust.core.errors import Attempts
-from pyroclust.core.random_state import own_random_numbers
+from pyroclust.core.random_state import pyro_seeded
 from pyroclust.distributions.points import Points
 from pyroclust.guides import BlockFilter, PredictiveFilter
 from pyroclust.guides.exact_filter import exact_filter
@@ -187,7 +187,7 @@ class _Bench:
     @cached_property
     def _has_likelihood(self) -> bool:
         """Whether the model has one once the guide's conditions are set."""
-        with own_random_numbers(self.settings.seed):
+        with pyro_seeded(self.settings.seed):
             return bool(self._worlds((1, 2))[0].model.has_likelihood)
 
     def _on_fresh(
@@ -198,7 +198,7 @@ class _Bench:
         measure: Callable[[Sequence[SimulatedBatch]], Found],
     ) -> Found:
         self.progress(f"{what}, {size[0]} data sets of {size[1]} points")
-        with own_random_numbers(self.settings.seed, part, size[1]):
+        with pyro_seeded(self.settings.seed, part, size[1]):
             return measure(self._worlds(size))
 
     def _worlds(self, size: tuple[int, int]) -> tuple[SimulatedBatch, ...]:

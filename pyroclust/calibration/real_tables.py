@@ -9,7 +9,7 @@ from torch import Tensor
 
 from pyroclust.calibration.rows import RealTablesRow
 from pyroclust.core.counts import check_count
-from pyroclust.core.random_state import own_random_numbers
+from pyroclust.core.random_state import pyro_seeded
 from pyroclust.diagnostics import co_assignment, importance_efficiency
 from pyroclust.distributions.points import Points, as_points
 from pyroclust.guides.exact_filter import exact_filter
@@ -68,7 +68,7 @@ def real_tables_row(
         found = chains(place, points)
         agreed += found.agreed
         floors.append(found.floor(num_draws)[0])
-        with own_random_numbers(seed, place):
+        with pyro_seeded(seed, place):
             own.append(_errors(guide, points, found, each))
             others.append(_errors(baseline, points, found, each))
     (efficiency, largest, mean), of_filter = np.median(own, 0).tolist(), np.median(others, 0).tolist()

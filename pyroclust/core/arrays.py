@@ -73,7 +73,7 @@ def checked_weights(
     return numbers.astype(np.int64)
 
 
-def unit_of(values: np.ndarray) -> float:
+def overflow_scale(values: np.ndarray) -> float:
     """Return a power of two, 1 unless numbers are huge, by which their sums and squares stay finite."""
     largest = float(np.nanmax(np.abs(values), initial=0.0))
     return 1.0 if largest < 1e140 else 2.0 ** math.frexp(largest / 2)[1]
@@ -101,21 +101,21 @@ def _num_masked(values: Any) -> int:
     return sum(map(_num_masked, values)) if isinstance(values, list | tuple) else 0
 
 
-def plain(value: Any) -> Any:
+def json_values(value: Any) -> Any:
     """Return what JSON can hold: arrays and tuples as lists, numbers that are not finite as ``None``."""
     match value:
         case dict():
-            return {key: plain(item) for key, item in value.items()}
+            return {key: json_values(item) for key, item in value.items()}
         case list() | tuple():
-            return [plain(item) for item in value]
+            return [json_values(item) for item in value]
         case np.ndarray() | np.generic():
-            return plain(value.tolist())
+            return json_values(value.tolist())
         case float() if not math.isfinite(value):
             return None
     return value
 
 
-def without_gaps(data: np.ndarray) -> np.ndarray:
+def mean_imputed(data: np.ndarray) -> np.ndarray:
     """Return points with missing cells at the mean of their column, or 0 where all of it is missing."""
     missing = np.isnan(data)
     if not missing.any():

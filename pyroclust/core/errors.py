@@ -44,7 +44,7 @@ def ends_the_run(error: BaseException) -> bool:
     return isinstance(error, TimeoutError) or lacks_memory(error)
 
 
-def readable(path: Path, read: Callable[[], Found]) -> Found:
+def read_safely(path: Path, read: Callable[[], Found]) -> Found:
     """Return what a reader finds in a file; what a damaged file makes of it becomes one sentence."""
     try:
         return read()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from pyroclust.core.counts import check_count
-from pyroclust.core.errors import readable
+from pyroclust.core.errors import read_safely
 from pyroclust.core.memory import check_memory
 from pyroclust.core.text import listed, visible
 
@@ -169,7 +169,7 @@ def _size(path: Path) -> tuple[int, int]:
             raise ValueError(f"it has {size[0]:,} x {size[1]:,} pixels, expected at most {_MOST_PIXELS:,}")
         return size
 
-    return readable(path, look)
+    return read_safely(path, look)
 
 
 def _opened(path: Path) -> tuple[Image.Image, int]:
@@ -184,7 +184,7 @@ def _opened(path: Path) -> tuple[Image.Image, int]:
             picture.load()
             return ImageOps.exif_transpose(picture), number
 
-    return readable(path, read)
+    return read_safely(path, read)
 
 
 def _grey(picture: Image.Image, size: int | None) -> NDArray[np.float32]:

@@ -29,16 +29,16 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
-def alone() -> Iterator[None]:
+def exclusive_random_state() -> Iterator[None]:
     """Keep other threads out of torch's random state and of Pyro's handlers while the block runs."""
     with _lock:
         yield
 
 
 @contextmanager
-def kept_random_state() -> Iterator[None]:
+def preserved_random_state() -> Iterator[None]:
     """Let torch draw random numbers inside the block without moving the caller's random state."""
-    with alone(), torch.random.fork_rng(devices=[]):
+    with exclusive_random_state(), torch.random.fork_rng(devices=[]):
         yield
 
 
@@ -46,16 +46,16 @@ def kept_random_state() -> Iterator[None]:
 def seeded(seed: int) -> Iterator[None]:
     """Seed torch by a number inside the block, and restore the caller's random state after it."""
     seed = check_seed(seed)
-    with kept_random_state():
+    with preserved_random_state():
         torch.manual_seed(seed)
         yield
 
 
 @contextmanager
-def own_random_numbers(*key: int) -> Iterator[None]:
+def pyro_seeded(*key: int) -> Iterator[None]:
     """Seed Pyro, Python and numpy by a tuple of numbers inside the block, and restore their state."""
     checked = [check_seed(one) for one in key]
-    with alone():
+    with exclusive_random_state():
         state = pyro.util.get_rng_state()
         pyro.set_rng_seed(int(np.random.SeedSequence(checked).generate_state(1)[0]))
         try:

@@ -36,7 +36,9 @@ def num_threads() -> int:
     return int(config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
 
 
-def of_each(pool: ThreadPoolExecutor, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+def map_in_threads(
+    pool: ThreadPoolExecutor, function: Callable[[Any], Any], items: Sequence[Any]
+) -> list[Any]:
     """Map a function over items, in as many tasks as threads: one takes 50 microseconds."""
     some = max(1, -(-len(items) // num_threads()))
     parts = [items[first : first + some] for first in range(0, len(items), some)]

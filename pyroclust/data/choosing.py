@@ -13,26 +13,26 @@ from pyroclust.data.frames import aggregated
 from pyroclust.data.kinds import (
     Kind,
     KindOfColumn,
+    checked_kinds,
     kind_of_column,
     kinds_note,
     looks_note,
-    told_kinds,
     values_of_kind,
 )
 from pyroclust.data.missing_codes import marks_note, suspected_codes, without_codes, without_values
 from pyroclust.data.notes import (
-    about_alike,
-    about_labels,
-    about_na,
-    about_partial,
+    alike_notes,
     doubts_of,
     footer_note,
     frequencies_note,
+    label_notes,
+    na_notes,
+    partial_label_notes,
     turned_note,
 )
-from pyroclust.data.one_hot import one_hot_again, one_hot_merged
-from pyroclust.data.point_masses import apart, divide, in_two
-from pyroclust.data.roles import ROWS_AS_THEY_ARE, refuse_long, refuse_rows_of_units, units_in
+from pyroclust.data.one_hot import one_hot_column, one_hot_merged
+from pyroclust.data.point_masses import is_point_mass, split_column, split_columns
+from pyroclust.data.roles import ROWS_AS_THEY_ARE, refuse_long, refuse_rows_of_units, unit_columns
 from pyroclust.data.tables import Table
 
 _MOST_SHOWN = 4
@@ -60,7 +60,7 @@ def chosen_table(
     if missing:
         raw, codes = without_codes(raw, missing)
     if kinds is not None:
-        units = {one: column for one, column in raw.index.items() if units_in({one: column})}
+        units = {one: column for one, column in raw.index.items() if unit_columns({one: column})}
         raw = replace(raw, names=(*units, *raw.names), columns=(*units.values(), *raw.columns))
     if aggregate is not None and aggregate != ROWS_AS_THEY_ARE:
         raw = aggregated(raw, raw.place_of(aggregate, name))
@@ -78,7 +78,7 @@ def chosen_table(
     if raw.num_rows < 2:
         raise ValueError(f"{name} has {raw.num_rows} row(s), expected at least 2 points to cluster")
     may_go, num_columns = columns is None and not preferred, len(chosen)
-    told = {raw.names[raw.place_of(one, name)]: kind for one, kind in told_kinds(kinds or {}).items()}
+    told = {raw.names[raw.place_of(one, name)]: kind for one, kind in checked_kinds(kinds or {}).items()}
     for column in (one for one in told if one not in chosen):
         raise ValueError(
             f"{name}: kinds has column '{short(column, 60)}', which is not clustered; leave it out"
@@ -113,10 +113,10 @@ def chosen_table(
     labels = partial = weights = None
     if labelled is not None:
         labels = raw.columns[labelled].labels()
-        notes += about_labels(labels, short(raw.names[labelled], 60), name)
+        notes += label_notes(labels, short(raw.names[labelled], 60), name)
     if known is not None:
         partial = raw.columns[known].labels()
-        notes += about_partial(partial, short(raw.names[known], 60), name)
+        notes += partial_label_notes(partial, short(raw.names[known], 60), name)
     if weighed is not None:
         said = short(raw.names[weighed], 60)
         how_often = kind_of_column(said, raw.columns[weighed], Kind.NUMBER).values
@@ -125,7 +125,7 @@ def chosen_table(
     return replace(table, labels=labels, notes=kept, partial_labels=partial, weights=weights)
 
 
-def rows_like(raw: RawTable, name: str, like: Table, *, refuses_unseen: bool = False) -> Table:
+def rows_as_clustered(raw: RawTable, name: str, like: Table, *, refuses_unseen: bool = False) -> Table:
     """Take the columns of a table that was clustered, at least one row; unknown categories are missing."""
     name = visible(name)
     if not raw.num_rows:
@@ -141,7 +141,7 @@ def rows_like(raw: RawTable, name: str, like: Table, *, refuses_unseen: bool = F
     every = zip(like.columns, like.kinds, like.levels, like.units, like.codes, strict=True)
     for column, kind, levels, unit, codes in every:
         number, value = wholes.get(column, (None, None))
-        cells = one_hot_again(raw, column, levels) if levels and column not in raw.names else None
+        cells = one_hot_column(raw, column, levels) if levels and column not in raw.names else None
         if cells is None or number is not None:
             cells = raw.columns[raw.place_of(column if number is None else like.columns[number], name)]
         if codes:
@@ -149,7 +149,7 @@ def rows_like(raw: RawTable, name: str, like: Table, *, refuses_unseen: bool = F
         try:
             if number is not None and value is not None:
                 numbers = kind_of_column(like.columns[number], cells, Kind.NUMBER).values
-                values = in_two(numbers, value)[kind is Kind.YES_NO].values
+                values = split_column(numbers, value)[kind is Kind.YES_NO].values
             else:
                 values, unseen = values_of_kind(column, cells, kind, levels=levels, unit=unit)
                 if unseen:
@@ -232,7 +232,7 @@ def _of_any_kind(
         found = {column: kind_of_column(column, cells, Kind.NUMBER) for column, cells in columns.items()}
         left = {}
     kept = told if masses_apart else None
-    found, wholes, divided = divide(found, kept=kept, names={*raw.names, *columns})
+    found, wholes, divided = split_columns(found, kept=kept, names={*raw.names, *columns})
 
     def order(column: str) -> tuple[int, float]:
         # Models of counts take them by their means.
@@ -245,7 +245,7 @@ def _of_any_kind(
     parts = tuple(
         (names.index(whole), names.index(answer), value) for answer, (whole, value) in wholes.items()
     )
-    is_lost = np.isnan(data) & ~apart(data, parts)
+    is_lost = np.isnan(data) & ~is_point_mass(data, parts)
     lost = is_lost.sum(0)
     # A cell that is missing is so in both parts of its column.
     missing = {column: int(one) for column, one in zip(names, lost, strict=True) if column not in wholes}
@@ -264,9 +264,9 @@ def _of_any_kind(
             "points of which nothing is known: remove them if they are none."
         )
     for column, one in found.items():
-        notes += about_alike(one.levels, short(column, 60))
+        notes += alike_notes(one.levels, short(column, 60))
         notes += (
-            about_na(columns[column].labels(), one.levels, column) if one.levels and column in columns else []
+            na_notes(columns[column].labels(), one.levels, column) if one.levels and column in columns else []
         )
     return Table(
         name,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pyroclust.core.errors import first_line, unknown_name
 from pyroclust.core.text import listed, visible
-from pyroclust.data.choosing import chosen_table, rows_like
+from pyroclust.data.choosing import chosen_table, rows_as_clustered
 from pyroclust.data.delimited.reading import ReadingOptions
 from pyroclust.data.frames import aggregated, raw_array, raw_frame, transposed
 from pyroclust.data.kinds import Kind
@@ -206,7 +206,7 @@ def read_new_rows(
         raw = replace(raw, names=names)
     if aggregate is not None:
         raw = aggregated(raw, raw.place_of(aggregate, name), counts_rows="rows" in like.columns)
-    return rows_like(raw, name, like, refuses_unseen=refuses_unseen)
+    return rows_as_clustered(raw, name, like, refuses_unseen=refuses_unseen)
 
 
 def _in_pandas(source: Any) -> Any:

@@ -14,10 +14,10 @@ from pyroclust.data.columns import Column, RawTable, as_text
 from pyroclust.data.delimited.numerals import Cells, Marks, find_marks
 from pyroclust.data.delimited.units import HOURS, quantities
 from pyroclust.data.missing_codes import marks_note, without_marks
-from pyroclust.data.roles import names_things
+from pyroclust.data.roles import are_identifiers
 
 _BYTES_A_NUMBER = 16
-TURNED = "Rows and columns were exchanged."
+TRANSPOSED = "Rows and columns were exchanged."
 # What the column of how many rows a unit had is called.
 _ROWS = "rows"
 
@@ -101,7 +101,7 @@ def transposed(raw: RawTable) -> RawTable:
             ) from None
     rows = rows or tuple(f"x{place}" for place in range(1, raw.num_rows + 1))
     turned = tuple(Column(pd.Series(row)) for row in np.array(values).T)
-    notes = (*raw.notes, *marks_note(raw.by_name, dict.fromkeys(raw.names, ())), TURNED)
+    notes = (*raw.notes, *marks_note(raw.by_name, dict.fromkeys(raw.names, ())), TRANSPOSED)
     return RawTable(rows, turned, len(names), names, notes)
 
 
@@ -121,7 +121,7 @@ def aggregated(raw: RawTable, place: int, *, counts_rows: bool | None = None) ->
         values = column.numbers_or_none()
         if at == place:
             continue
-        if values is not None and names_things(name, values[np.isfinite(values)]):
+        if values is not None and are_identifiers(name, values[np.isfinite(values)]):
             left.append(name)
             continue
         if values is not None:

@@ -15,7 +15,7 @@ from pyroclust.core.text import listed, short, visible
 from pyroclust.data.columns import Column
 from pyroclust.data.delimited.numerals import MISSING, is_numeral
 from pyroclust.data.delimited.units import days_between, quantities
-from pyroclust.data.roles import is_survey_weight, names_things, numbers_in_names
+from pyroclust.data.roles import are_identifiers, is_survey_weight, numbers_in_names
 
 _MOST_LEVELS, _MOST_SHOWN = 50, 8
 # Whole numbers of so few values, each so often on average, look like codes of classes.
@@ -61,7 +61,7 @@ class KindOfColumn:
     why: str = ""  # it was left out
 
 
-def told_kinds(kinds: Mapping[str, str]) -> dict[str, Kind]:
+def checked_kinds(kinds: Mapping[str, str]) -> dict[str, Kind]:
     """Return kinds by names of columns, checked."""
     if not isinstance(kinds, Mapping):
         raise ValueError(
@@ -199,7 +199,7 @@ def _of_numbers(
         )
     if column.unit:
         return KindOfColumn(Kind.NUMBER, values)
-    if may_go and names_things(name, there):
+    if may_go and are_identifiers(name, there):
         why = f"its numbers name {len(distinct):,} things"
         if len(distinct) == len(there):
             why = f"it has {len(there):,} numbers in {len(values):,} rows, all different"
@@ -270,7 +270,7 @@ def _of_text(said: str, column: Column, *, may_go: bool) -> KindOfColumn:
         numbers = numbers_in_names(cells)
         if len(distinct) == len(cells) > 2:
             why = "every row has a text of its own"
-        elif numbers is not None and names_things(said, numbers):
+        elif numbers is not None and are_identifiers(said, numbers):
             why = f"its texts name {len(distinct):,} things"
         elif len(distinct) > _MOST_LEVELS or 2 * len(distinct) > max(len(there), 4):
             why = f"it has {len(distinct):,} texts in {len(there):,} rows"

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from pyroclust.core.text import listed, short, visible
 from pyroclust.data.columns import RawTable
 from pyroclust.data.delimited.numerals import MISSING, is_numeral
-from pyroclust.data.frames import TURNED
-from pyroclust.data.one_hot import exclusive
+from pyroclust.data.frames import TRANSPOSED
+from pyroclust.data.one_hot import one_hot_groups
 from pyroclust.data.roles import words_of
 from pyroclust.data.tables import Table
 
@@ -55,7 +55,7 @@ def doubts_of(
         heaps += _heap(said, distinct, times)
         few += _few_values(said, distinct, len(there))
         far += _far(said, values, np.repeat(distinct, times), row_names)
-    one_hot = exclusive(groups).values()
+    one_hot = one_hot_groups(groups).values()
     turns = {one for names in one_hot for one in names}
     numbers = {name: one for name, one in groups.items() if np.nanmax(one) == 1 and name not in turns}
     found = {
@@ -187,7 +187,7 @@ def _twins(columns: Mapping[str, NDArray[np.float64]]) -> list[str]:
     return [f"{names[min(pair)]} and {names[max(pair)]}" for pair in sorted(pairs, key=sorted)]
 
 
-def about_labels(labels: NDArray[np.object_], column: str, name: str) -> list[str]:
+def label_notes(labels: NDArray[np.object_], column: str, name: str) -> list[str]:
     """Return notes on labels that are missing, or that somebody may have meant otherwise."""
     classes, lost = _classes(labels)
     if not classes:
@@ -203,10 +203,10 @@ def about_labels(labels: NDArray[np.object_], column: str, name: str) -> list[st
             len(classes) == len(labels) > 2
         ),
     }
-    return [*(note for note, is_so in said.items() if is_so), *about_alike(classes, column)]
+    return [*(note for note, is_so in said.items() if is_so), *alike_notes(classes, column)]
 
 
-def about_partial(labels: NDArray[np.object_], column: str, name: str) -> list[str]:
+def partial_label_notes(labels: NDArray[np.object_], column: str, name: str) -> list[str]:
     """Return notes on partial labels that somebody may have meant otherwise."""
     classes, lost = _classes(labels)
     said = f"{name}: column '{column}'"
@@ -222,7 +222,7 @@ def about_partial(labels: NDArray[np.object_], column: str, name: str) -> list[s
             f"{said} holds {named}, which would be a class like any other, expected empty cells where "
             "nothing is known: empty these cells"
         )
-    notes = about_alike(classes, column)
+    notes = alike_notes(classes, column)
     if len(labels) < 2 * min(2 * len(classes), len(labels) - lost):
         notes.append(
             f"In '{column}' {len(classes):,} labels are known of {len(labels) - lost:,} rows, as of a "
@@ -241,7 +241,7 @@ def _that_stand_for_none(classes: Sequence[str]) -> str:
     return listed(f"“{one}”" for one in classes if one in MISSING or _plain(one) in _NO_LABEL)
 
 
-def about_alike(classes: Iterable[str], column: str, what: str = "classes") -> list[str]:
+def alike_notes(classes: Iterable[str], column: str, what: str = "classes") -> list[str]:
     """Return a note on two texts that differ in no more than spaces, capitals or zeros."""
     seen: dict[object, str] = {}
     for label in classes:
@@ -254,7 +254,7 @@ def about_alike(classes: Iterable[str], column: str, what: str = "classes") -> l
     return []
 
 
-def about_na(cells: NDArray[np.object_], levels: Sequence[str], column: str) -> list[str]:
+def na_notes(cells: NDArray[np.object_], levels: Sequence[str], column: str) -> list[str]:
     """Return a note on cells that are missing as they hold NA, where all else are codes of two letters."""
     lost = sum(cell is not None and cell.strip() == "NA" for cell in cells)
     if not lost or "NA" in levels or not all(map(_CODE.fullmatch, levels or ("",))):
@@ -283,7 +283,7 @@ def _plain(label: str) -> str:
 
 def turned_note(raw: RawTable, num_columns: int) -> list[str]:
     """Say that features may lie in rows, where there are many more columns than rows with names."""
-    if TURNED in raw.notes or raw.num_rows < 3 or num_columns < _TIMES_ROWS * raw.num_rows:
+    if TRANSPOSED in raw.notes or raw.num_rows < 3 or num_columns < _TIMES_ROWS * raw.num_rows:
         return []
     first = raw.row_names or raw.columns[0].labels().tolist()
     names = [one for one in first if one and not is_numeral(one)]

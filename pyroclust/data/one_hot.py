@@ -15,7 +15,7 @@ _NONE, _SEVERAL = "none of these", "several of these"
 _CHANCE = 1e-3
 
 
-def exclusive(columns: Mapping[str, NDArray[np.float64]]) -> dict[str, dict[str, str]]:
+def one_hot_groups(columns: Mapping[str, NDArray[np.float64]]) -> dict[str, dict[str, str]]:
     """Return, by prefixes, names of columns of which no row has two, where that is no chance, and levels."""
     groups: dict[str, dict[str, str]] = {}
     for name, values in columns.items():
@@ -41,7 +41,7 @@ def one_hot_merged(
     every, notes = {name: (name, one) for name, one in columns.items()}, []
     numbers = ((name, one.numbers_or_none()) for name, one in columns.items() if name not in told)
     values = {name: one for name, one in numbers if one is not None}
-    for prefix, parts in exclusive(values).items():
+    for prefix, parts in one_hot_groups(values).items():
         if prefix not in names:
             first, *others = parts
             every[first] = prefix, _category([values[name] for name in parts], [*parts.values()])
@@ -52,7 +52,7 @@ def one_hot_merged(
     return dict(every.values()), notes
 
 
-def one_hot_again(raw: RawTable, name: str, levels: Sequence[str]) -> Column | None:
+def one_hot_column(raw: RawTable, name: str, levels: Sequence[str]) -> Column | None:
     """Return a category whose columns of 0 and 1 are there again; ``None`` where some are not."""
     found = {}
     for level in levels:

@@ -17,7 +17,7 @@ _FEWEST = 10
 _IS = " is "
 
 
-def divide(
+def split_columns(
     found: Mapping[str, KindOfColumn], *, kept: Container[str] | None, names: Container[str]
 ) -> tuple[dict[str, KindOfColumn], dict[str, tuple[str, float]], list[str]]:
     """Divide columns that are mostly one value in two; say, by names of answers, which and the value."""
@@ -32,7 +32,7 @@ def divide(
             whole_ones.append(words)
             continue
         said.append(words)
-        divided[whole], divided[answer] = in_two(one.values, value)
+        divided[whole], divided[answer] = split_column(one.values, value)
         wholes[answer] = whole, value
     ways = {
         "Such a column is divided in two: whether a cell holds it, and the number where it does not. To keep "
@@ -45,7 +45,7 @@ def divide(
     return divided, wholes, [f"{begin} {listed(some)}. {way}" for way, some in ways.items() if some]
 
 
-def in_two(values: NDArray[np.float64], value: float) -> tuple[KindOfColumn, KindOfColumn]:
+def split_column(values: NDArray[np.float64], value: float) -> tuple[KindOfColumn, KindOfColumn]:
     """Return the numbers that are not the value, nan elsewhere, and whether a cell is it."""
     # Given its cluster, a cell is the value with a probability, or else a number with a density: where a cell
     # is missing its factor is 1, and so the two columns have the density of the one.
@@ -55,7 +55,7 @@ def in_two(values: NDArray[np.float64], value: float) -> tuple[KindOfColumn, Kin
     return KindOfColumn(Kind.NUMBER, numbers), KindOfColumn(Kind.YES_NO, answers, ("no", "yes"))
 
 
-def apart(data: NDArray[np.float64], parts: Parts) -> NDArray[np.bool_]:
+def is_point_mass(data: NDArray[np.float64], parts: Parts) -> NDArray[np.bool_]:
     """Say which cells hold no number because they hold the value that is kept apart, and so miss nothing."""
     found = np.zeros(data.shape, dtype=bool)
     for at, place, _ in parts:
@@ -63,7 +63,7 @@ def apart(data: NDArray[np.float64], parts: Parts) -> NDArray[np.bool_]:
     return found
 
 
-def put_back(
+def with_point_masses(
     data: NDArray[np.float64],
     parts: Parts,
     *,
@@ -74,7 +74,7 @@ def put_back(
     masses = np.zeros(data.shape[1])
     for at, _, value in parts:
         masses[at] = value
-    return np.where(apart(data, parts), (masses - location) / scale, data)
+    return np.where(is_point_mass(data, parts), (masses - location) / scale, data)
 
 
 def parts_by_name(columns: Sequence[str], kinds: Sequence[Kind]) -> Parts:

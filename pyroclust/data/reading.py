@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.core.errors import readable
+from pyroclust.core.errors import read_safely
 from pyroclust.core.memory import check_memory
 from pyroclust.core.text import listed, short, visible
 from pyroclust.data.binary_files import NumpyHeader, numpy_header_of
@@ -149,13 +149,13 @@ def _without_title(cells: list[list[str]]) -> tuple[list[str], list[list[str]]]:
 def _read_parquet(path: Path) -> RawTable:
     from pyarrow.parquet import read_metadata
 
-    about = readable(path, lambda: read_metadata(path))
+    about = read_safely(path, lambda: read_metadata(path))
     needed = max(
         about.num_rows * about.num_columns * _BYTES_A_NUMBER,
         2 * sum(about.row_group(place).total_byte_size for place in range(about.num_row_groups)),
     )
     check_memory(needed, f"the {about.num_rows:,} rows of '{path}'", remedy="take fewer rows")
-    return readable(path, lambda: raw_frame(pd.read_parquet(path)))
+    return read_safely(path, lambda: raw_frame(pd.read_parquet(path)))
 
 
 def read_shaped(path: Path) -> NDArray[Any] | None:
@@ -167,11 +167,11 @@ def read_shaped(path: Path) -> NDArray[Any] | None:
 
 def _read_array(path: Path) -> NDArray[Any]:
     _check_array(path)
-    return readable(path, lambda: np.load(path, allow_pickle=False))
+    return read_safely(path, lambda: np.load(path, allow_pickle=False))
 
 
 def _check_array(path: Path) -> NumpyHeader:
-    header = readable(path, lambda: numpy_header_of(path))
+    header = read_safely(path, lambda: numpy_header_of(path))
     check_memory(header.size * _BYTES_A_NUMBER, f"the numbers of '{path}'", remedy="take fewer rows")
     return header
 
@@ -228,14 +228,14 @@ def read_workbook(path: Path) -> Rows:
             f"'{path}' is a workbook, which needs the package openpyxl: pip install 'pyroclust[excel]', or "
             "save the sheet as CSV"
         )
-    with readable(path, lambda: zipfile.ZipFile(path)) as archive:
+    with read_safely(path, lambda: zipfile.ZipFile(path)) as archive:
         unpacked = sum(member.file_size for member in archive.infolist())
     if unpacked > _LARGEST:
         raise ValueError(
             f"'{path}' unpacks to {unpacked >> 20:,} MiB, expected at most {_LARGEST >> 20}: save the sheet "
             "as CSV"
         )
-    names, rows, formulas, notes = readable(path, lambda: _filled_rows(path))
+    names, rows, formulas, notes = read_safely(path, lambda: _filled_rows(path))
     name = short(visible(names[0]), 60)
     if formulas:
         raise ValueError(

@@ -70,7 +70,7 @@ def words_of(name: str) -> list[str]:
     return [one for one in re.split(r"[\W_\d]+", plain) if one]
 
 
-def names_things(name: str, values: NDArray[np.float64]) -> bool:
+def are_identifiers(name: str, values: NDArray[np.float64]) -> bool:
     """Say whether numbers of a column name things, as numbers of invoices and of patients do."""
     distinct = np.unique(values)
     if len(distinct) < 3 or not (values == np.round(values)).all():
@@ -129,7 +129,7 @@ def _are_round(values: NDArray[np.float64]) -> bool:
 def refuse_long(columns: Mapping[str, Column], name: str) -> None:
     """Refuse a row for each value, with a column that says which quantity it is of."""
     numbers = {one: column.numbers_or_none() for one, column in columns.items()}
-    measured = [one for one, own in numbers.items() if own is not None and not names_things(one, own)]
+    measured = [one for one, own in numbers.items() if own is not None and not are_identifiers(one, own)]
     if len(measured) != 1 or measured[0].casefold() not in _VALUES:
         return
     for quantity in (one for one in columns if numbers[one] is None and one.casefold() in _QUANTITIES):
@@ -145,7 +145,7 @@ def refuse_long(columns: Mapping[str, Column], name: str) -> None:
 
 def refuse_rows_of_units(columns: Mapping[str, Column], name: str) -> None:
     """Refuse several rows of one unit, which the model would take for independent."""
-    if units := units_in(columns):
+    if units := unit_columns(columns):
         ways = [f"--aggregate {shlex.quote(column)}" for column in list(units)[:_MOST_SHOWN]]
         raise ValueError(
             f"{name} has {listed(units.values())}: rows of one are not independent of one another, as the "
@@ -154,7 +154,7 @@ def refuse_rows_of_units(columns: Mapping[str, Column], name: str) -> None:
         )
 
 
-def units_in(columns: Mapping[str, Column]) -> dict[str, str]:
+def unit_columns(columns: Mapping[str, Column]) -> dict[str, str]:
     """Return columns that say what rows are of, where several rows are of one, with how many there are."""
     found: list[tuple[int, str, str]] = []
     for name, column in columns.items():
@@ -162,6 +162,6 @@ def units_in(columns: Mapping[str, Column]) -> dict[str, str]:
         every = numbers_in_names(column.labels().tolist()) if own is None else own
         values = np.empty(0) if every is None else every[np.isfinite(every)]
         number = len(np.unique(values))
-        if 2 * number <= len(values) and names_things(name, values):
+        if 2 * number <= len(values) and are_identifiers(name, values):
             found.append((-number, name, f"{len(values):,} rows of {number:,} '{name}'"))
     return {name: said for _, name, said in sorted(found, key=lambda one: one[0])}

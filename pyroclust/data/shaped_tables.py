@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.core.errors import first_line, readable
+from pyroclust.core.errors import first_line, read_safely
 from pyroclust.core.image_files import image_sizes, read_image_folder
 from pyroclust.core.memory import check_memory
 from pyroclust.core.text import listed, short, visible
 from pyroclust.data.binary_files import archived_headers
 from pyroclust.data.delimited.reading import ReadingOptions, check_file
-from pyroclust.data.notes import about_alike
+from pyroclust.data.notes import alike_notes
 from pyroclust.data.reading import read_raw
 from pyroclust.data.shapes import Graph, Images, PointShape, Waveforms
 from pyroclust.data.tables import Table
@@ -123,7 +123,7 @@ def edges_table(path: Path, *, columns: Sequence[str] | None = None, options: Re
     alone = "A node without an edge has no line, and is not in the graph."
     found = np.array([numbers[one] for one in names]).reshape(-1, 2)
     name = visible(path.stem)
-    return _table_of_graph(name, found, nodes, notes=[*raw.notes, alone, *about_alike(nodes, name, "nodes")])
+    return _table_of_graph(name, found, nodes, notes=[*raw.notes, alone, *alike_notes(nodes, name, "nodes")])
 
 
 def read_graph(path: Path, *, label: str | None = None) -> Table:
@@ -133,7 +133,7 @@ def read_graph(path: Path, *, label: str | None = None) -> Table:
     try:
         if path.suffix.lower() == ".npz":
             _check_arrays(path)
-            return graph_table(readable(path, lambda: _matrix_of(path)), name, label=label)
+            return graph_table(read_safely(path, lambda: _matrix_of(path)), name, label=label)
         import networkx
 
         check_memory(
@@ -141,15 +141,15 @@ def read_graph(path: Path, *, label: str | None = None) -> Table:
         )
         if (number := len(re.findall(rb"<(?:\w+:)?graph[\s>]", path.read_bytes()))) > 1:
             raise ValueError(f"'{path}' holds {number} graphs, expected one: give each a file of its own")
-        return graph_table(readable(path, lambda: networkx.read_graphml(path)), name, label=label)
+        return graph_table(read_safely(path, lambda: networkx.read_graphml(path)), name, label=label)
     except PermissionError:
         raise ValueError(f"'{path}' cannot be read: permission denied") from None
 
 
 def _check_arrays(path: Path) -> None:
     """Refuse an archive whose arrays are Python objects, are damaged, or do not fit into memory."""
-    with readable(path, lambda: zipfile.ZipFile(path)) as archive:
-        headers = readable(path, lambda: archived_headers(archive))
+    with read_safely(path, lambda: zipfile.ZipFile(path)) as archive:
+        headers = read_safely(path, lambda: archived_headers(archive))
     for name, (member, header) in headers.items():
         header.check(path, f"'{visible(name)}'", held=member.file_size)
     total = sum(header.num_bytes for _, header in headers.values())

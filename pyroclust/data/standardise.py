@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.core.arrays import without_gaps
+from pyroclust.core.arrays import mean_imputed
 from pyroclust.core.counts import check_count
 from pyroclust.core.text import listed, short
 from pyroclust.data.kinds import Kind
@@ -165,7 +165,7 @@ def indicator_names(like: Table) -> tuple[str, ...]:
 
 def as_vectors(data: NDArray[np.float64], like: Table) -> NDArray[np.float64]:
     """Return complete vectors of rows, for pictures and methods of distances: gaps are at the means."""
-    wide = without_gaps(indicators(data, like))
+    wide = mean_imputed(indicators(data, like))
     if like.are_numbers:
         return wide
     centred = wide - wide.mean(-2, keepdims=True)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pyroclust.core.text import listed
 from pyroclust.data.kinds import Kind
-from pyroclust.data.point_masses import Parts, apart, put_back
+from pyroclust.data.point_masses import Parts, is_point_mass, with_point_masses
 from pyroclust.data.shapes import PointShape
 
 
@@ -51,12 +51,12 @@ class Table:
     @property
     def missing(self) -> NDArray[np.bool_]:
         """Which cells are missing, ``(N, D)``: without those that held a value that is kept apart."""
-        return np.isnan(self.data) & ~apart(self.data, self.parts)
+        return np.isnan(self.data) & ~is_point_mass(self.data, self.parts)
 
     def written(self) -> tuple[tuple[str, NDArray[Any]], ...]:
         """Return names and values of the columns: numbers, or text where they hold answers or categories."""
         found: list[tuple[str, NDArray[Any]]] = []
-        whole = put_back(self.data, self.parts)
+        whole = with_point_masses(self.data, self.parts)
         for name, levels, values in zip(self.columns, self.levels, whole.T, strict=True):
             if levels:
                 texts = np.array([*levels, None], dtype=object)

@@ -9,7 +9,7 @@ from torch import Size, Tensor
 
 from pyroclust.core.counts import check_count
 from pyroclust.core.memory import check_memory
-from pyroclust.core.random_state import alone
+from pyroclust.core.random_state import exclusive_random_state
 from pyroclust.distributions.points import broadcast_shapes
 from pyroclust.partitions import as_partitions, check_num_points, enumerate_partitions, partition
 
@@ -81,7 +81,7 @@ class PartitionDistribution(TorchDistribution):
         shape = self._checked_shape(sample_shape)
         if 0 in shape:
             return torch.zeros(*self._extended_shape(shape), dtype=torch.int64)
-        with torch.no_grad(), alone():
+        with torch.no_grad(), exclusive_random_state():
             return self._sample(shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -118,7 +118,7 @@ class PartitionDistribution(TorchDistribution):
         shape = self._checked_shape(sample_shape)
         if 0 in shape:
             return self.sample(shape), torch.zeros(*shape, *self.batch_shape, dtype=torch.float64)
-        with alone():
+        with exclusive_random_state():
             value, log_prob = self._sample_and_log_prob(shape)
         return value, self._checked_log_prob(log_prob, drawn=True)
 
@@ -195,7 +195,7 @@ class PartitionDistribution(TorchDistribution):
             [0, 0, 1]
         """
         width = check_count("width", width)
-        with torch.no_grad(), alone():
+        with torch.no_grad(), exclusive_random_state():
             candidates = self._candidates(width)
         if len(candidates) == 1:
             return candidates[0]

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.core.counts import check_count, check_seed
-from pyroclust.core.random_state import own_random_numbers
+from pyroclust.core.random_state import pyro_seeded
 from pyroclust.diagnostics import pareto_k
 from pyroclust.distributions.points import Points
 from pyroclust.distributions.protocols import CollapsedModel, JointModel, PartitionGuide
@@ -109,7 +109,7 @@ def amortization_gap(
     require_likelihood(model, what="the amortization gap")
     groups = group_by_size(data, model.component.dim)
     found: list[AmortizationGap] = []
-    with torch.no_grad(), own_random_numbers(seed):
+    with torch.no_grad(), pyro_seeded(seed):
         for _, some in groups:
             if some.shape[1] <= max_enumerated:
                 found.append(_enumerated(model, guide, some))

@@ -17,7 +17,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from pyroclust.core.counts import check_count, check_number, check_seed
 from pyroclust.core.interrupts import interrupt_between_steps
 from pyroclust.core.progress import progress_bar
-from pyroclust.core.random_state import own_random_numbers
+from pyroclust.core.random_state import pyro_seeded
 from pyroclust.distributions.points import Points
 from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.amortization_gap import AmortizationGap, amortization_gap
@@ -120,7 +120,7 @@ def fine_tune(
         batch for _, some in group_by_size(data, model.component.dim) for batch in some.split(batch_size)
     ]
     start: Any = copy.deepcopy(guide)
-    with progress_bar("fine-tuning", steps, shown=progress) as tell, own_random_numbers(seed):
+    with progress_bar("fine-tuning", steps, shown=progress) as tell, pyro_seeded(seed):
         began = time.perf_counter()
         training = _Training(model, guide, objective, batches, steps=steps, learning_rate=learning_rate)
         losses, interrupted = _run(training, steps, tell, start)

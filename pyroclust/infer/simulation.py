@@ -8,7 +8,7 @@ import torch
 from pyro import poutine
 from torch import Tensor
 
-from pyroclust.core.random_state import alone
+from pyroclust.core.random_state import exclusive_random_state
 from pyroclust.distributions.points import Points, as_points, check_finite
 from pyroclust.distributions.programs import as_model
 from pyroclust.distributions.protocols import Guide, LawOfModels, data_shape
@@ -97,7 +97,7 @@ def simulate(model: Callable[..., Any], template: Tensor) -> tuple[Tensor, Tenso
             "such as torch.empty(3, 20, 2)"
         )
     try:
-        with alone():
+        with exclusive_random_state():
             trace = poutine.trace(poutine.uncondition(model)).get_trace(template)
     except ValueError as error:
         # Pyro writes the shapes of all sites below a sentence.

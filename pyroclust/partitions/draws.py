@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pyroclust.partitions.raw_labels import DrawsLike, raw_labels, values_beside
-from pyroclust.partitions.renumbering import canonical_draws, check_room, per_draw
+from pyroclust.partitions.renumbering import canonical_draws, check_labels_fit, values_of_draws
 
 _MANY_CHAINS, _FEWEST_POINTS = 20, 3
 
@@ -106,7 +106,7 @@ class Draws:
             )
         labels = raw_labels(name, source)
         # Arrays that repeat one number take no memory before anything is done with them.
-        check_room(name, labels.size)
+        check_labels_fit(name, labels.size)
         log_joint, log_prob = (values_beside(name, source, one) for one in ("log_joint", "log_prob"))
         return draws_of_labels(labels, where=name, name=name, log_joint=log_joint, log_prob=log_prob)
 
@@ -205,8 +205,8 @@ def draws_of_labels(
     return Draws(
         name=name,
         assignments=assignments,
-        log_joint=per_draw(log_joint, assignments, "log_joint", where),
-        log_prob=per_draw(log_prob, assignments, "log_prob", where),
+        log_joint=values_of_draws(log_joint, assignments, "log_joint", where),
+        log_prob=values_of_draws(log_prob, assignments, "log_prob", where),
         point_names=point_names,
         notes=notes,
     )

@@ -139,13 +139,13 @@ def _refuse_missing(lost: np.ndarray, where: str) -> None:
     )
 
 
-def check_room(where: str, num_labels: int) -> None:
+def check_labels_fit(where: str, num_labels: int) -> None:
     """Refuse to read more labels than there is memory for."""
     needed = num_labels * _BYTES_A_LABEL
     check_memory(needed, f"{where} holds {num_labels:.3g} labels, which", remedy="thin the draws")
 
 
-def per_draw(values: np.ndarray | None, draws: np.ndarray, name: str, where: str) -> np.ndarray | None:
+def values_of_draws(values: np.ndarray | None, draws: np.ndarray, name: str, where: str) -> np.ndarray | None:
     """Return numbers of each draw as ``(chains, draws)`` float64."""
     if values is None:
         return None

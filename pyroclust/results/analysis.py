@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pyroclust.core.arrays import plain
+from pyroclust.core.arrays import json_values
 from pyroclust.core.text import range_in_words
 from pyroclust.diagnostics import Finding, Trust, Verdict
 from pyroclust.diagnostics.limits import tolerance_of
@@ -299,7 +299,7 @@ class Analysis:
         """Return what ``summary.json`` holds: what was done, and every figure; what was not asked is null."""
         values, counts = self.num_clusters()
         detailed = {self.reference.key, *(name for name in self.draws if name in _ALWAYS_DETAILED)}
-        return plain(
+        return json_values(
             {
                 "pyroclust": version("pyroclust"),
                 "command": self.command,

@@ -8,7 +8,7 @@ import numpy as np
 
 from pyroclust.core.text import listed
 from pyroclust.data import Table
-from pyroclust.data.point_masses import put_back
+from pyroclust.data.point_masses import with_point_masses
 from pyroclust.data.shapes import Graph, PointShape
 from pyroclust.data.standardise import (
     Standardised,
@@ -61,7 +61,7 @@ class AnalysedData:
         if self.shape is not None:
             return self.values
         scale = {"location": self.points.location, "scale": self.points.scale}
-        whole = put_back(self.values, self.clustered.parts, **scale)
+        whole = with_point_masses(self.values, self.clustered.parts, **scale)
         return as_vectors(whole, self.clustered)
 
     @property

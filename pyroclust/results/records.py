@@ -110,14 +110,14 @@ def _as_json(value: Any) -> Any:
     # Commands have their flags from here, and their help loads no numpy.
     import numpy as np
 
-    from pyroclust.core.arrays import plain
+    from pyroclust.core.arrays import json_values
 
     if isinstance(value, PathLike):
         return str(value)
     if isinstance(value, frozenset):
         return sorted(value)
     if isinstance(value, Mapping | tuple | list | np.generic):
-        return plain(dict(value) if isinstance(value, Mapping) else value)
+        return json_values(dict(value) if isinstance(value, Mapping) else value)
     return value if isinstance(value, str | int | float) else _ELLIPSIS
 
 

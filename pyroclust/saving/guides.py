@@ -14,7 +14,7 @@ from safetensors import torch as safetensors
 from torch import Tensor
 
 from pyroclust.core.errors import unknown_name
-from pyroclust.core.random_state import kept_random_state
+from pyroclust.core.random_state import preserved_random_state
 from pyroclust.core.registry import arguments_of, find
 from pyroclust.core.threads import single_precision
 from pyroclust.distributions import Component
@@ -211,7 +211,7 @@ def _build(card: GuideCard, path: Path) -> Any:
         ) from None
     try:
         # The initial weights are thrown away: drawing them must not move the caller's random state.
-        with kept_random_state():
+        with preserved_random_state():
             context = _context(kind, model, card.arguments)
             return call(kind, card.arguments, where="guide", context=context)
     except ValueError as error:
@@ -223,7 +223,7 @@ def _check_dimensions(guide: Any, path: Path) -> None:
     """Refuse a network for points of another shape than those of its model: it would answer to nothing."""
     shape = tuple(guide.model.event_shape)
     try:
-        with kept_random_state(), torch.no_grad():
+        with preserved_random_state(), torch.no_grad():
             values = {name: guide.model.hyperpriors[name].sample() for name in guide.conditions}
             (guide.condition(**values) if values else guide).posterior(_two_points(guide.model))
     except (RuntimeError, IndexError) as error:

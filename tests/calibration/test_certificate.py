@@ -22,7 +22,7 @@ from pyroclust.calibration.checking import certificate_content
 from pyroclust.calibration.rows import CoverageRow, ReliabilityRow
 from pyroclust.calibration.simulated_draws import draw_partitions, neighbour_share, partition_functionals
 from pyroclust.cli.cards import _accuracy, _lines
-from pyroclust.core.random_state import own_random_numbers
+from pyroclust.core.random_state import pyro_seeded
 from pyroclust.diagnostics import pareto_k
 from pyroclust.diagnostics.verdicts.calibration import tail_summary
 from pyroclust.distributions import ChineseRestaurantPrior
@@ -324,7 +324,7 @@ def test_draws_come_in_blocks_with_their_own_numbers_for_ties(monkeypatch: pytes
     guide = PredictiveFilter(overlap2d())
     monkeypatch.setattr("pyroclust.calibration.simulated_draws._DRAWS_AT_ONCE", 90)
     told: list[str] = []
-    with own_random_numbers(3):
+    with pyro_seeded(3):
         worlds = simulate_batches(guide.model, guide, None, num_datasets=25, num_points=5)
         found = draw_partitions(worlds, num_draws=9, with_uniforms=True, progress=told.append)
     assert found.assignments.shape == (10, 25, 5)

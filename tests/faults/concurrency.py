@@ -11,7 +11,7 @@ import torch
 from faults.cases import Case
 
 from pyroclust import load_guide, save_guide
-from pyroclust.core.random_state import own_random_numbers
+from pyroclust.core.random_state import pyro_seeded
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.models import nig_mixture, overlap2d
@@ -25,10 +25,10 @@ import torch
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.models import overlap2d
-from pyroclust.core.random_state import own_random_numbers
+from pyroclust.core.random_state import pyro_seeded
 
 def draws(_=None):
-    with own_random_numbers(3):
+    with pyro_seeded(3):
         scorer = light_scorer_for(overlap2d(), width=64, num_bandwidths=2)
         guide = NeuralClusteringProcess(overlap2d(), scorer=scorer)
         found, log_prob = guide.posterior(torch.randn(60, 2)).sample_and_log_prob((200,))
@@ -77,7 +77,7 @@ def _seeded_draws(folder: Path) -> str:
     data = torch.linspace(-2.0, 2.0, 12)[:, None]
 
     def draws(seed: int) -> tuple[list[list[int]], list[float]]:
-        with own_random_numbers(seed):
+        with pyro_seeded(seed):
             found, log_prob = guide.posterior(data).sample_and_log_prob((5,))
         return found.tolist(), log_prob.tolist()
 

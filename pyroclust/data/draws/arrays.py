@@ -7,14 +7,14 @@ from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 
-from pyroclust.core.errors import readable, unknown_name
+from pyroclust.core.errors import read_safely, unknown_name
 from pyroclust.core.memory import check_memory
 from pyroclust.core.text import listed, visible
 from pyroclust.data.binary_files import archived_headers, check_self_contained, numpy_header_of
 from pyroclust.data.draws.orientation import draws_in_rows
 from pyroclust.partitions.draws import Draws, draws_of_labels
 from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights
-from pyroclust.partitions.renumbering import check_room
+from pyroclust.partitions.renumbering import check_labels_fit
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -30,10 +30,10 @@ def read_npy_draws(path: Path, *, variable: str | None = None, transpose: bool |
         raise ValueError(
             f"variable is '{variable}', but the one array of '{path}' has no name; leave variable out"
         )
-    header = readable(path, lambda: numpy_header_of(path))
-    check_room(f"'{path}'", header.size)
+    header = read_safely(path, lambda: numpy_header_of(path))
+    check_labels_fit(f"'{path}'", header.size)
     # Mapped, so that nothing is read twice.
-    labels = np.asarray(readable(path, lambda: np.load(path, allow_pickle=False, mmap_mode="r")))
+    labels = np.asarray(read_safely(path, lambda: np.load(path, allow_pickle=False, mmap_mode="r")))
     notes: tuple[str, ...] = ()
     if labels.ndim == 2:
         labels, notes = draws_in_rows(labels, where=f"'{path}'", transpose=transpose)
@@ -42,18 +42,18 @@ def read_npy_draws(path: Path, *, variable: str | None = None, transpose: bool |
 
 def read_npz_draws(path: Path, *, variable: str | None = None) -> Draws:
     """Read draws from an array of a ``.npz`` file, with ``log_joint``, ``log_prob`` and ``point_names``."""
-    with path.open("rb") as file, readable(path, lambda: ZipFile(file)) as archive:
-        members = readable(path, lambda: archived_headers(archive))
+    with path.open("rb") as file, read_safely(path, lambda: ZipFile(file)) as archive:
+        members = read_safely(path, lambda: archived_headers(archive))
         headers = {name: header for name, (_, header) in members.items()}
         can_be = {name: len(one.shape) in (2, 3) and name not in _BESIDE for name, one in headers.items()}
         chosen = labels_among(can_be, variable, f"'{path}'")
         wanted = {name: one for name, one in headers.items() if name in (chosen, *_BESIDE, *WEIGHT_NAMES)}
         for name, header in wanted.items():
             header.check(path, f"its array '{visible(name)}'", held=members[name][0].file_size)
-        check_room(f"'{path}'", wanted[chosen].size)
+        check_labels_fit(f"'{path}'", wanted[chosen].size)
         beside = sum(one.num_bytes for name, one in wanted.items() if name != chosen)
         check_memory(beside, f"what stands in '{path}' beside the draws would", remedy="leave it out")
-        found = readable(path, lambda: {name: _array(archive, members[name][0]) for name in wanted})
+        found = read_safely(path, lambda: {name: _array(archive, members[name][0]) for name in wanted})
     labels, points = found.pop(chosen), found.get("point_names")
     refuse_weights(found, labels.shape[:-1], f"'{path}'")
     if points is not None and points.shape != labels.shape[-1:]:
@@ -91,9 +91,9 @@ def read_netcdf_draws(path: Path, *, variable: str | None = None, group: str | N
     """Read draws from one group of a NetCDF file, of ArviZ 0.x or 1.x."""
     import xarray as xr
 
-    readable(path, lambda: check_self_contained(path))
+    read_safely(path, lambda: check_self_contained(path))
     options: dict[str, Any] = {"engine": "h5netcdf", "decode_times": False, "phony_dims": "access"}
-    with readable(path, lambda: xr.open_datatree(path, **options)) as tree:
+    with read_safely(path, lambda: xr.open_datatree(path, **options)) as tree:
         groups = tree.children
         if group is not None and group not in groups:
             raise ValueError(f"'{path}': {unknown_name('group', group, groups)}")
@@ -107,7 +107,7 @@ def read_netcdf_draws(path: Path, *, variable: str | None = None, group: str | N
         known = {str(name): one for name, one in dataset.variables.items() if name not in dataset.indexes}
         can_be = {name: one.ndim == 3 and one.dtype.kind in "iu" for name, one in known.items()}
         name = labels_among(can_be, variable, f"'{path}'")
-        check_room(f"'{path}'", dataset[name].size)
+        check_labels_fit(f"'{path}'", dataset[name].size)
         labels = _ordered(dataset[name])
         if not labels.ndim or labels.dims[-1] in _DRAWS:
             raise ValueError(
@@ -124,7 +124,7 @@ def read_netcdf_draws(path: Path, *, variable: str | None = None, group: str | N
             stats = groups["sample_stats"].to_dataset(inherit=False)
             log_joint = _log(stats, _LOG_JOINT, path)
             log_prob = _log(stats, _LOG_PROB, path) if log_prob is None else log_prob
-        content = readable(path, lambda: np.asarray(labels.values))
+        content = read_safely(path, lambda: np.asarray(labels.values))
     names = labels.coords.get(labels.dims[-1])
     return draws_of_labels(
         content,
@@ -145,4 +145,4 @@ def _log(dataset: "xr.Dataset", names: tuple[str, ...], path: Path) -> np.ndarra
     if found is None:
         return None
     check_memory(found.nbytes, f"values of '{found.name}' in '{path}'", remedy="thin the draws")
-    return readable(path, lambda: np.asarray(_ordered(found).values))
+    return read_safely(path, lambda: np.asarray(_ordered(found).values))

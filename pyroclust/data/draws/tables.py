@@ -15,7 +15,7 @@ from pyroclust.data.draws.arrays import labels_among
 from pyroclust.data.draws.orientation import draws_in_rows
 from pyroclust.partitions.draws import Draws, draws_of_labels
 from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights
-from pyroclust.partitions.renumbering import check_room
+from pyroclust.partitions.renumbering import check_labels_fit
 
 # Lines that are looked at to tell names of columns from a draw.
 _LOOKED_AT = 100
@@ -62,7 +62,7 @@ def read_table_draws(
 ) -> Draws:
     """Read draws from a table; see :func:`pyroclust.data.draws.draws.read_draws` for what it may hold."""
     where = f"'{path}'"
-    check_room(where, path.stat().st_size // 2)
+    check_labels_fit(where, path.stat().st_size // 2)
     found = read_delimited(path, options=options)
     rows = [[cell.strip() for cell in row] for row in found.cells]
     if not rows:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from pyroclust.core.arrays import as_finite, unit_of
+from pyroclust.core.arrays import as_finite, overflow_scale
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT
 
 
@@ -58,7 +58,7 @@ def rhat(x: np.ndarray) -> float:
         True
     """
     x = _checked(x)
-    return float(rhats_and_ess((x / unit_of(x))[..., None])[0][0])
+    return float(rhats_and_ess((x / overflow_scale(x))[..., None])[0][0])
 
 
 def ess(x: np.ndarray) -> float:
@@ -80,7 +80,7 @@ def ess(x: np.ndarray) -> float:
         True
     """
     x = _checked(x)
-    return float(rhats_and_ess((x / unit_of(x))[..., None])[1][0])
+    return float(rhats_and_ess((x / overflow_scale(x))[..., None])[1][0])
 
 
 def rhats_and_ess(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -208,7 +208,7 @@ def _effective(x: np.ndarray) -> np.ndarray:
 
 
 def _row(name: str, x: np.ndarray) -> Convergence:
-    unit = unit_of(x)
+    unit = overflow_scale(x)
     x = x / unit
     ratio, bulk = rhats_and_ess(x[..., None])
     tail = float("nan")

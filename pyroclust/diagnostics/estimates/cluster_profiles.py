@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.core.arrays import as_finite_or_missing, unit_of
+from pyroclust.core.arrays import as_finite_or_missing, overflow_scale
 from pyroclust.diagnostics.draws.labels import (
     checked_labels,
     checked_row_weights,
@@ -96,7 +96,7 @@ def cluster_profiles(
     draws, weights = labels_and_weights("draws", draws, weights)
     draws, estimate = flatten(draws), checked_labels("estimate", estimate)
     data = as_finite_or_missing("data", data)
-    unit = unit_of(data)
+    unit = overflow_scale(data)
     data = data / unit
     points = draws.shape[-1]
     if estimate.shape != (points,) or data.ndim != 2 or len(data) != points:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.core.arrays import as_finite_or_missing, unit_of
+from pyroclust.core.arrays import as_finite_or_missing, overflow_scale
 from pyroclust.core.counts import check_count
 from pyroclust.diagnostics.draws.labels import (
     checked_labels,
@@ -83,7 +83,7 @@ def column_shares(
             f"draws and data have shapes {labels.shape} and {data.shape}, expected (S, N) and (N, D)"
         )
     share = checked_weights(weights, len(labels))
-    data = data / unit_of(data)
+    data = data / overflow_scale(data)
     times = checked_row_weights(row_weights, points)
     times = np.ones(points) if times is None else times
     data = data - means_of(times[:, None], data)
@@ -186,7 +186,7 @@ def cluster_contrasts(
         raise ValueError(
             f"partition and data have shapes {labels.shape} and {data.shape}, expected (N,) and (N, D)"
         )
-    unit = unit_of(data)
+    unit = overflow_scale(data)
     data = data / unit
     points, clusters = len(data), int(labels.max()) + 1
     times = checked_row_weights(row_weights, points)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from pyroclust.core.arrays import plain
+from pyroclust.core.arrays import json_values
 
 
 class Mark(Enum):
@@ -137,7 +137,7 @@ class Finding:
             >>> Finding("Do they agree?", 0.2, 0.15, False, "0.20 apart").to_dict()["answer"]
             'No'
         """
-        return plain(vars(self)) | {"mark": self.mark.value}
+        return json_values(vars(self)) | {"mark": self.mark.value}
 
 
 @dataclass(frozen=True)

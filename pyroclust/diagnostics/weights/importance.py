@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy.special import logsumexp
 
-from pyroclust.core.arrays import as_finite, as_numbers, unit_of
+from pyroclust.core.arrays import as_finite, as_numbers, overflow_scale
 from pyroclust.diagnostics.limits import MIN_TELLING_SHARE
 
 # Two draws of one partition may differ by the rounding of a float32 guide, in nats.
@@ -180,7 +180,7 @@ def weighted_expectation(values: np.ndarray, log_weights: np.ndarray) -> tuple[f
     if len(flat) != len(shifted):
         raise ValueError(f"values has {len(flat)} entries, expected {len(shifted)}, one a log weight")
     smoothed, k = smooth_log_weights(shifted)
-    weights, unit = np.exp(smoothed), unit_of(flat)
+    weights, unit = np.exp(smoothed), overflow_scale(flat)
     flat = flat / unit
     estimate = float(weights @ flat)
     apart = np.abs(flat - estimate)

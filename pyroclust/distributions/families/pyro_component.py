@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.distributions import constraints
 
 from pyroclust.core.counts import check_number
-from pyroclust.core.random_state import kept_random_state
+from pyroclust.core.random_state import preserved_random_state
 from pyroclust.distributions.compiled.protocol import Family, compile_family, join_families
 from pyroclust.distributions.families.component import Component
 from pyroclust.distributions.families.parameter_sites import ParameterProgram
@@ -97,7 +97,7 @@ class PyroComponent(Component):
 
     def _check_shapes(self) -> None:
         """Draw parameters of 2 x 3 clusters, in a forked generator, and look at the shapes."""
-        with kept_random_state():
+        with preserved_random_state():
             parameters = self.sample_prior((2, 3))
         for name, value in parameters.items():
             if value.shape[:2] != (2, 3):

@@ -6,7 +6,7 @@ from pyro.distributions import validation_enabled
 from torch import Tensor
 
 from pyroclust.core.counts import check_count
-from pyroclust.core.random_state import kept_random_state
+from pyroclust.core.random_state import preserved_random_state
 from pyroclust.distributions import Component, DynamicMixturesPrior
 from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.mcmc.auxiliary_pass import AuxiliaryPass, AuxiliaryPool, seating_weights
@@ -33,7 +33,7 @@ def has_density(component: Component) -> bool:
         >>> has_density(student_t())
         True
     """
-    with kept_random_state(), validation_enabled(False):
+    with preserved_random_state(), validation_enabled(False):
         law = component.likelihood(component.sample_prior((1,)))
         try:
             law.log_prob(law.sample())

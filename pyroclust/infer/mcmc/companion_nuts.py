@@ -16,7 +16,7 @@ from torch import Tensor
 from pyroclust.core.counts import check_count, check_seed
 from pyroclust.core.interrupts import interrupt_between_steps
 from pyroclust.core.progress import progress_bar
-from pyroclust.core.random_state import kept_random_state, seed_from_torch
+from pyroclust.core.random_state import preserved_random_state, seed_from_torch
 from pyroclust.distributions.families.component import parameters_of_points
 from pyroclust.distributions.points import Points, as_points, check_data_set
 from pyroclust.distributions.protocols import CollapsedModel, CompanionProgram
@@ -214,7 +214,7 @@ class CompanionNUTS(MCMCKernel):
         chains: list[list[dict[str, Tensor]]] = []
         began, starting, steps = time.perf_counter(), 0.0, warmup + num_draws
         with (
-            kept_random_state(),
+            preserved_random_state(),
             pyro.validation_enabled(False),
             progress_bar("draws", num_chains * steps, shown=progress) as tell,
             interrupt_between_steps() as interrupt,

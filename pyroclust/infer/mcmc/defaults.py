@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pyroclust.core.random_state import kept_random_state
+from pyroclust.core.random_state import preserved_random_state
 from pyroclust.distributions import Component
 from pyroclust.distributions.protocols import CollapsedModel, is_of_graphs
 from pyroclust.infer.mcmc.auxiliary_gibbs import has_density
@@ -39,7 +39,7 @@ def has_kernel(model: Any) -> bool:
 def _can_keep_parameters(component: Component) -> bool:
     if component.hyperpriors or not has_density(component):
         return False
-    with kept_random_state():
+    with preserved_random_state():
         try:
             UnconstrainedSpace(component)
         except ValueError:

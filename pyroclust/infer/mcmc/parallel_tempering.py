@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.core.counts import check_number
-from pyroclust.core.threads import num_threads, of_each
+from pyroclust.core.threads import map_in_threads, num_threads
 from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.mcmc.compiled.chain import Chain, place, start_chain
 from pyroclust.infer.mcmc.compiled.runner import Program
@@ -187,7 +187,7 @@ class _Tempered(Transition):
     def _sweep(self, pool: ThreadPoolExecutor) -> list[np.ndarray]:
         """Let every copy take a step; return the draws of the first ones, ``(C, 1, ...)`` each."""
         every = [one for row in self._copies for one in row]
-        drawn = of_each(pool, lambda one: advance_chain(one, self._program, 1, thin=1), every)
+        drawn = map_in_threads(pool, lambda one: advance_chain(one, self._program, 1, thin=1), every)
         return [np.stack(column) for column in zip(*drawn[:: len(self._powers)], strict=True)]
 
     def _exchange(self) -> None:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.core.random_state import seeded
-from pyroclust.core.threads import num_threads, of_each
+from pyroclust.core.threads import map_in_threads, num_threads
 from pyroclust.infer.mcmc.compiled.chain import Chain, place, start_chain
 from pyroclust.infer.mcmc.compiled.runner import Program, total_of
 from pyroclust.infer.mcmc.compiled.steps import require_conjugate
@@ -114,7 +114,7 @@ class PoweredChains:
                     assignments=labels,
                     hyperparameters={name: values[block] for name, values in states.hyperparameters.items()},
                 )
-                rows.extend(of_each(pool, lambda one: self._draw(one, num_draws), chains))
+                rows.extend(map_in_threads(pool, lambda one: self._draw(one, num_draws), chains))
         if num_draws == 0:
             return states, torch.tensor([float(row[-1]) for row in rows], dtype=torch.float64)
         assignments, score, hyper, fit = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor, nn
 
-from pyroclust.core.random_state import own_random_numbers
+from pyroclust.core.random_state import pyro_seeded
 from pyroclust.core.text import listed
 from pyroclust.distributions.protocols import Guide, LawOfModels, points_shape
 from pyroclust.infer.choices import Choice
@@ -125,7 +125,7 @@ class Trainer:
             stop: this process was asked to stop; all processes learn of it.
         """
         settings, seed = self.settings, self.settings.seed
-        with own_random_numbers(seed, self.done, _SIZES):
+        with pyro_seeded(seed, self.done, _SIZES):
             points = settings.draw_points()
         datasets = max(1, settings.points_per_step // points)
         rate = settings.learning_rate_at(self.done)
@@ -182,7 +182,7 @@ class Trainer:
         batches, rank = self.settings.batches_per_step, self.fabric.global_rank
         total = 0.0
         for batch in range(rank * batches, (rank + 1) * batches):
-            with own_random_numbers(self.settings.seed, self.done, batch), self.fabric.autocast():
+            with pyro_seeded(self.settings.seed, self.done, batch), self.fabric.autocast():
                 model, guide, loss = self._of_batch()
                 event_shape = self.event_shape if model is self.model else model.event_shape
                 shape = points_shape(event_shape, points)

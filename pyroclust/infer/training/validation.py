@@ -9,7 +9,7 @@ from torch import nn
 
 from pyroclust.core.counts import check_count, check_seed
 from pyroclust.core.memory import check_memory
-from pyroclust.core.random_state import own_random_numbers
+from pyroclust.core.random_state import pyro_seeded
 from pyroclust.distributions.protocols import LawOfModels, data_shape
 from pyroclust.infer.own_loss import HasTerms, OwnLoss
 from pyroclust.infer.quality import divergences, efficiencies
@@ -98,7 +98,7 @@ class Validation:
             guide: the guide.
             data: what it is trained on where that is not the model.
         """
-        with evaluating(guide), own_random_numbers(self.seed):
+        with evaluating(guide), pyro_seeded(self.seed):
             if data is not None and isinstance(guide, HasTerms):
                 return self._terms(model, guide, data)
             return self._figures(data if isinstance(data, LawOfModels) else model, guide)
