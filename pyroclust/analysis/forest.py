@@ -18,8 +18,8 @@ from pyroclust.core.memory import check_memory
 from pyroclust.core.random_state import seeded
 from pyroclust.data import Source, read_table
 from pyroclust.data.pairs import PairsLike
-from pyroclust.diagnostics.draws.pairs import about_pairs
-from pyroclust.diagnostics.verdicts.draws import judge_forest
+from pyroclust.diagnostics.draws.co_assignment import about_pairs
+from pyroclust.diagnostics.verdicts.judging import judge_forest
 from pyroclust.distributions import PerturbedSpanningForest, standardised_similarity
 from pyroclust.models.standardised import named_prior
 from pyroclust.partitions import Draws

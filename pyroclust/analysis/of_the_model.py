@@ -23,7 +23,7 @@ from pyroclust.diagnostics import Familiarity, LogEvidence, importance_evidence,
 from pyroclust.diagnostics.differences.conditioning import conditioning
 from pyroclust.diagnostics.estimates.split_clusters import SplitClusters
 from pyroclust.diagnostics.estimates.split_clusters import split_clusters as find_split
-from pyroclust.diagnostics.simulations.witnesses import Witnesses
+from pyroclust.diagnostics.simulations.weight_quality import Witnesses
 from pyroclust.diagnostics.verdicts.constraints import ConstraintOdds, constraint_odds, moved_points
 from pyroclust.diagnostics.verdicts.findings import (
     Question,

@@ -4,13 +4,14 @@ import threading
 import time
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from pyroclust.core.arrays import as_numbers
-from pyroclust.core.counts import short_seed
+from pyroclust.core.counts import check_count, short_seed
 from pyroclust.partitions.renumbering import renumbered
 
 
@@ -36,12 +37,7 @@ class BaselineResult:
 
     @property
     def draws(self) -> np.ndarray:
-        """The partition as the one draw of one chain, ``(1, 1, N)``, for every function of draws.
-
-        Example:
-            >>> BaselineResult("by hand", np.array([0, 0, 1]), 2, 0.0, "Chosen by hand.").draws.shape
-            (1, 1, 3)
-        """
+        """The partition as the one draw of one chain, ``(1, 1, N)``, for every function of draws."""
         return self.assignments[None, None, :]
 
 
@@ -57,7 +53,7 @@ class Clustering:
 
     labels: np.ndarray
     about: str
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
 
 # Who records warnings changes the filters of the whole process.
@@ -67,26 +63,22 @@ _lock = threading.RLock()
 class Baseline(ABC):
     """A method that makes one partition of points; subclasses are frozen dataclasses with ``_cluster``."""
 
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """What tables call the method."""
+    name: ClassVar[str]
+    """What tables call the method."""
+
+    def __post_init__(self) -> None:
+        for name in ("num_clusters", "max_clusters", "num_starts", "min_points"):
+            if (value := getattr(self, name, None)) is not None:
+                check_count(name, value)
 
     @abstractmethod
     def _cluster(self, data: np.ndarray, seed: int) -> Clustering:
         """Cluster checked points whose smallest coordinates are 0, ``(N, D)``."""
 
     def partition(self, data: np.ndarray, *, seed: int) -> BaselineResult:
-        """Cluster the points of one data set.
+        """Cluster the points of one data set, ``(N, D)``.
 
         Where columns have different units, standardise them first. Warnings of scikit-learn become notes.
-
-        Args:
-            data: the points.
-            seed: of random starts.
-
-        Shape:
-            data: ``(N, D)``.
 
         Raises:
             ValueError: if there are fewer than two points, a number is not finite, or all points are equal.
@@ -98,6 +90,8 @@ class Baseline(ABC):
             [0, 0, 1, 1]
         """
         points, seed = _checked(data), short_seed(seed)
+        if (given := getattr(self, "num_clusters", None)) is not None:
+            check_count("num_clusters", given, at_most=len(points), hint="the number of points")
         start = time.perf_counter()
         # The matrices have a few rows: threads wait for one another longer than they work.
         with _lock, threadpool_limits(limits=1), warnings.catch_warnings(record=True) as caught:
@@ -138,9 +132,3 @@ def _sentences(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:
     """Return the first sentence of each warning once, in the order in which they came."""
     found = (" ".join(str(one.message).split()).split(". ")[0].rstrip(".") for one in caught)
     return tuple(dict.fromkeys(f"scikit-learn: {text}." for text in found))
-
-
-def unit_columns(data: np.ndarray) -> np.ndarray:
-    """Shift and scale columns to mean 0 and variance 1; constant ones are left out."""
-    varying = data[:, np.ptp(data, axis=0) > 0]
-    return (varying - varying.mean(0)) / varying.std(0)

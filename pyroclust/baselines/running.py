@@ -4,14 +4,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pyroclust.baselines.agglomerative import Agglomerative
 from pyroclust.baselines.baseline import Baseline, BaselineResult
-from pyroclust.baselines.communities import Louvain, SpectralCommunities
-from pyroclust.baselines.density_based import DensityBased
-from pyroclust.baselines.gaussian_mixtures import EMGaussianMixture, VariationalGaussianMixture
-from pyroclust.baselines.graph_tool import GraphTool
-from pyroclust.baselines.k_means import KMeans
-from pyroclust.diagnostics.draws.pairs import MAX_PAIRED_POINTS
+from pyroclust.baselines.graphs import GraphTool, Louvain, SpectralCommunities
+from pyroclust.baselines.points import (
+    Agglomerative,
+    DensityBased,
+    EMGaussianMixture,
+    KMeans,
+    VariationalGaussianMixture,
+)
+from pyroclust.diagnostics.draws.co_assignment import MAX_PAIRED_POINTS
 
 BASELINES: tuple[Baseline, ...] = (
     KMeans(),
@@ -36,13 +38,10 @@ def run_baselines(
     """Cluster one data set by several methods, one after the other.
 
     Args:
-        data: the points, columns on one scale.
+        data: the points, ``(N, D)``, columns on one scale.
         seed: of every method.
         baselines: the methods, :data:`GRAPH_BASELINES` for the matrix of a graph; by default k-means,
             Gaussian mixtures by EM and by variational Bayes, DBSCAN and Ward's method.
-
-    Shape:
-        data: ``(N, D)``.
 
     Raises:
         ValueError: if there are fewer than two points, a number is not finite, or all points are equal.

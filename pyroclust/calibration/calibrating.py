@@ -16,7 +16,7 @@ from pyroclust.core.arrays import mean_imputed
 from pyroclust.core.counts import check_count
 from pyroclust.core.memory import check_memory
 from pyroclust.core.random_state import pyro_seeded
-from pyroclust.diagnostics.simulations.point_summaries import (
+from pyroclust.diagnostics.simulations.familiarity import (
     column_summaries,
     distance_summaries,
     mahalanobis,

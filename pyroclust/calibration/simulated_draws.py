@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.diagnostics.chains.functionals import cluster_share_entropy, pairs_together, shares
-from pyroclust.diagnostics.draws.num_clusters import count_clusters
+from pyroclust.diagnostics.draws.frequencies import count_clusters
 from pyroclust.distributions.protocols import PartitionGuide
 from pyroclust.infer.simulation import SimulatedBatch
 from pyroclust.partitions import canonical

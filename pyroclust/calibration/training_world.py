@@ -12,7 +12,7 @@ from torch import Tensor
 from pyroclust.core.errors import Attempts
 from pyroclust.core.random_state import seeded
 from pyroclust.diagnostics import Familiarity, familiarity
-from pyroclust.diagnostics.simulations.witnesses import Witnesses, witnesses
+from pyroclust.diagnostics.simulations.weight_quality import Witnesses, witnesses
 from pyroclust.distributions.protocols import data_shape, is_of_graphs, some_points
 from pyroclust.distributions.sequential.partition import num_orders_of
 from pyroclust.infer.simulation import simulate

@@ -12,18 +12,17 @@ from pyroclust.diagnostics.chains.partition_convergence import (
     co_membership_ess,
     distance_rhat,
 )
-from pyroclust.diagnostics.chains.short_chains import (
-    drift,
-    nested_rhat,
-)
+from pyroclust.diagnostics.chains.short_chains import drift, nested_rhat
 from pyroclust.diagnostics.differences.agreement import Agreement, agreement
 from pyroclust.diagnostics.differences.two_sample import TwoSampleTest, classifier_test, count_test, mmd_test
 from pyroclust.diagnostics.draws.co_assignment import co_assignment, dendrogram_order
 from pyroclust.diagnostics.draws.frequencies import (
     PartitionEntropy,
     RankedPartitions,
+    cluster_count_posterior,
     partition_entropy,
     ranked_partitions,
+    total_variation,
 )
 from pyroclust.diagnostics.draws.informative_pairs import InformativePairs, most_informative_pairs
 from pyroclust.diagnostics.draws.labels import normalised_weights, resample
@@ -36,7 +35,6 @@ from pyroclust.diagnostics.draws.losses import (
     pairwise_loss,
     variation_of_information,
 )
-from pyroclust.diagnostics.draws.num_clusters import cluster_count_posterior, total_variation
 from pyroclust.diagnostics.estimates.cluster_profiles import ClusterProfiles, cluster_profiles
 from pyroclust.diagnostics.estimates.credible_ball import CredibleBall, credible_ball
 from pyroclust.diagnostics.estimates.modes import PartitionModes, partition_modes
@@ -59,24 +57,17 @@ from pyroclust.diagnostics.estimates.separation import (
 from pyroclust.diagnostics.simulations.coverage import BallCoverage, ball_coverage
 from pyroclust.diagnostics.simulations.familiarity import Familiarity, familiarity
 from pyroclust.diagnostics.simulations.reliability import PairReliability, pair_reliability
-from pyroclust.diagnostics.simulations.sbc import (
-    SimulationBasedCalibration,
-    sbc,
-)
-from pyroclust.diagnostics.simulations.uniformity import (
-    Uniformity,
-    ecdf_band,
-    uniformity,
-)
+from pyroclust.diagnostics.simulations.sbc import SimulationBasedCalibration, sbc
+from pyroclust.diagnostics.simulations.uniformity import Uniformity, ecdf_band, uniformity
 from pyroclust.diagnostics.sources import SourceComparison, compare_sources
-from pyroclust.diagnostics.verdicts.draws import judge_draws
-from pyroclust.diagnostics.verdicts.evidence import EvidenceHeadline, evidence_headline
-from pyroclust.diagnostics.verdicts.judging import judge
+from pyroclust.diagnostics.verdicts.judging import judge, judge_draws
 from pyroclust.diagnostics.verdicts.verdict import Answer, Finding, Mark, Trust, Verdict
 from pyroclust.diagnostics.weights.evidence import (
+    EvidenceHeadline,
     EvidenceMethod,
     LogEvidence,
     bridge_log_evidence,
+    evidence_headline,
     importance_evidence,
     log_evidences,
 )

@@ -29,6 +29,7 @@ from pyroclust.diagnostics.differences.two_sample import (
     squared_mmds,
     total_variations,
 )
+from pyroclust.diagnostics.draws.frequencies import count_clusters
 from pyroclust.diagnostics.draws.labels import as_chains, checked_row_weights, labels_and_weights
 from pyroclust.diagnostics.draws.losses import (
     Binder,
@@ -36,7 +37,6 @@ from pyroclust.diagnostics.draws.losses import (
     check_same_points,
     losses_within,
 )
-from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.diagnostics.limits import MAX_DIFFERENCE, MAX_EXCESS, MAX_SEPARATION
 from pyroclust.diagnostics.verdicts.sources import judge_sources
 from pyroclust.diagnostics.verdicts.verdict import Verdict

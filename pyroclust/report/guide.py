@@ -8,7 +8,7 @@ from pyroclust import plots
 from pyroclust.calibration import LocalCalibration
 from pyroclust.diagnostics import Familiarity, evidence_headline
 from pyroclust.diagnostics.limits import MAX_BRIDGE_ERROR, MAX_EVIDENCE_SPREAD, MAX_PARETO_K
-from pyroclust.diagnostics.simulations.witnesses import Witnesses
+from pyroclust.diagnostics.simulations.weight_quality import Witnesses
 from pyroclust.diagnostics.verdicts.findings import witnesses_finding
 from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section
 from pyroclust.report.words import YES_OR_NO, functional_title, interval, number, numbers, p_value, seconds

@@ -14,9 +14,9 @@ from pyroclust.core.errors import Attempts
 from pyroclust.diagnostics import Finding, Verdict
 from pyroclust.diagnostics.chains.functionals import least_rows, num_large_clusters
 from pyroclust.diagnostics.differences.agreement import Marginals, Noise, marginals_and_noise
+from pyroclust.diagnostics.draws.frequencies import count_clusters
 from pyroclust.diagnostics.draws.labels import as_chains
-from pyroclust.diagnostics.draws.num_clusters import count_clusters
-from pyroclust.diagnostics.estimates.membership import membership as membership_in
+from pyroclust.diagnostics.estimates.cluster_profiles import membership as membership_in
 from pyroclust.diagnostics.verdicts.findings import (
     Question,
     clarity_finding,

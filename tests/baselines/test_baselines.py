@@ -15,7 +15,7 @@ from pyroclust.baselines import (
     VariationalGaussianMixture,
     run_baselines,
 )
-from pyroclust.baselines.number_of_clusters import choose_by_silhouette, refuses_one_cluster
+from pyroclust.baselines.points import choose_by_silhouette, refuses_one_cluster
 from pyroclust.diagnostics import co_assignment, functionals, point_estimate
 from pyroclust.partitions import is_canonical
 
@@ -131,7 +131,7 @@ class TestGivenNumberOfClusters:
         assert "as given" in found.about
 
     def test_beyond_the_points_is_refused(self, kind):
-        with pytest.raises(ValueError, match="num_clusters is 4, expected at most 3, the number of points"):
+        with pytest.raises(ValueError, match="num_clusters is 4, expected at most 3: the number of points"):
             kind(num_clusters=4).partition(np.arange(3.0)[:, None], seed=0)
 
     def test_below_one_is_refused(self, kind):

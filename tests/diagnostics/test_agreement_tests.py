@@ -16,8 +16,8 @@ from pyroclust.diagnostics.differences.two_sample import (
     squared_mmds,
     total_variations,
 )
+from pyroclust.diagnostics.draws.frequencies import count_clusters
 from pyroclust.diagnostics.draws.losses import Binder
-from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.partitions import enumerate_partitions
 
 TESTS = {"mmd": mmd_test, "classifier": classifier_test, "counts": count_test}

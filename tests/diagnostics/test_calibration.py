@@ -130,13 +130,9 @@ def test_refusals() -> None:
         rank_statistics(np.array([np.nan]), np.zeros((5, 1)), seed=0)
     with pytest.raises(ValueError, match="a divisor of the 100 possible ranks"):
         rank_counts(np.zeros(3, dtype=int), num_draws=99, num_bins=30)
-    with pytest.raises(ValueError, match="ranks run from 0 to 100"):
-        rank_counts(np.array([0, 100]), num_draws=99, num_bins=20)
     with pytest.raises(ValueError, match="at least two bins"):
         uniformity(np.array([3]))
     with pytest.raises(ValueError, match="num_bins is 1"):
         ecdf_band(10, 1)
-    with pytest.raises(ValueError, match="expected probabilities, none negative"):
-        goodness_of_fit(np.array([1, 2]), np.array([0.5, 0.6]))
     with pytest.raises(ValueError, match="shapes"):
         goodness_of_fit(np.array([1, 2]), np.array([1.0]))

@@ -9,7 +9,7 @@ from pyroclust.diagnostics import EvidenceMethod, LogEvidence, Mark
 from pyroclust.diagnostics.differences.agreement import marginals
 from pyroclust.diagnostics.differences.conditioning import conditioning, uncertainty_of
 from pyroclust.diagnostics.verdicts.constraints import ConstraintOdds, constraint_odds, moved_points
-from pyroclust.diagnostics.verdicts.draws import judge_forest
+from pyroclust.diagnostics.verdicts.judging import judge_forest
 
 
 def evidence(estimate, error=0.05):

@@ -100,17 +100,9 @@ SENTENCES = {
     "partly labels": (labels_finding, PARTLY_LABELS, "index "),
     "familiarity": (lambda x: familiarity_findings(familiar(x))[0], MIN_FAMILIARITY, "p = "),
     "unfamiliar": (of_guide_alone, MIN_FAMILIARITY, "p = "),
-    "near": (
-        lambda x: near_finding(GOOD, x, num_nearest=9, num_simulations=9),
-        MIN_CALIBRATION,
-        "p = ",
-    ),
+    "near": (lambda x: near_finding(GOOD, x, num_nearest=9, num_simulations=9), MIN_CALIBRATION, "p = "),
     "certified": (lambda x: calibrated_finding("it", x, num_points=9), MIN_CERTIFIED, "p = "),
-    "high k": (
-        lambda x: weights_finding(x, num_points=9, num_datasets=10**6),
-        MAX_HIGH_K_SHARE,
-        "^",
-    ),
+    "high k": (lambda x: weights_finding(x, num_points=9, num_datasets=10**6), MAX_HIGH_K_SHARE, "^"),
     "calibration": (of_calibration, MIN_CALIBRATION, "p = "),
     "findings of a calibration": (lambda x: of_calibration(x).findings[0], MIN_CALIBRATION, "p = "),
     "local calibration": (

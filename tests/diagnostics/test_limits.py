@@ -27,7 +27,7 @@ from pyroclust.diagnostics.estimates.cluster_profiles import ClusterProfiles
 from pyroclust.diagnostics.estimates.split_clusters import SplitClusters, UnlikeNormal
 from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.diagnostics.simulations.familiarity import Familiarity
-from pyroclust.diagnostics.simulations.witnesses import Witnesses
+from pyroclust.diagnostics.simulations.weight_quality import Witnesses
 from pyroclust.diagnostics.verdicts.calibration import (
     baseline_finding,
     calibrated_finding,
@@ -163,16 +163,8 @@ def told_by_draws(value: float) -> bool:
 LIMITS: dict[str, tuple[Callable[[float], bool], float, float]] = {
     "MAX_RHAT": (lambda value: rhat(value) != "No", 1.05, 1.0501),
     "GOOD_RHAT": (lambda value: rhat(value) == "Yes", 1.01, 1.0101),
-    "MAX_RHAT of short chains": (
-        lambda value: settled(nested_rhat=value, start_p_value=0.0),
-        1.05,
-        1.0501,
-    ),
-    "GOOD_ESS of short chains": (
-        lambda value: settled(effective=value, start_p_value=0.0),
-        400.0,
-        399.9,
-    ),
+    "MAX_RHAT of short chains": (lambda value: settled(nested_rhat=value, start_p_value=0.0), 1.05, 1.0501),
+    "GOOD_ESS of short chains": (lambda value: settled(effective=value, start_p_value=0.0), 400.0, 399.9),
     "GOOD_ESS of few short chains": (
         lambda value: settled(effective=value, start_p_value=0.0, chains=100),
         50.0,
@@ -203,11 +195,7 @@ LIMITS: dict[str, tuple[Callable[[float], bool], float, float]] = {
     "MAX_CHANCE": (by_chance, 0.01, 0.00999),
     "MAX_CHANCE of two": (lambda value: by_chance(value, SMALL), 0.005, 0.00499),
     "MIN_FAMILIARITY": (lambda value: familiar(value)[0], 0.0101, 0.01),
-    "MIN_WITNESSED": (
-        lambda value: witnesses_finding(Witnesses((), value, 199, 32, 9)).passed,
-        0.0501,
-        0.05,
-    ),
+    "MIN_WITNESSED": (lambda value: witnesses_finding(Witnesses((), value, 199, 32, 9)).passed, 0.0501, 0.05),
     "MIN_ALIKE": (lambda value: not Likeness(np.zeros(1), value).is_unlike, 0.01, 0.00999),
     "LIKELY": (
         lambda value: (

@@ -41,10 +41,7 @@ def test_accuracy_equals_its_definition(sizes, points):
     # Three points have few partitions: nearly all distances are tied.
     rng = np.random.default_rng(points)
     draws = np.concatenate(
-        [
-            rng.integers(2, size=(sizes[0], points)),
-            rng.integers(3, size=(sizes[1], points)),
-        ]
+        [rng.integers(2, size=(sizes[0], points)), rng.integers(3, size=(sizes[1], points))]
     )
     losses = pairwise_loss(draws, draws).round(9)
     members = permuted_memberships(*sizes, num_permutations=20, seed=0)

@@ -28,7 +28,7 @@ from pyroclust.diagnostics.chains.thinning import central_draw
 from pyroclust.diagnostics.differences.agreement import marginals
 from pyroclust.diagnostics.differences.conditioning import conditioning
 from pyroclust.diagnostics.draws.co_assignment import co_assignment
-from pyroclust.diagnostics.estimates.membership import membership
+from pyroclust.diagnostics.estimates.cluster_profiles import membership
 from pyroclust.diagnostics.verdicts.findings import clarity_finding, share_of_sure_pairs, share_together
 from pyroclust.partitions import Draws
 from pyroclust.results.answer import AnswerInWords

@@ -25,7 +25,7 @@ from pyroclust.diagnostics.differences.effects import (
     separation_effect,
     variation_blocks,
 )
-from pyroclust.diagnostics.draws.num_clusters import count_clusters
+from pyroclust.diagnostics.draws.frequencies import count_clusters
 from pyroclust.diagnostics.verdicts.sources import judge_sources
 
 NUM_POINTS = 20
@@ -285,12 +285,7 @@ BLOCKS = VariationBlocks(1.5, 1.0, 2.0, 0.01)
             Trust.DIFFER,
             "Beyond noise Gibbs and SALSO differ: co-assignment 0.40 (noise 0.05).",
         ),
-        (
-            [SAME, BIG],
-            (WELL, WELL),
-            Trust.DIFFER,
-            "are 1.50 bits apart on average; two of Gibbs 1.00",
-        ),
+        ([SAME, BIG], (WELL, WELL), Trust.DIFFER, "are 1.50 bits apart on average; two of Gibbs 1.00"),
         ([SAME, dataclasses.replace(BIG, p_value=0.006)], (WELL, WELL), Trust.UNKNOWN, "by chance"),
         ([SAME, dataclasses.replace(BIG, noise=0.41)], (WELL, WELL), Trust.UNKNOWN, "co-assignment 0.40"),
         (

@@ -296,10 +296,7 @@ def test_verdicts_on_draws(changes, level, words):
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        (
-            {},
-            "40 sweeps, nothing moved in the last half of them: p = 0.400, largest nested R-hat 1.010",
-        ),
+        ({}, "40 sweeps, nothing moved in the last half of them: p = 0.400, largest nested R-hat 1.010"),
         (
             {"p_value": 0.001, "nested_rhat": 1.08},
             "40 sweeps, entropy still moved: p = 0.001, largest nested R-hat 1.080, as by chance: p = 0.300",

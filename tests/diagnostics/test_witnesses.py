@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pyroclust.diagnostics.simulations.witnesses import witnesses
+from pyroclust.diagnostics.simulations.weight_quality import witnesses
 
 
 def of_two_draws(distances: np.ndarray) -> np.ndarray:

@@ -40,11 +40,10 @@ class Convergence:
 
 
 def rhat(x: np.ndarray) -> float:
-    """Return the split rank-normalised R-hat of chains, or of the two halves of one chain.
+    """Return the split rank-normalised R-hat of chains ``(chains, draws)``: 1 at convergence.
 
-    Shape:
-        x: ``(chains, draws)``; output: a number, 1 at convergence; nan for a constant, fewer than four draws
-        a chain or halves that each stand still, inf for chains that each stand still at different values.
+    nan for a constant, fewer than four draws a chain, or halves that each stand still; inf for chains that
+    each stand still at different values.
 
     Raises:
         ValueError: if ``x`` is not a finite matrix.
@@ -62,18 +61,10 @@ def rhat(x: np.ndarray) -> float:
 
 
 def ess(x: np.ndarray) -> float:
-    """Return the bulk effective sample size of chains.
-
-    Shape:
-        x: ``(chains, draws)``; output: a number of draws; nan for a constant or fewer than
-        four draws a chain.
+    """Return the bulk effective sample size of chains ``(chains, draws)``; nan where it is undefined.
 
     Raises:
         ValueError: if ``x`` is not a finite matrix.
-
-    References:
-        Vehtari et al. (2021), Rank-normalization, folding, and localization.
-        https://doi.org/10.1214/20-BA1221
 
     Example:
         >>> ess(np.random.default_rng(0).standard_normal((4, 500))) > 1500
@@ -103,10 +94,7 @@ def rhats_and_ess(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def convergence(values: Mapping[str, np.ndarray]) -> tuple[Convergence, ...]:
-    """Return one row of convergence figures a functional.
-
-    Shape:
-        values: name -> ``(chains, draws)``.
+    """Return one row of convergence figures a functional, from chains ``(chains, draws)`` by name.
 
     Raises:
         ValueError: if one of the functionals is not a finite matrix.
@@ -124,23 +112,13 @@ def convergence(values: Mapping[str, np.ndarray]) -> tuple[Convergence, ...]:
 
 
 def max_rhat(rows: Sequence[Convergence]) -> float:
-    """Return the largest R-hat of the functionals that vary; 1 when none does, inf where one is undefined.
-
-    Example:
-        >>> max_rhat(convergence({"num_clusters": np.full((4, 100), 3.0)}))
-        1.0
-    """
+    """Return the largest R-hat of the functionals that vary; 1 when none does, inf where one is undefined."""
     found = [row.rhat for row in rows if not row.constant]
     return max((math.inf if math.isnan(value) else value for value in found), default=1.0)
 
 
 def min_ess(rows: Sequence[Convergence]) -> float:
-    """Return the fewest bulk effective draws of the functionals that vary; inf when none does.
-
-    Example:
-        >>> min_ess(convergence({"num_clusters": np.full((4, 100), 3.0)}))
-        inf
-    """
+    """Return the fewest bulk effective draws of the functionals that vary; inf when none does."""
     found = [row.ess_bulk for row in rows if not row.constant]
     return min((0.0 if math.isnan(value) else value for value in found), default=math.inf)
 

@@ -77,23 +77,19 @@ def functionals(
     num_pairs: int = 5,
     row_weights: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
-    """Return the functionals on which convergence is judged, each draw by draw.
+    """Return the functionals on which convergence is judged, each ``(chains, draws)``.
 
     ``num_clusters``; ``entropy`` of the cluster shares, in bits; ``largest_share``;
     ``distance_to_reference``, the variation of information to a reference partition, in bits; and
-    ``together_i_j``, 1 where the points i and j share a cluster, for pairs drawn once with ``seed``. Callers
-    with a model add ``log_joint``.
-
-    Shape:
-        draws: ``(chains, draws, N)`` or ``(draws, N)``; reference: ``(N,)``; row_weights: ``(N,)``;
-        each output: ``(chains, draws)`` float64.
+    ``together_i_j``, 1 where the points i and j share a cluster, for random pairs. Callers with a model add
+    ``log_joint``.
 
     Args:
-        draws: posterior draws.
+        draws: ``(chains, draws, N)`` or ``(S, N)``.
         seed: of the pairs, and of the reference where none is given.
-        reference: labels to measure distances from; the point estimate of the draws by default.
+        reference: labels to measure distances from, ``(N,)``; the point estimate of the draws by default.
         num_pairs: how many pairs of points; fewer where the points have fewer pairs.
-        row_weights: how many equal rows each point stands for, whole numbers; one by default.
+        row_weights: how many equal rows each point stands for, ``(N,)``; one by default.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1.

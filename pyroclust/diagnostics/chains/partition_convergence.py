@@ -35,9 +35,8 @@ class CoMembershipEss:
 
     Attributes:
         pairs: the points of each pair, the smaller index first, ``(P, 2)``.
-        ess: bulk effective draws of each pair's indicator, ``(P,)``; nan where it is constant, or where a
-            chain has fewer than four draws.
-        num_constant: how many pairs are together in every draw or apart in every draw: these say nothing.
+        ess: bulk effective draws of each pair's indicator, ``(P,)``; nan where it is constant or undefined.
+        num_constant: pairs that are together in every draw or apart in every draw: these say nothing.
         min: the fewest effective draws of a pair that varies, 0 where one is undefined, inf when none varies.
         median: the median over the pairs that vary, counted likewise.
     """
@@ -53,22 +52,15 @@ def co_membership_ess(draws: DrawsLike, *, num_pairs: int = 100, seed: int) -> C
     """Return the bulk effective draws of the indicators that random pairs of points share a cluster.
 
     The number of clusters and other functionals can mix well while some points hardly move: this looks at the
-    co-assignment matrix itself. Cost: O(chains draws P) and a Fourier transform a pair.
-
-    Shape:
-        draws: ``(chains, draws, N)`` or ``(draws, N)``.
+    co-assignment matrix itself.
 
     Args:
-        draws: posterior draws.
+        draws: ``(chains, draws, N)`` or ``(S, N)``.
         num_pairs: how many pairs of points, drawn without replacement; all pairs where there are fewer.
         seed: of the pairs.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1, or ``num_pairs`` is not positive.
-
-    References:
-        Vehtari et al. (2021), Rank-normalization, folding, and localization.
-        https://doi.org/10.1214/20-BA1221
 
     Example:
         >>> found = co_membership_ess(np.random.default_rng(0).integers(2, size=(4, 100, 5)), seed=0)
@@ -106,11 +98,9 @@ class DistanceRhat:
 
     Attributes:
         references: partitions taken from the draws, ``(R, N)``.
-        rhats: split rank-normalised R-hat of the distances to each, ``(R,)``; nan where undefined (constant
-            distances, fewer than four draws), inf for chains that each stand still apart from each other.
+        rhats: R-hat of the distances to each, ``(R,)``; as :func:`rhat` where it is undefined.
         ess: bulk effective draws of the same, ``(R,)``; nan where undefined.
-        rhat: the largest R-hat over the references whose distances vary, inf where one of these is
-            undefined; 1 when all distances are constant.
+        rhat: the largest R-hat of distances that vary, inf where one is undefined; 1 when none varies.
     """
 
     references: np.ndarray
@@ -139,19 +129,14 @@ def distance_rhat(
 
     Chains stuck in different modes can have equal numbers of clusters and equal cluster sizes, but not equal
     distances to a partition of one of the modes. The references are spread evenly over the chains, a random
-    draw each, so that every chain's mode is among them while there are at least as many references as chains.
-
-    Cost: O(chains draws R N) in compiled code.
-
-    Shape:
-        draws: ``(chains, draws, N)`` or ``(draws, N)``; row_weights: ``(N,)``.
+    draw each. Cost: O(chains draws R N) in compiled code.
 
     Args:
-        draws: posterior draws.
-        num_references: how many reference partitions.
+        draws: ``(chains, draws, N)`` or ``(S, N)``.
+        num_references: R, how many reference partitions.
         seed: of the choice of the references.
         loss: the distance.
-        row_weights: how many equal rows each point stands for, whole numbers; one by default.
+        row_weights: how many equal rows each point stands for, ``(N,)``; one by default.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1, or ``num_references`` is not positive.
@@ -159,10 +144,6 @@ def distance_rhat(
     References:
         Lanfear, Hua and Warren (2016), Estimating the effective sample size of tree topologies from Bayesian
         phylogenetic analyses. https://doi.org/10.1093/gbe/evw171
-        Duttweiler et al. (2025), The traceplot thickens: convergence diagnostics for any Markov chain Monte
-        Carlo algorithm. https://arxiv.org/abs/2408.15392
-        Vehtari et al. (2021), Rank-normalization, folding, and localization.
-        https://doi.org/10.1214/20-BA1221
 
     Example:
         >>> stuck = np.repeat([[[0, 0, 1, 1]], [[0, 1, 0, 1]]], 100, axis=1)

@@ -65,7 +65,23 @@ class Round:
 
 
 def nested_rhat(x: np.ndarray, starts: np.ndarray) -> float:
-    r"""Return the nested R-hat of chains of which several began at the same place; see :func:`start_memory`.
+    r"""Return the nested R-hat of one number a chain, where several chains began at the same place.
+
+    .. math:: \hat R_\nu = \sqrt{1 + \sigma_b^2 / \sigma_w^2}
+
+    of normal scores of ranks, with their variances among chains of one start and of the starts' expectations,
+    both estimated without bias; nan where every chain has its own start, all have one, or nothing varies.
+
+    Args:
+        x: ``(S,)``.
+        starts: ``(S,)`` integers, equal where chains began at one place.
+
+    Raises:
+        ValueError: if the shapes differ, or a number is not finite.
+
+    References:
+        Margossian et al. (2024), Nested R-hat: assessing the convergence of Markov chain Monte Carlo when
+        running many short chains. https://doi.org/10.1214/24-BA1453
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -138,19 +154,13 @@ def drift(before: np.ndarray, after: np.ndarray, *, seed: int, num_permutations:
     .. math:: \max_f \Big| \sum_s D_{sf} \Big| \Big/ \sqrt{\sum_s D_{sf}^2}
 
     against its values when every chain's changes get a random sign. Two states of one stationary chain can be
-    exchanged where the kernel is reversible, and chains that have forgotten where they began are independent,
-    so that signs are random then. Chains that have not forgotten are rejected more often, which asks for more
-    sweeps, as it should; were chains of one start given one sign, few starts could reject nothing. Cost:
-    O(P S F).
-
-    Shape:
-        before, after: ``(S, F)``.
+    exchanged where the kernel is reversible. Chains that remember where they began are rejected more often.
 
     Args:
-        before: functionals of the chains.
+        before: functionals of the chains, ``(S, F)``.
         after: the same, later.
         seed: of the signs.
-        num_permutations: P.
+        num_permutations: P; cost O(P S F).
 
     Raises:
         ValueError: if the shapes differ, or a number is not finite.

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.diagnostics.draws.co_assignment import co_assignment
+from pyroclust.diagnostics.draws.co_assignment import co_assignment, paired_points
 from pyroclust.diagnostics.draws.contingency import compact
+from pyroclust.diagnostics.draws.frequencies import cluster_count_posterior, total_variation
 from pyroclust.diagnostics.draws.labels import as_chains, checked_weights, flatten, labels_and_weights
-from pyroclust.diagnostics.draws.num_clusters import cluster_count_posterior, total_variation
-from pyroclust.diagnostics.draws.pairs import paired_points
 from pyroclust.partitions.raw_labels import DrawsLike
 
 

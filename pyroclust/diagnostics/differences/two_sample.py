@@ -7,9 +7,9 @@ import numpy as np
 from pyroclust.core.counts import check_count, check_seed
 from pyroclust.core.memory import check_memory
 from pyroclust.diagnostics.chains.thinning import independent_draws, mixing
+from pyroclust.diagnostics.draws.frequencies import count_clusters
 from pyroclust.diagnostics.draws.labels import labels_and_weights
 from pyroclust.diagnostics.draws.losses import Binder, losses_within
-from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.partitions.raw_labels import DrawsLike, raw_labels
 
 _TIE = 1e-9
@@ -231,11 +231,7 @@ def _neighbours(losses: np.ndarray) -> np.ndarray:
 
 
 def _prepared(
-    draws_a: DrawsLike,
-    draws_b: DrawsLike,
-    weights: np.ndarray | None,
-    seed: int,
-    num_permutations: int,
+    draws_a: DrawsLike, draws_b: DrawsLike, weights: np.ndarray | None, seed: int, num_permutations: int
 ) -> tuple[np.ndarray, int, np.ndarray]:
     draws_a, weights = labels_and_weights("draws_a", draws_a, weights)
     sources = []

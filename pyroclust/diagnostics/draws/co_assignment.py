@@ -1,5 +1,6 @@
 """The posterior similarity matrix, compiled, and an order of the points that shows its blocks."""
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -10,8 +11,41 @@ from pyroclust.core.compiling import compiled
 from pyroclust.core.memory import check_memory
 from pyroclust.core.threads import num_threads
 from pyroclust.diagnostics.draws.contingency import compact
-from pyroclust.diagnostics.draws.labels import checked_weights, flat_integers, labels_and_weights
+from pyroclust.diagnostics.draws.labels import flat_and_shares
 from pyroclust.partitions.raw_labels import DrawsLike
+
+MAX_PAIRED_DRAWS = 1000
+"""Up to 1,000 points; above, as many as have losses that cost the same."""
+
+MAX_PAIRED_POINTS = 2000
+"""Above, matrices of pairs of points are those of so many points, and no tree of all points is made."""
+
+_SEED = 0
+_MAX_PAIRED_LABELS = MAX_PAIRED_DRAWS**2 * 1000
+
+
+def paired_points(num_points: int) -> np.ndarray:
+    """Return the points whose pairs stand for all pairs: every point, or 2,000 at random."""
+    if num_points <= MAX_PAIRED_POINTS:
+        return np.arange(num_points)
+    chosen = np.random.default_rng(_SEED).choice(num_points, MAX_PAIRED_POINTS, replace=False)
+    return np.sort(chosen)
+
+
+def paired_draws(num_points: int) -> int:
+    """Return of how many draws the losses of every two are computed: M of 1,000 or M^2 N of a billion."""
+    return max(2, min(MAX_PAIRED_DRAWS, math.isqrt(_MAX_PAIRED_LABELS // num_points)))
+
+
+def about_pairs(num_points: int) -> tuple[str, ...]:
+    """Return what to say of the pairs of a large table; nothing of a small one."""
+    if num_points <= MAX_PAIRED_POINTS:
+        return ()
+    return (
+        "Co-assignment probabilities, and the differences between them, are those of all pairs over "
+        f"{MAX_PAIRED_POINTS:,} of the {num_points:,} rows, chosen at random and the same for every source.",
+    )
+
 
 _TILE = 256
 _DRAWS = 128
@@ -20,12 +54,7 @@ _ROUNDING = 1e-6
 
 @compiled(allocates=False, fastmath=False)
 def _add_tile(
-    labels: np.ndarray,
-    gains: np.ndarray,
-    first: int,
-    second: int,
-    counts: np.ndarray,
-    total: np.ndarray,
+    labels: np.ndarray, gains: np.ndarray, first: int, second: int, counts: np.ndarray, total: np.ndarray
 ) -> None:
     points = len(total)
     for begin in range(0, len(labels), _DRAWS):
@@ -62,17 +91,16 @@ _BLOCK_ENTRIES = 16_000_000
 
 
 def co_assignment(draws: DrawsLike, *, weights: np.ndarray | None = None) -> np.ndarray:
-    r"""Return the co-assignment (posterior similarity) matrix.
+    r"""Return the co-assignment (posterior similarity) matrix, ``(N, N)``.
 
     .. math:: P_{ij} = \sum_s w_s \, 1[c^{(s)}_i = c^{(s)}_j]
 
-    Cost: O(S N^2 / 2) comparisons of bytes in compiled threads (two bytes where a draw has more than 256
-    clusters, four where draws have unequal weights), about 35 ps of processor time each: 16 s for
+    Cost: O(S N^2 / 2) comparisons of bytes in compiled threads, about 35 ps of processor time each: 16 s for
     10,000 draws of 10,000 points. Memory: the output, and at most 150 MB for a block of draws.
 
-    Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries;
-        output: ``(N, N)`` probabilities, float64.
+    Args:
+        draws: ``(chains, draws, N)`` or ``(S, N)``.
+        weights: of the draws, ``(S,)``; equal by default.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1, or the weights do not fit.
@@ -81,16 +109,13 @@ def co_assignment(draws: DrawsLike, *, weights: np.ndarray | None = None) -> np.
         >>> co_assignment(np.array([[0, 0, 1], [0, 1, 1]]))[0].tolist()
         [1.0, 0.5, 0.0]
     """
-    draws, weights = labels_and_weights("draws", draws, weights)
-    draws = flat_integers(draws)
-    share = checked_weights(weights, len(draws))
-    equal = np.ptp(share) == 0
-    points = draws.shape[-1]
+    draws, share = flat_and_shares(draws, weights)
+    equal, points = np.ptp(share) == 0, draws.shape[-1]
     check_memory(8 * points**2, f"draws of {points:,} points: pairs of points", remedy="take fewer points")
-    total = np.zeros((draws.shape[-1], draws.shape[-1]))
-    step = max(1, _BLOCK_ENTRIES // draws.shape[-1])
+    total = np.zeros((points, points))
+    step = max(1, _BLOCK_ENTRIES // points)
     for begin in range(0, len(draws), step):
-        labels, counts = compact(draws[begin : begin + step].astype(np.int64, copy=False))
+        labels, counts = compact(draws[begin : begin + step])
         # Weights of mean one: far from the smallest numbers of float32.
         gains = share[begin : begin + step] * len(draws)
         gains = np.ones(len(labels), np.uint8) if equal else gains.astype(np.float32)
@@ -101,10 +126,13 @@ def co_assignment(draws: DrawsLike, *, weights: np.ndarray | None = None) -> np.
 
 def average_linkage(similarity: np.ndarray) -> np.ndarray:
     """Return scipy's linkage matrix of the points, distance one minus similarity, average linkage."""
+    return scipy.cluster.hierarchy.linkage(_distances(similarity), method="average")
+
+
+def _distances(similarity: np.ndarray) -> np.ndarray:
     distance = 1 - (similarity + similarity.T) / 2
     np.fill_diagonal(distance, 0.0)
-    pairs = scipy.spatial.distance.squareform(distance, checks=False)
-    return scipy.cluster.hierarchy.linkage(pairs, method="average")
+    return scipy.spatial.distance.squareform(distance, checks=False)
 
 
 def cuts(tree: np.ndarray, most: int) -> np.ndarray:
@@ -130,13 +158,10 @@ def cuts(tree: np.ndarray, most: int) -> np.ndarray:
 
 
 def dendrogram_order(similarity: np.ndarray) -> np.ndarray:
-    """Order points so that those often together lie next to each other.
+    """Order points, of a similarity ``(N, N)``, so that those often together lie next to each other.
 
     The leaves of the average-linkage tree, its branches turned so that neighbours are as similar as can be
     where there are at most 500 points. Cost O(N^2 log N).
-
-    Shape:
-        similarity: ``(N, N)``, symmetric; output: ``(N,)``, a permutation.
 
     Raises:
         ValueError: if the matrix is not square and symmetric, or a number is no probability.
@@ -172,8 +197,5 @@ def dendrogram_order(similarity: np.ndarray) -> np.ndarray:
     similarity = similarity.clip(0, 1)
     tree = average_linkage(similarity)
     if len(similarity) <= 500:
-        distance = 1 - (similarity + similarity.T) / 2
-        np.fill_diagonal(distance, 0.0)
-        pairs = scipy.spatial.distance.squareform(distance, checks=False)
-        tree = scipy.cluster.hierarchy.optimal_leaf_ordering(tree, pairs)
+        tree = scipy.cluster.hierarchy.optimal_leaf_ordering(tree, _distances(similarity))
     return scipy.cluster.hierarchy.leaves_list(tree)

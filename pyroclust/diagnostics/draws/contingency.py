@@ -33,7 +33,7 @@ def compact(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Renumber the clusters of each row by first appearance, and count them: O(N) a row."""
     compacted, counts = np.empty(labels.shape, np.int32), np.empty(len(labels), np.int64)
     # Read-only or strided arrays would be compiled for once more.
-    labels = np.require(labels, requirements=["C", "W"])
+    labels = np.require(labels, np.int64, ["C", "W"])
     _compact(labels, np.empty(int(labels.max(initial=-1)) + 1, np.int32), compacted, counts)
     return compacted, counts
 
@@ -200,12 +200,9 @@ def _companions(
                 row[labels[s, points[i]]] = 0
 
 
-def companions(
-    labels: np.ndarray, clusters: np.ndarray, mass: np.ndarray, *, row_weights: np.ndarray | None = None
-) -> np.ndarray:
+def companions(labels: np.ndarray, clusters: np.ndarray, mass: np.ndarray, times: np.ndarray) -> np.ndarray:
     """Return how many of the other rows of its cluster share a label with each row, on average: O(S N)."""
     room, found = np.zeros((3, len(clusters) + 1), np.int32), np.zeros(len(clusters))
-    times = np.ones(len(clusters), np.int64) if row_weights is None else row_weights
     _companions(labels, clusters.astype(np.int32), int(clusters.max()) + 1, mass, times, room, found)
     return found
 

@@ -1,12 +1,67 @@
-"""Partitions by their posterior probability, and how spread out the posterior is."""
+"""Numbers of clusters and partitions by their posterior probability, and how spread out these are."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from pyroclust.core.arrays import as_numbers
 from pyroclust.core.counts import check_count
-from pyroclust.diagnostics.draws.labels import distinct_draws
+from pyroclust.diagnostics.draws.labels import distinct_draws, flat_and_shares
 from pyroclust.partitions.raw_labels import DrawsLike
+
+_SUMS_TO_1 = 1e-6
+
+
+def count_clusters(assignments: np.ndarray) -> np.ndarray:
+    """Count the distinct labels of each label vector."""
+    ranked = np.sort(assignments, axis=-1)
+    return 1 + (ranked[..., 1:] != ranked[..., :-1]).sum(-1)
+
+
+def cluster_count_posterior(
+    draws: DrawsLike, *, weights: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of clusters that occur, rising, and the probability of each.
+
+    Args:
+        draws: ``(chains, draws, N)`` or ``(S, N)``.
+        weights: of the draws, ``(S,)``; equal by default.
+
+    Raises:
+        ValueError: if the labels are not integers from 0 to N - 1, or the weights do not fit.
+
+    Example:
+        >>> values, probabilities = cluster_count_posterior(np.array([[0, 0], [0, 1], [0, 1], [0, 1]]))
+        >>> values.tolist(), probabilities.tolist()
+        ([1, 2], [0.25, 0.75])
+    """
+    labels, share = flat_and_shares(draws, weights)
+    values, place = np.unique(count_clusters(labels), return_inverse=True)
+    mass = np.bincount(place, weights=share)
+    return values, mass / mass.sum()
+
+
+def total_variation(p: np.ndarray, q: np.ndarray) -> float:
+    r"""Return the total variation of two probability vectors, :math:`\tfrac12 \sum_v |p_v - q_v|`.
+
+    Raises:
+        ValueError: if the shapes differ, or one is no probability vector.
+
+    Example:
+        >>> total_variation(np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.5, 0.25]))
+        0.25
+    """
+    first, second = as_numbers("p", p), as_numbers("q", q)
+    if first.shape != second.shape or first.ndim != 1:
+        raise ValueError(f"p and q have shapes {first.shape} and {second.shape}, expected equal ones, (V,)")
+    for name, values in (("p", first), ("q", second)):
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = values.sum()
+        if not ((values >= 0).all() and abs(total - 1) <= _SUMS_TO_1):
+            raise ValueError(
+                f"{name} sums to {total:.6g}, expected probabilities, none negative, that sum to 1"
+            )
+    return float(np.abs(first - second).sum() / 2)
 
 
 @dataclass(frozen=True)
@@ -14,7 +69,7 @@ class RankedPartitions:
     """The likeliest partitions among draws.
 
     Attributes:
-        partitions: ``(M, N)`` canonical int64, the likeliest first.
+        partitions: ``(M, N)`` canonical, the likeliest first.
         probabilities: ``(M,)``, falling.
         num_distinct: how many different partitions were drawn.
         rest: probability of the drawn partitions that are not listed.
@@ -32,19 +87,15 @@ def ranked_partitions(
     r"""Return the drawn partitions by their share of the draws, :math:`\sum_s w_s 1[c^{(s)} = c]`.
 
     The shares estimate posterior probabilities where partitions come back: with many points every draw is
-    another partition, ``num_distinct`` is the number of draws and the ranking says nothing.
+    another partition, and the ranking says nothing.
 
     Args:
-        draws: posterior draws.
-        weights: importance weights of the draws; equal by default.
+        draws: ``(chains, draws, N)`` or ``(S, N)``.
+        weights: of the draws, ``(S,)``; equal by default.
         limit: how many partitions to list at most.
 
-    Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries.
-
     Raises:
-        ValueError: if the labels are not integers from 0 to N - 1, the weights do not fit, or the limit is
-            below one.
+        ValueError: if labels or weights do not fit, or the limit is below one.
 
     Example:
         >>> found = ranked_partitions(np.array([[0, 1], [0, 0], [1, 0], [0, 1]]), limit=1)
@@ -86,12 +137,12 @@ def partition_entropy(draws: DrawsLike, *, weights: np.ndarray | None = None) ->
 
     The coverage C is one minus the share of the partitions that were drawn once, and n the number of draws
     (with weights :math:`1 / \sum_s w_s^2`). Meaningless where all draws are different, as they are for most
-    posteriors of more than some thirty points: the plug-in is then :math:`\log_2 S`, a number about the
-    draws alone, the corrected one nan. Draws of a Markov chain repeat themselves more than independent ones,
-    which makes coverage too large.
+    posteriors of more than some thirty points. Draws of a Markov chain repeat themselves more than
+    independent ones, which makes coverage too large.
 
-    Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries.
+    Args:
+        draws: ``(chains, draws, N)`` or ``(S, N)``.
+        weights: of the draws, ``(S,)``; equal by default.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1, or the weights do not fit.

@@ -12,11 +12,10 @@ from pyroclust.core.arrays import whole_numbers
 from pyroclust.core.compiling import compiled
 from pyroclust.core.counts import check_count, check_number
 from pyroclust.core.threads import num_threads
-from pyroclust.diagnostics.draws.co_assignment import co_assignment
+from pyroclust.diagnostics.draws.co_assignment import MAX_PAIRED_POINTS, co_assignment, paired_draws
 from pyroclust.diagnostics.draws.contingency import compact
-from pyroclust.diagnostics.draws.labels import distinct_draws
+from pyroclust.diagnostics.draws.labels import distinct_draws, equal_rows
 from pyroclust.diagnostics.draws.losses import Binder, losses_within
-from pyroclust.diagnostics.draws.pairs import MAX_PAIRED_POINTS, paired_draws
 from pyroclust.partitions.raw_labels import DrawsLike
 
 _SEED = 0
@@ -35,10 +34,8 @@ class InformativePairs:
     """Pairs of points worth asking about, the first the most.
 
     Attributes:
-        pairs: ``(M, 2)`` int64, the smaller point first. M is smaller than was asked for where the draws
-            leave nothing more to ask.
-        information: what each answer adds to those before it, ``(M,)`` in bits; their sum is what all
-            answers say.
+        pairs: ``(M, 2)``, the smaller point first; fewer than asked for where nothing is left to ask.
+        information: what each answer adds to those before it, ``(M,)`` in bits.
         probability: probability that the two points are together, ``(M,)``.
     """
 
@@ -176,15 +173,11 @@ class _Columns:
 
     @classmethod
     def of(cls, partitions: np.ndarray, mass: np.ndarray) -> "_Columns":
-        smallest = np.min_scalar_type(int(partitions.max()))
-        columns = np.ascontiguousarray(partitions.T.astype(smallest))
-        rows = columns.view(np.dtype((np.void, columns.itemsize * columns.shape[1]))).reshape(-1)
-        _, first, place, sizes = np.unique(rows, return_index=True, return_inverse=True, return_counts=True)
+        columns = partitions.T.astype(np.min_scalar_type(int(partitions.max())))
+        place, first, sizes = equal_rows(columns)
         order = np.argsort(first)
-        rank = np.empty_like(order)
-        rank[order] = np.arange(len(order))
-        first = first[order]
-        return cls(columns[first], mass, first, sizes[order], rank[place.reshape(-1)])
+        columns = np.ascontiguousarray(columns[first[order]])
+        return cls(columns, mass, first[order], sizes[order], np.argsort(order)[place])
 
 
 @dataclass(frozen=True)
@@ -217,14 +210,10 @@ def _all_questions(columns: _Columns) -> _Questions:
     chosen = _doubtful_groups(columns)
     one, other = np.triu_indices(len(chosen), 1)
     groups = np.stack([chosen[one], chosen[other]], -1)
-    together = co_assignment(_renumbered(columns.labels[chosen].T), weights=columns.mass)
+    # Labels of some of the points may be above their number.
+    together = co_assignment(compact(columns.labels[chosen].T)[0], weights=columns.mass)
     bounds = _entropy(together[one, other]) + _ROUNDING
     return _Questions(groups, columns.first[groups], bounds)
-
-
-def _renumbered(partitions: np.ndarray) -> np.ndarray:
-    """Renumber the labels of some of the points: none is above their number."""
-    return compact(partitions.astype(np.int64))[0]
 
 
 def _entropy(probability: np.ndarray) -> np.ndarray:

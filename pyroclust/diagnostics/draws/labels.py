@@ -15,16 +15,38 @@ from pyroclust.diagnostics.weights.importance import importance_weights, stratif
 from pyroclust.partitions.draws import Draws
 from pyroclust.partitions.raw_labels import DrawsLike, raw_labels
 
-_SUMS_TO_1 = 1e-6
-
 
 def checked_labels(name: str, assignments: DrawsLike) -> np.ndarray:
-    """Return ``assignments`` as int64 after checking that they are labels 0 to N - 1."""
-    return checked_integers(name, assignments).astype(np.int64, copy=False)
+    """Return ``assignments``, ``(..., N)``, as int64 after checking that they are labels 0 to N - 1."""
+    return _integers(name, assignments).astype(np.int64, copy=False)
 
 
-def checked_integers(name: str, assignments: DrawsLike) -> np.ndarray:
-    """Check that ``assignments`` are labels 0 to N - 1 and return them in their own integer type."""
+def flatten(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
+    """Merge chains and draws, ``(S, N)`` int64."""
+    return flat_integers(draws, name=name).astype(np.int64, copy=False)
+
+
+def flat_integers(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
+    """Merge chains and draws, ``(S, N)`` of the same integer type, without a copy where that is possible."""
+    labels = _chains(name, draws)
+    return labels.reshape(-1, labels.shape[-1])
+
+
+def as_chains(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
+    """Give draws a chain dimension where they have none, ``(chains, draws, N)`` int64."""
+    return _chains(name, draws).astype(np.int64, copy=False)
+
+
+def _chains(name: str, draws: DrawsLike) -> np.ndarray:
+    labels = _integers(name, draws)
+    if labels.ndim not in (2, 3):
+        raise ValueError(
+            f"{name} has shape {labels.shape}, expected (chains, draws, points) or (draws, points)"
+        )
+    return labels if labels.ndim == 3 else labels[None]
+
+
+def _integers(name: str, assignments: DrawsLike) -> np.ndarray:
     labels = raw_labels(name, assignments)
     if labels.ndim == 0 or labels.size == 0:
         raise ValueError(
@@ -44,29 +66,6 @@ def checked_integers(name: str, assignments: DrawsLike) -> np.ndarray:
     return labels
 
 
-def flatten(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
-    """Merge chains and draws."""
-    return flat_integers(draws, name=name).astype(np.int64, copy=False)
-
-
-def flat_integers(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
-    """Merge chains and draws, without a copy where the array allows it."""
-    labels = checked_integers(name, draws)
-    if labels.ndim not in (2, 3):
-        raise ValueError(
-            f"{name} has shape {labels.shape}, expected (chains, draws, points) or (draws, points)"
-        )
-    return labels.reshape(-1, labels.shape[-1])
-
-
-def as_chains(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
-    """Give draws a chain dimension where they have none."""
-    array = raw_labels(name, draws)
-    labels = flatten(array, name=name)
-    chains = array.shape[0] if array.ndim == 3 else 1
-    return labels.reshape(chains, -1, labels.shape[-1])
-
-
 def labels_and_weights(
     name: str, draws: DrawsLike, weights: Any = None
 ) -> tuple[np.ndarray, np.ndarray | None]:
@@ -84,6 +83,13 @@ def labels_and_weights(
     return labels, numbers
 
 
+def flat_and_shares(draws: DrawsLike, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return draws as ``(S, N)`` integers of their type, and the share of each, which sum to 1."""
+    draws, weights = labels_and_weights("draws", draws, weights)
+    labels = flat_integers(draws)
+    return labels, checked_weights(weights, len(labels))
+
+
 def normalised_weights(draws: Draws) -> np.ndarray:
     """Return weights that sum to 1, of all chains one after the other, ``(S,)``; equal ones without any.
 
@@ -98,7 +104,7 @@ def normalised_weights(draws: Draws) -> np.ndarray:
 
 
 def checked_weights(weights: np.ndarray | None, num_draws: int) -> np.ndarray:
-    """Return normalised weights of the draws, equal ones for ``None``."""
+    """Return normalised weights of the draws, ``(S,)``, equal ones for ``None``."""
     if weights is None:
         return np.full(num_draws, 1 / num_draws)
     flat = np.asarray(weights, dtype=np.float64).reshape(-1)
@@ -119,6 +125,12 @@ def checked_row_weights(row_weights: Any, num_points: int) -> np.ndarray | None:
     return counts_of_rows("row_weights", row_weights, num_rows=num_points)
 
 
+def rows_per_point(row_weights: Any, num_points: int) -> np.ndarray:
+    """Return how many equal rows each point stands for, ``(N,)`` int64."""
+    times = checked_row_weights(row_weights, num_points)
+    return np.ones(num_points, np.int64) if times is None else times
+
+
 def count_rows(cells: np.ndarray, number: int, *, row_weights: np.ndarray | None) -> np.ndarray:
     """Return how many rows are in each cell, by the cells ``(S, N)`` that points are in, ``(number,)``."""
     times = None if row_weights is None else np.broadcast_to(row_weights, cells.shape).ravel()
@@ -126,12 +138,7 @@ def count_rows(cells: np.ndarray, number: int, *, row_weights: np.ndarray | None
 
 
 def resample(draws: Draws, num_draws: int, *, seed: int) -> Draws:
-    """Draw from weighted draws with the probabilities of their weights, stratified, in random order.
-
-    Args:
-        draws: with or without weights.
-        num_draws: to return, as one chain.
-        seed: same seed, same draws.
+    """Draw from weighted draws by their weights, stratified: equal ones, in one chain and random order.
 
     Raises:
         ValueError: if ``num_draws`` is below 1.
@@ -161,37 +168,32 @@ def resample(draws: Draws, num_draws: int, *, seed: int) -> Draws:
     )
 
 
-def check_probabilities(name: str, values: np.ndarray) -> None:
-    """Refuse numbers that are no probabilities, or do not sum to 1 within 1e-6."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = values.sum()
-    if not ((values >= 0).all() and abs(total - 1) <= _SUMS_TO_1):
-        raise ValueError(f"{name} sums to {total:.6g}, expected probabilities, none negative, that sum to 1")
-
-
 @dataclass(frozen=True)
 class DistinctDraws:
     """The partitions among draws, each once, the heaviest first."""
 
-    partitions: np.ndarray
-    mass: np.ndarray
-    members: np.ndarray
-    shares: np.ndarray
-    row_weights: np.ndarray | None = None
+    partitions: np.ndarray  # (M, N) canonical
+    mass: np.ndarray  # (M,), sums to 1
+    members: np.ndarray  # (S,), the partition of each draw
+    shares: np.ndarray  # (S,), the normalised weight of each draw
+    row_weights: np.ndarray | None = None  # (N,), how many equal rows each point stands for
 
 
 def distinct_draws(draws: DrawsLike, *, weights: np.ndarray | None = None) -> DistinctDraws:
     """Merge draws of the same partition; the order does not depend on the order of the draws."""
-    draws, weights = labels_and_weights("draws", draws, weights)
-    flat = flatten(draws)
-    shares = checked_weights(weights, len(flat))
+    flat, shares = flat_and_shares(draws, weights)
     labels, _ = compact(flat)
-    rows = labels.view(np.dtype((np.void, labels.itemsize * labels.shape[1]))).reshape(-1)
-    _, first, place = np.unique(rows, return_index=True, return_inverse=True)
-    mass = np.bincount(place.reshape(-1), weights=shares)
+    place, first, _ = equal_rows(labels)
+    mass = np.bincount(place, weights=shares)
     mass = mass / mass.sum()
     # Equal up to the rounding of sums: then the order is that of the labels.
     order = np.argsort(-mass.round(12), kind="stable")
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    return DistinctDraws(labels[first[order]].astype(np.int64), mass[order], rank[place.reshape(-1)], shares)
+    return DistinctDraws(labels[first[order]].astype(np.int64), mass[order], np.argsort(order)[place], shares)
+
+
+def equal_rows(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return which group of equal rows each row belongs to, the first row of each group, and its size."""
+    rows = np.ascontiguousarray(labels)
+    rows = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).reshape(-1)
+    _, first, place, sizes = np.unique(rows, return_index=True, return_inverse=True, return_counts=True)
+    return place.reshape(-1), first, sizes

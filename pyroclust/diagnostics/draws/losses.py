@@ -1,19 +1,14 @@
-"""Losses between partitions, as objects and as functions, and their posterior expectation."""
+"""Losses between partitions and their posterior expectation."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from pyroclust.core.counts import check_number
 from pyroclust.diagnostics.draws.contingency import all_losses, matched_losses
-from pyroclust.diagnostics.draws.labels import (
-    checked_labels,
-    checked_row_weights,
-    checked_weights,
-    flatten,
-    labels_and_weights,
-)
+from pyroclust.diagnostics.draws.labels import checked_labels, checked_row_weights, flat_and_shares, flatten
 from pyroclust.partitions.raw_labels import DrawsLike
 
 
@@ -32,26 +27,19 @@ class PartitionLoss(ABC):
 
     @abstractmethod
     def terms(self, num_points: int) -> np.ndarray:
-        """Return phi of 0 to N points.
-
-        Shape:
-            output: ``(N + 1,)``, the first entry 0.
-        """
+        """Return phi of 0 to N points, ``(N + 1,)``, the first 0."""
 
     def form(self) -> np.ndarray:
-        """Return 2 - w, w and the four numbers of the denominator.
-
-        Shape:
-            output: ``(6,)``.
-        """
+        """Return 2 - w, w and the four numbers of the denominator, ``(6,)``."""
         return np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
 
     def __call__(self, a: np.ndarray, b: np.ndarray, *, row_weights: np.ndarray | None = None) -> np.ndarray:
         """Return the losses of pairs of partitions, the estimate first.
 
-        Shape:
-            a, b: ``(..., N)`` labels 0 to N - 1, leading dimensions broadcast; row_weights: ``(N,)``, how
-            many equal rows each point stands for; output: ``(...)``.
+        Args:
+            a: ``(..., N)`` labels 0 to N - 1.
+            b: the same; leading dimensions broadcast.
+            row_weights: how many equal rows each point stands for, ``(N,)``; one by default.
 
         Raises:
             ValueError: if the labels are not integers from 0 to N - 1 or the numbers of points differ.
@@ -86,15 +74,15 @@ class PartitionLoss(ABC):
         weights: np.ndarray | None = None,
         row_weights: np.ndarray | None = None,
     ) -> np.ndarray:
-        r"""Return the posterior expected losses of candidate partitions.
-
-        .. math:: \sum_s w_s \, L(c, c^{(s)})
+        r"""Return the posterior expected losses of candidate partitions, :math:`\sum_s w_s \, L(c, c^{(s)})`.
 
         Cost: O(C S N) in compiled threads, a second for about 10^9 of that product.
 
-        Shape:
-            candidates: ``(C, N)``; draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries;
-            row_weights: ``(N,)``, how many equal rows each point stands for; output: ``(C,)``.
+        Args:
+            candidates: ``(C, N)``.
+            draws: ``(chains, draws, N)`` or ``(S, N)``.
+            weights: of the draws, ``(S,)``; equal by default.
+            row_weights: how many equal rows each point stands for, ``(N,)``; one by default.
 
         Raises:
             ValueError: if labels are not integers from 0 to N - 1, or shapes do not fit.
@@ -104,14 +92,17 @@ class PartitionLoss(ABC):
             >>> Binder().expected(np.array([[0, 0], [0, 1]]), draws).tolist()
             [0.25, 0.25]
         """
-        draws, weights = labels_and_weights("draws", draws, weights)
-        candidates, draws = flatten(candidates, name="candidates"), flatten(draws)
+        draws, share = flat_and_shares(draws, weights)
+        candidates = flatten(candidates, name="candidates")
         check_same_points(candidates, draws)
-        share = checked_weights(weights, len(draws))
-        times = checked_row_weights(row_weights, draws.shape[-1])
-        terms = self.terms(draws.shape[-1] if times is None else int(times.sum()))
-        losses = all_losses(candidates, draws, terms, self.form(), weights=times)
-        return np.concatenate([block @ share for _, block in losses])
+        return np.concatenate([block @ share for _, block in self._of_all(candidates, draws, row_weights)])
+
+    def _of_all(
+        self, a: np.ndarray, b: np.ndarray, row_weights: np.ndarray | None
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        times = checked_row_weights(row_weights, a.shape[-1])
+        terms = self.terms(a.shape[-1] if times is None else int(times.sum()))
+        return all_losses(a, b, terms, self.form(), weights=times)
 
 
 @dataclass(frozen=True)
@@ -145,8 +136,8 @@ class VariationOfInformation(_Weighted):
     """
 
     def terms(self, num_points: int) -> np.ndarray:
-        """Return n/N log2(n/N), so that sums are entropies in bits with their sign turned."""
-        return _entropy_terms(num_points)
+        share = np.arange(num_points + 1) / num_points
+        return share * np.log2(share, out=np.zeros_like(share), where=share > 0)
 
 
 @dataclass(frozen=True)
@@ -158,17 +149,12 @@ class Binder(_Weighted):
 
     ``weight`` is a: 1 gives the share of ordered pairs of points on which the partitions disagree.
 
-    References:
-        Dahl, Johnson and Mueller (2022), Search algorithms and loss functions for Bayesian clustering.
-        https://doi.org/10.1080/10618600.2022.2069779
-
     Example:
         >>> float(Binder(weight=0.5)(np.array([0, 1]), np.array([0, 0])))
         0.25
     """
 
     def terms(self, num_points: int) -> np.ndarray:
-        """Return the squared share of the points."""
         return (np.arange(num_points + 1) / num_points) ** 2
 
 
@@ -188,11 +174,9 @@ class NormalisedVariationOfInformation(PartitionLoss):
     """
 
     def terms(self, num_points: int) -> np.ndarray:
-        """Return n/N log2(n/N)."""
-        return _entropy_terms(num_points)
+        return VariationOfInformation().terms(num_points)
 
     def form(self) -> np.ndarray:
-        """Divide the variation of information by the joint entropy."""
         return np.array([1.0, 1.0, 0.0, -1.0, 0.0, 0.0])
 
 
@@ -213,12 +197,10 @@ class AdjustedRand(PartitionLoss):
     """
 
     def terms(self, num_points: int) -> np.ndarray:
-        """Return the number of pairs as a share of all pairs."""
         counts = np.arange(num_points + 1.0)
         return counts * (counts - 1) / max(1, num_points * (num_points - 1))
 
     def form(self) -> np.ndarray:
-        """Divide by the same with the joint pairs replaced by those expected by chance."""
         return np.array([1.0, 1.0, 0.0, 0.0, 1.0, -2.0])
 
 
@@ -228,28 +210,21 @@ def check_same_points(a: np.ndarray, b: np.ndarray) -> None:
         raise ValueError(f"the partitions have {a.shape[-1]} and {b.shape[-1]} points, expected equally many")
 
 
-def _entropy_terms(num_points: int) -> np.ndarray:
-    share = np.arange(num_points + 1) / num_points
-    return share * np.log2(share, out=np.zeros_like(share), where=share > 0)
-
-
 _DEFAULT_LOSS = VariationOfInformation()
 
 
 def pairwise_loss(
-    a: DrawsLike,
-    b: DrawsLike,
-    *,
-    loss: PartitionLoss = _DEFAULT_LOSS,
-    row_weights: np.ndarray | None = None,
+    a: DrawsLike, b: DrawsLike, *, loss: PartitionLoss = _DEFAULT_LOSS, row_weights: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the losses of every partition of the first set with every one of the second.
+    """Return the losses of every partition of the first set with every one of the second, ``(S, T)``.
 
     Cost: O(S T N) in compiled threads, a second for about 10^9 of that product; memory O(S T).
 
-    Shape:
-        a: ``(S, N)``, b: ``(T, N)`` labels 0 to N - 1, or with a dimension of chains in front, which is
-        merged; row_weights: ``(N,)``, how many equal rows each point stands for; output: ``(S, T)``.
+    Args:
+        a: ``(S, N)`` labels 0 to N - 1, or with a dimension of chains in front, which is merged.
+        b: ``(T, N)``, the same.
+        loss: the loss, of a partition of ``a`` first.
+        row_weights: how many equal rows each point stands for, ``(N,)``; one by default.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1 or the numbers of points differ.
@@ -262,9 +237,7 @@ def pairwise_loss(
     a, b = flatten(a, name="a"), flatten(b, name="b")
     check_same_points(a, b)
     losses = np.empty((len(a), len(b)))
-    times = checked_row_weights(row_weights, a.shape[-1])
-    terms = loss.terms(a.shape[-1] if times is None else int(times.sum()))
-    for rows, block in all_losses(a, b, terms, loss.form(), weights=times):
+    for rows, block in loss._of_all(a, b, row_weights):
         losses[rows] = block
     return losses
 
@@ -281,27 +254,17 @@ def losses_within(
 
 
 def variation_of_information(a: np.ndarray, b: np.ndarray, *, weight: float = 1.0) -> np.ndarray:
-    r"""Return the variation of information of pairs of partitions, in bits.
+    r"""Return the variation of information of pairs of partitions ``(..., N)``, in bits.
 
     .. math::
         VI(a, b) = 2 H(a, b) - H(a) - H(b), \qquad
         H(a, b) = -\sum_{kl} \tfrac{n_{kl}}{N} \log_2 \tfrac{n_{kl}}{N}
 
-    A metric; 0 for equal partitions, at most :math:`\log_2 N`. Cost O(N) a pair, in compiled threads.
-
-    Args:
-        a: partitions, the estimates where ``weight`` is not 1.
-        b: partitions.
-        weight: see :class:`VariationOfInformation`.
-
-    Shape:
-        a, b: ``(..., N)`` labels 0 to N - 1, leading dimensions broadcast; output: ``(...)``.
+    A metric; 0 for equal partitions, at most :math:`\log_2 N`. For ``weight`` see
+    :class:`VariationOfInformation`.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1 or the numbers of points differ.
-
-    References:
-        Meila (2007), Comparing clusterings. https://doi.org/10.1016/j.jmva.2006.11.013
 
     Example:
         >>> float(variation_of_information(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])))

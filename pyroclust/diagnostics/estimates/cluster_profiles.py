@@ -7,10 +7,10 @@ import numpy as np
 from pyroclust.core.arrays import as_finite_or_missing, overflow_scale
 from pyroclust.diagnostics.draws.labels import (
     checked_labels,
-    checked_row_weights,
-    checked_weights,
+    count_rows,
+    flat_and_shares,
     flatten,
-    labels_and_weights,
+    rows_per_point,
 )
 from pyroclust.diagnostics.limits import STABLE
 from pyroclust.partitions.raw_labels import DrawsLike
@@ -66,19 +66,14 @@ def cluster_profiles(
 
     No model is needed: sizes and means of the counterparts B are those of points. For the posterior of a
     model's own parameters given the estimate see :func:`pyroclust.infer.cluster_parameters`. Missing cells,
-    nan, do not count; a cluster without any in a column has no mean there.
-    Cost O(S (N D + K K_s)) in blocks.
-
-    Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; estimate: ``(N,)`` canonical; data: ``(N, D)``;
-        weights: S entries; row_weights: ``(N,)``.
+    nan, do not count. Cost O(S (N D + K K_s)) in blocks.
 
     Args:
-        draws: posterior draws.
-        estimate: such as :func:`~pyroclust.diagnostics.point_estimate`.
-        data: the points.
-        weights: importance weights of the draws; equal by default.
-        row_weights: how many equal rows each point stands for, whole numbers; one by default.
+        draws: ``(chains, draws, N)`` or ``(S, N)``.
+        estimate: ``(N,)``, such as :func:`~pyroclust.diagnostics.point_estimate`.
+        data: the points, ``(N, D)``.
+        weights: of the draws, ``(S,)``; equal by default.
+        row_weights: how many equal rows each point stands for, ``(N,)``; one by default.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1, or shapes do not fit.
@@ -93,8 +88,8 @@ def cluster_profiles(
         >>> found.centres.ravel().tolist(), found.stability.round(3).tolist()
         ([1.0, 7.0], [0.889, 0.833])
     """
-    draws, weights = labels_and_weights("draws", draws, weights)
-    draws, estimate = flatten(draws), checked_labels("estimate", estimate)
+    draws, share = flat_and_shares(draws, weights)
+    estimate = checked_labels("estimate", estimate)
     data = as_finite_or_missing("data", data)
     unit = overflow_scale(data)
     data = data / unit
@@ -105,9 +100,7 @@ def cluster_profiles(
             "expected (S, N), (N,) and (N, D)"
         )
     estimate = renumbered(estimate[None])[0]
-    share = checked_weights(weights, len(draws))
-    times = checked_row_weights(row_weights, points)
-    times = np.ones(points) if times is None else times
+    times = rows_per_point(row_weights, points)
     step = max(1, _MAX_CELLS // (points * max(1, data.shape[1])))
     parts = [
         _counterparts(draws[begin : begin + step], estimate, data, times)
@@ -183,3 +176,17 @@ def interval(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.nd
     reached = each.cumsum(0)
     low, high = (np.take_along_axis(ranked, _place(reached, level), 0)[0] for level in (0.025, 0.975))
     return low, high
+
+
+def membership(
+    draws: DrawsLike, partition: np.ndarray, *, row_weights: np.ndarray | None = None
+) -> np.ndarray:
+    """Return how companions of each point in the draws are divided among clusters of a partition."""
+    labels = flatten(draws)
+    size, clusters, columns = len(labels), int(labels.max()) + 1, int(partition.max()) + 1
+    cells = np.arange(size)[:, None] * clusters + labels
+    counts = count_rows(cells * columns + partition, size * clusters * columns, row_weights=row_weights)
+    counts = counts.reshape(size * clusters, columns)
+    shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
+    # One cluster at a time: all of them at once would take S N J numbers.
+    return np.stack([shares[:, j][cells].mean(0) for j in range(columns)], axis=-1)

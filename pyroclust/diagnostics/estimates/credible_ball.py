@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyroclust.core.counts import check_number
+from pyroclust.diagnostics.draws.frequencies import count_clusters
 from pyroclust.diagnostics.draws.labels import checked_labels, distinct_draws
 from pyroclust.diagnostics.draws.losses import PartitionLoss, VariationOfInformation
-from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.partitions.raw_labels import DrawsLike
 
 _DEFAULT_LOSS = VariationOfInformation()
@@ -40,13 +40,7 @@ class CredibleBall:
     distances: np.ndarray
 
     def holds(self, losses: np.ndarray) -> np.ndarray:
-        """Say which partitions lie inside, by their losses to the estimate.
-
-        Example:
-            >>> ball = credible_ball(np.array([[0, 0]] * 9 + [[0, 1]]), np.array([0, 0]), level=0.9)
-            >>> ball.holds(np.array([0.0, 1.0])).tolist()
-            [True, False]
-        """
+        """Say which partitions lie inside, by their losses to the estimate."""
         return np.asarray(losses) <= self.radius + _ROUNDING
 
     def __repr__(self) -> str:
@@ -68,24 +62,18 @@ def credible_ball(
         B_\varepsilon = \{c : L(\hat c, c) \le \varepsilon\}, \qquad
         \varepsilon^* = \min \{\varepsilon : \sum_s w_s 1[c^{(s)} \in B_\varepsilon] \ge \text{level}\}
 
-    Draws at equal distance are in the ball together. Cost: O(S N) in compiled code, and the sort that merges
-    equal draws.
+    Draws at equal distance are in the ball together. Cost O(S N) in compiled code.
 
     Args:
-        draws: posterior draws.
-        estimate: the centre, such as :func:`point_estimate`.
+        draws: ``(chains, draws, N)`` or ``(S, N)``.
+        estimate: the centre, ``(N,)``, such as :func:`point_estimate`.
         level: probability that the ball is to hold, above 0 and at most 1.
         loss: distance from the estimate, its first argument.
-        weights: importance weights of the draws; equal by default.
-        row_weights: how many equal rows each point stands for, whole numbers; one by default.
-
-    Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; estimate: ``(N,)``; weights: S entries;
-        row_weights: ``(N,)``.
+        weights: of the draws, ``(S,)``; equal by default.
+        row_weights: how many equal rows each point stands for, ``(N,)``; one by default.
 
     Raises:
-        ValueError: if the labels are not integers from 0 to N - 1, shapes do not fit, or the level is not in
-            (0, 1].
+        ValueError: if labels, shapes or weights do not fit, or the level is not in (0, 1].
 
     References:
         Wade and Ghahramani (2018), Bayesian cluster analysis. https://doi.org/10.1214/17-BA1073

@@ -6,6 +6,7 @@ import numpy as np
 
 from pyroclust.core.compiling import compiled
 from pyroclust.core.counts import check_count, check_seed
+from pyroclust.diagnostics.draws.co_assignment import paired_draws
 from pyroclust.diagnostics.draws.labels import distinct_draws
 from pyroclust.diagnostics.draws.losses import (
     NormalisedVariationOfInformation,
@@ -13,7 +14,6 @@ from pyroclust.diagnostics.draws.losses import (
     VariationOfInformation,
     pairwise_loss,
 )
-from pyroclust.diagnostics.draws.pairs import paired_draws
 from pyroclust.partitions.raw_labels import DrawsLike
 
 _STARTS = 5
@@ -85,7 +85,7 @@ class PartitionModes:
     """Drawn partitions and the share of the posterior around each.
 
     Attributes:
-        partitions: ``(M, N)`` canonical int64, the heaviest first.
+        partitions: ``(M, N)`` canonical, the heaviest first.
         weights: ``(M,)``, the probability of the draws nearest to each, sums to 1.
         members: ``(S,)``, the nearest mode of each draw.
         spread: ``(M,)``, the mean loss between a mode and its draws.
@@ -111,29 +111,22 @@ def partition_modes(
     .. math:: \min_{m_1 \dots m_k} \sum_s w_s \, \min_j L(m_j, c^{(s)})
 
     Seeded as in k-means++, improved by swaps until none helps, the best of five starts. Where no number is
-    given, it is the one from 2 to 6 with the largest mean silhouette, provided that this is at least 0.5
-    (draws lie twice as far from the next mode as from their own), that each mode holds at least 5 % of the
-    posterior, and that each two modes are at least 0.05 apart in normalised variation of information (so
-    that one undecided point among hundreds makes no modes); otherwise one mode is enough.
-
-    Cost: the losses between at most 1000 distinct draws, O(10^9), and O(10^6 k^2) a swap. Where more are
-    distinct, medoids are sought among a random 1000 of the draws, above 1000 points among
-    :math:`\sqrt{10^9 / N}`, and then all draws go to the nearest.
+    given, it is the one from 2 to 6 with the largest mean silhouette, provided that this is at least 0.5,
+    that each mode holds at least 5 % of the posterior, and that each two are at least 0.05 apart in
+    normalised variation of information; otherwise one mode is enough. Medoids are sought
+    among at most 1000 distinct draws, above 1000 points among :math:`\sqrt{10^9 / N}`, and then all
+    draws go to the nearest.
 
     Args:
-        draws: posterior draws.
+        draws: ``(chains, draws, N)`` or ``(S, N)``.
         seed: of the starts, and of the random draws where there are too many.
         num_modes: how many modes; chosen by default.
         loss: distance, the mode as its first argument.
-        weights: importance weights of the draws; equal by default.
-        row_weights: how many equal rows each point stands for, whole numbers; one by default.
-
-    Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries; row_weights: ``(N,)``.
+        weights: of the draws, ``(S,)``; equal by default.
+        row_weights: how many equal rows each point stands for, ``(N,)``; one by default.
 
     Raises:
-        ValueError: if the labels are not integers from 0 to N - 1, the weights do not fit, or there are
-            fewer distinct draws than modes.
+        ValueError: if labels or weights do not fit, or there are fewer distinct draws than modes.
 
     References:
         Kaufman and Rousseeuw (1990), Finding groups in data. https://doi.org/10.1002/9780470316801

@@ -8,10 +8,9 @@ from pyroclust.diagnostics.draws.contingency import compact, companions, largest
 from pyroclust.diagnostics.draws.labels import (
     checked_labels,
     checked_row_weights,
-    checked_weights,
     distinct_draws,
-    flat_integers,
-    labels_and_weights,
+    flat_and_shares,
+    rows_per_point,
 )
 from pyroclust.diagnostics.draws.losses import PartitionLoss, VariationOfInformation
 from pyroclust.diagnostics.estimates.salso import SalsoSearch
@@ -31,7 +30,7 @@ def point_estimate(
     loss: PartitionLoss = _DEFAULT_LOSS,
     search: PartitionSearch = _DEFAULT_SEARCH,
 ) -> np.ndarray:
-    r"""Return the partition with the least posterior expected loss that a search finds.
+    r"""Return the partition with the least posterior expected loss that a search finds, ``(N,)``.
 
     .. math:: \hat c = \arg\min_c \sum_s w_s \, L(c, c^{(s)})
 
@@ -39,16 +38,11 @@ def point_estimate(
     :class:`SalsoSearch`; :class:`DrawsSearch` and :class:`LinkageSearch` are quicker, and up to ten points
     :class:`EnumerationSearch` finds the optimum.
 
-    Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries; row_weights: ``(N,)``; output:
-        ``(N,)`` canonical int64.
-
     Args:
-        draws: posterior draws.
+        draws: ``(chains, draws, N)`` or ``(S, N)``.
         seed: of the search's random choices.
-        weights: importance weights of the draws; equal by default.
-        row_weights: how many equal rows each point stands for, whole numbers; the estimate is that of all of
-            them, as long as these stay together.
+        weights: of the draws, ``(S,)``; equal by default.
+        row_weights: how many equal rows each point stands for, ``(N,)``; these stay together.
         loss: the price of a wrong estimate.
         search: how to look for the minimum.
 
@@ -76,19 +70,19 @@ def point_uncertainty(
     weights: np.ndarray | None = None,
     row_weights: np.ndarray | None = None,
 ) -> np.ndarray:
-    r"""Return for each point the probability of being apart from its companions in the estimate.
+    r"""Return for each point the probability of being apart from its companions in the estimate, ``(N,)``.
 
     .. math:: u_i = 1 - \frac{1}{|A_i| - 1} \sum_{j \in A_i, j \ne i} P_{ij}
 
-    :math:`A_i` is the point's cluster in the estimate and P the co-assignment matrix. A point that the
-    estimate leaves alone has no companions: there u is its largest co-assignment with any point, the
-    probability that being alone is wrong for the likeliest reason. 0 is certain, 1 is never with its
-    companions. Cost: O(S N), and O(S N) for every point that is alone; there is no matrix. A point that
-    stands for several equal rows has the uncertainty of each of them, which the others never leave.
+    :math:`A_i` is the point's cluster in the estimate and P the co-assignment matrix. For a point that the
+    estimate leaves alone u is its largest co-assignment with any point. 0 is certain, 1 is never with its
+    companions. Cost: O(S N), and O(S N) for every point that is alone; there is no matrix.
 
-    Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; estimate: ``(N,)`` labels; weights: S entries;
-        row_weights: ``(N,)``, how many equal rows each point stands for; output: ``(N,)``.
+    Args:
+        draws: ``(chains, draws, N)`` or ``(S, N)``.
+        estimate: labels, ``(N,)``.
+        weights: of the draws, ``(S,)``; equal by default.
+        row_weights: how many equal rows each point stands for, ``(N,)``; one by default.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1, or shapes do not fit.
@@ -97,15 +91,14 @@ def point_uncertainty(
         >>> point_uncertainty(np.array([[0, 0, 0], [0, 0, 1]]), np.array([0, 0, 1])).tolist()
         [0.0, 0.0, 0.5]
     """
-    flat, weights = labels_and_weights("draws", draws, weights)
-    labels = compact(flat_integers(flat).astype(np.int64, copy=False))[0]
+    flat, share = flat_and_shares(draws, weights)
+    labels = compact(flat)[0]
     estimate = checked_labels("estimate", estimate)
     if estimate.shape != labels.shape[1:]:
         raise ValueError(f"estimate has shape {estimate.shape}, expected ({labels.shape[1]},)")
-    share = checked_weights(weights, len(labels))
-    times = checked_row_weights(row_weights, len(estimate))
+    times = rows_per_point(row_weights, len(estimate))
     others = np.bincount(estimate, times)[estimate] - 1
-    apart = 1 - companions(labels, estimate, share, row_weights=times) / np.maximum(others, 1)
+    apart = 1 - companions(labels, estimate, share, times) / np.maximum(others, 1)
     alone = np.flatnonzero(others == 0)
     apart[alone] = largest_company(labels, alone, share)
     return np.clip(apart, 0.0, 1.0)

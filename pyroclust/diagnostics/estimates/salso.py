@@ -9,11 +9,11 @@ import numpy as np
 from pyroclust.core.compiling import compiled, inner
 from pyroclust.core.counts import check_count, check_seed
 from pyroclust.core.threads import num_threads
+from pyroclust.diagnostics.draws.co_assignment import MAX_PAIRED_POINTS
 from pyroclust.diagnostics.draws.contingency import compact
+from pyroclust.diagnostics.draws.frequencies import count_clusters
 from pyroclust.diagnostics.draws.labels import DistinctDraws
 from pyroclust.diagnostics.draws.losses import PartitionLoss
-from pyroclust.diagnostics.draws.num_clusters import count_clusters
-from pyroclust.diagnostics.draws.pairs import MAX_PAIRED_POINTS
 from pyroclust.diagnostics.estimates.searches import DrawsSearch, LinkageSearch, PartitionSearch, best_of
 
 # What numba compiles to 64-bit integers, by the names that numpy gives them.
@@ -259,23 +259,20 @@ _ALL_SEARCHED, _FEWEST_SEARCHED = 1000, 250
 
 @dataclass(frozen=True)
 class SalsoSearch(PartitionSearch):
-    r"""Allocate items one after another, reallocate each until none moves, dissolve clusters and try again.
+    """Allocate items one after another, reallocate each until none moves, dissolve clusters and try again.
 
     Each start allocates the items in a random order, each to the cluster, or to a new one, with the least
-    expected loss so far; then every item goes where the expected loss is least, in sweeps, until none moves
-    (sweetening); then random clusters are dissolved and their items allocated anew, kept where that is
-    better (zealous updates). Two more starts are the best of the draws and, up to 2000 points, of the cuts
-    of the average-linkage tree; every second of the others begins with a random draw instead of an
-    allocation. The result is the best of all ends and beginnings by the exact expected loss over all
-    distinct draws: never worse than :class:`DrawsSearch` or, up to 2000 points, :class:`LinkageSearch`,
-    unless ``max_clusters`` rules theirs out.
+    expected loss so far; then every item goes where the expected loss is least, in sweeps, until none moves;
+    then random clusters are dissolved and their items allocated anew, kept where that is better. Two more
+    starts are the best of the draws and, up to 2000 points, of the cuts of the average-linkage tree; every
+    second of the others begins with a random draw. The result is the best of all ends and beginnings by the
+    exact expected loss over all distinct draws: never worse than :class:`DrawsSearch` or, up to 2000 points,
+    :class:`LinkageSearch`, unless ``max_clusters`` rules theirs out.
 
-    Cost: O(M K) for one item, with M distinct draws and K clusters of the estimate, hence O(N M K) a sweep
-    and about a dozen sweeps a start: 3 to 7 seconds of processor time for 1000 points, 1000 draws and 10
-    clusters. Starts run in threads; the result depends on the seed alone. Memory: 4 N M bytes, and for every
-    thread 4 bytes for each cluster of each draw times ``max_clusters``; where that would be above a gigabyte,
-    the starts see a random part of the draws. Above 1000 points they see 1000 / N of them, at least 250, so
-    that a sweep costs the same; all ends are still compared over all draws.
+    Cost: O(N M K) a sweep, with M distinct draws and K clusters of the estimate, and about a dozen sweeps a
+    start, in threads: 3 to 7 seconds of processor time for 1000 points, 1000 draws and 10 clusters. Where
+    tables would be above a gigabyte, the starts see a random part of the draws; above 1000 points they see
+    1000 / N of them, at least 250. All ends are still compared over all draws.
 
     Attributes:
         num_starts: how many starts, besides the one or two from quicker searches.
@@ -308,7 +305,6 @@ class SalsoSearch(PartitionSearch):
         check_count("num_zealous", self.num_zealous, at_least=0)
 
     def find(self, draws: DistinctDraws, *, loss: PartitionLoss, seed: int) -> np.ndarray:
-        """Return the best partition found."""
         clusters = count_clusters(draws.partitions)
         limit = min(draws.partitions.shape[1], self.max_clusters or 4 * int(clusters.max()) + 64)
         rng = np.random.default_rng(check_seed(seed))

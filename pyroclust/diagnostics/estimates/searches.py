@@ -8,9 +8,9 @@ import numpy as np
 
 from pyroclust.core.counts import check_count
 from pyroclust.diagnostics.draws.co_assignment import average_linkage, co_assignment, cuts
+from pyroclust.diagnostics.draws.frequencies import count_clusters
 from pyroclust.diagnostics.draws.labels import DistinctDraws
 from pyroclust.diagnostics.draws.losses import PartitionLoss
-from pyroclust.diagnostics.draws.num_clusters import count_clusters
 
 MAX_ENUMERATED_POINTS = 10
 
@@ -20,32 +20,21 @@ class PartitionSearch(ABC):
 
     @abstractmethod
     def find(self, draws: DistinctDraws, *, loss: PartitionLoss, seed: int) -> np.ndarray:
-        """Return the best partition found.
+        """Return the best partition found, ``(N,)`` canonical.
 
         Args:
             draws: the posterior, equal draws merged.
             loss: whose posterior expectation is to be small, the partition as its first argument.
             seed: of random choices; a search without any ignores it.
-
-        Shape:
-            output: ``(N,)`` canonical int64.
         """
 
 
 @dataclass(frozen=True)
 class DrawsSearch(PartitionSearch):
-    """Try draws, the heaviest first: cost O(max_candidates M N) for M distinct draws.
-
-    Attributes:
-        max_candidates: how many distinct draws to try at most.
+    """Try the heaviest ``max_candidates`` distinct draws: cost O(max_candidates M N) for M distinct draws.
 
     Raises:
         ValueError: if ``max_candidates`` is not positive.
-
-    Example:
-        >>> from pyroclust.diagnostics import point_estimate
-        >>> point_estimate(np.array([[0, 1], [0, 1], [0, 0]]), seed=0, search=DrawsSearch()).tolist()
-        [0, 1]
     """
 
     max_candidates: int = 300
@@ -54,7 +43,6 @@ class DrawsSearch(PartitionSearch):
         check_count("max_candidates", self.max_candidates)
 
     def find(self, draws: DistinctDraws, *, loss: PartitionLoss, seed: int) -> np.ndarray:
-        """Return the candidate with the least expected loss."""
         return best_of(draws.partitions[: self.max_candidates], draws, loss=loss)
 
 
@@ -68,15 +56,9 @@ class LinkageSearch(PartitionSearch):
     References:
         Medvedovic and Sivaganesan (2002), Bayesian infinite mixture model based clustering of gene
         expression profiles. https://doi.org/10.1093/bioinformatics/18.9.1194
-
-    Example:
-        >>> from pyroclust.diagnostics import point_estimate
-        >>> point_estimate(np.array([[0, 1], [0, 1], [0, 0]]), seed=0, search=LinkageSearch()).tolist()
-        [0, 1]
     """
 
     def find(self, draws: DistinctDraws, *, loss: PartitionLoss, seed: int) -> np.ndarray:
-        """Return the cut with the least expected loss."""
         return best_of(_linkage_cuts(draws), draws, loss=loss)
 
 
@@ -92,11 +74,6 @@ class EnumerationSearch(PartitionSearch):
     """
 
     def find(self, draws: DistinctDraws, *, loss: PartitionLoss, seed: int) -> np.ndarray:
-        """Return the partition with the least expected loss.
-
-        Raises:
-            ValueError: if there are more than 10 points.
-        """
         points = draws.partitions.shape[1]
         if points > MAX_ENUMERATED_POINTS:
             raise ValueError(

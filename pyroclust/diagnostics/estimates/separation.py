@@ -9,10 +9,9 @@ from pyroclust.core.counts import check_count
 from pyroclust.diagnostics.draws.labels import (
     checked_labels,
     checked_row_weights,
-    checked_weights,
     count_rows,
-    flatten,
-    labels_and_weights,
+    flat_and_shares,
+    rows_per_point,
 )
 from pyroclust.diagnostics.estimates.cluster_profiles import interval, means_of
 from pyroclust.diagnostics.limits import LIKELY, TELLING_EFFECT
@@ -51,41 +50,30 @@ def column_shares(
         {\sum_i (x_{id} - \bar x_d)^2 / (N - 1)}
 
     The adjusted coefficient of determination: clusters that have nothing to do with a column have a share of
-    0 on average, whatever their number. A draw whose clusters are all of one point, and a constant column,
-    have 0. Missing cells, nan, do not count. Cost O(S N D).
-
-    Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; data: ``(N, D)``; weights: S entries; row_weights:
-        ``(N,)``.
+    0 on average, whatever their number. Missing cells, nan, do not count. Cost O(S N D).
 
     Args:
-        draws: posterior draws.
-        data: the points.
-        weights: importance weights of the draws; equal by default.
-        row_weights: how many equal rows each point stands for, whole numbers; one by default.
+        draws: ``(chains, draws, N)`` or ``(S, N)``.
+        data: the points, ``(N, D)``.
+        weights: of the draws, ``(S,)``; equal by default.
+        row_weights: how many equal rows each point stands for, ``(N,)``; one by default.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1, or shapes do not fit.
-
-    References:
-        Ezekiel (1930), Methods of Correlation Analysis. https://archive.org/details/methodsofcorrela00ezek
 
     Example:
         >>> data = np.array([[0.0, 0.0], [0.0, 1.0], [5.0, 0.0], [5.0, 1.0]])
         >>> column_shares(np.array([[0, 0, 1, 1]]), data=data).mean.round(2).tolist()
         [1.0, -0.5]
     """
-    labels, weights = labels_and_weights("draws", draws, weights)
-    labels, data = flatten(labels), as_finite_or_missing("data", data)
+    labels, share = flat_and_shares(draws, weights)
+    data = as_finite_or_missing("data", data)
     points = labels.shape[-1]
     if data.ndim != 2 or len(data) != points:
         raise ValueError(
             f"draws and data have shapes {labels.shape} and {data.shape}, expected (S, N) and (N, D)"
         )
-    share = checked_weights(weights, len(labels))
-    data = data / overflow_scale(data)
-    times = checked_row_weights(row_weights, points)
-    times = np.ones(points) if times is None else times
+    data, times = data / overflow_scale(data), rows_per_point(row_weights, points)
     data = data - means_of(times[:, None], data)
     total = np.nansum(times[:, None] * data**2, 0)
     step = max(1, _MAX_CELLS // (points * max(1, data.shape[1])))
@@ -138,11 +126,7 @@ class ClusterContrasts:
     effect: np.ndarray
 
     def telling(self, cluster: int) -> list[int]:
-        """Return the columns in which a cluster differs by at least half of the spread, the clearest first.
-
-        Args:
-            cluster: its number.
-        """
+        """Return the columns in which a cluster differs by half of the spread or more, the clearest first."""
         size = np.nan_to_num(np.abs(self.effect[cluster]))
         return [int(d) for d in np.argsort(-size, kind="stable") if size[d] >= TELLING_EFFECT]
 
@@ -156,32 +140,23 @@ def cluster_contrasts(
         s_d^2 = \tfrac{1}{N - K} \sum_k \sum_{i \in k} (x_{id} - \bar x_{kd})^2
 
     Where clusters have no spread at all in a column, that of the column takes its place. Missing cells, nan,
-    do not count. Cost O(N K D).
-
-    Shape:
-        partition: ``(N,)`` labels; data: ``(N, D)``; row_weights: ``(N,)``.
+    do not count.
 
     Args:
-        partition: such as :func:`~pyroclust.diagnostics.point_estimate`.
-        data: the points.
-        row_weights: how many equal rows each point stands for, whole numbers; one by default.
+        partition: labels, ``(N,)``, such as :func:`~pyroclust.diagnostics.point_estimate`.
+        data: the points, ``(N, D)``.
+        row_weights: how many equal rows each point stands for, ``(N,)``; one by default.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1, or shapes do not fit.
-
-    References:
-        Cohen (1988), Statistical Power Analysis for the Behavioral Sciences, chapter 2.
-        https://doi.org/10.4324/9780203771587
 
     Example:
         >>> found = cluster_contrasts(np.array([0, 0, 1, 1]), data=np.array([[0.0], [2.0], [6.0], [8.0]]))
         >>> found.inside.ravel().tolist(), found.effect.round(2).ravel().tolist()
         ([1.0, 7.0], [-4.24, 4.24])
     """
-    labels, data = (
-        renumbered(checked_labels("partition", partition)[None])[0],
-        as_finite_or_missing("data", data),
-    )
+    labels = renumbered(checked_labels("partition", partition)[None])[0]
+    data = as_finite_or_missing("data", data)
     if data.ndim != 2 or labels.ndim != 1 or len(data) != len(labels):
         raise ValueError(
             f"partition and data have shapes {labels.shape} and {data.shape}, expected (N,) and (N, D)"
@@ -189,8 +164,7 @@ def cluster_contrasts(
     unit = overflow_scale(data)
     data = data / unit
     points, clusters = len(data), int(labels.max()) + 1
-    times = checked_row_weights(row_weights, points)
-    every = np.ones((points, 1)) if times is None else times[:, None]
+    every = rows_per_point(row_weights, points)[:, None]
     member = np.eye(clusters)[labels] * every
     sizes = member.sum(0)
     inside, outside = means_of(member, data), means_of(every - member, data)
@@ -215,21 +189,15 @@ def outlier_probabilities(
     weights: np.ndarray | None = None,
     row_weights: np.ndarray | None = None,
 ) -> np.ndarray:
-    r"""Return how probable it is that each point is in a cluster of fewer than so many points.
+    r"""Return how probable it is that each point is in a cluster of fewer than so many points, ``(N,)``.
 
     .. math:: P(n_{c_i} < m \mid x) \approx \sum_s w_s \, 1[n^{(s)}_{c_i} < m]
 
-    With m = 2: that it is alone. Cost O(S N).
-
-    Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries; row_weights: ``(N,)``; output:
-        ``(N,)``.
-
     Args:
-        draws: posterior draws.
-        fewest: m.
-        weights: importance weights of the draws; equal by default.
-        row_weights: how many equal rows each point stands for, whole numbers; one by default.
+        draws: ``(chains, draws, N)`` or ``(S, N)``.
+        fewest: m; 2 for the probability that a point is alone.
+        weights: of the draws, ``(S,)``; equal by default.
+        row_weights: how many equal rows each point stands for, ``(N,)``; one by default.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1, or ``fewest`` is below 2.
@@ -238,9 +206,8 @@ def outlier_probabilities(
         >>> outlier_probabilities(np.array([[0, 0, 1], [0, 0, 0]])).tolist()
         [0.0, 0.0, 0.5]
     """
-    labels, weights = labels_and_weights("draws", draws, weights)
-    labels, fewest = flatten(labels), check_count("fewest", fewest, at_least=2)
-    share, found = checked_weights(weights, len(labels)), np.zeros(labels.shape[-1])
+    (labels, share), fewest = flat_and_shares(draws, weights), check_count("fewest", fewest, at_least=2)
+    found = np.zeros(labels.shape[-1])
     columns, times = int(labels.max()) + 1, checked_row_weights(row_weights, labels.shape[-1])
     step = max(1, _MAX_CELLS // max(columns, labels.shape[-1]))
     for begin in range(0, len(labels), step):
@@ -258,20 +225,7 @@ def likely_outliers(
     weights: np.ndarray | None = None,
     row_weights: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the points that are rather in a cluster of fewer than so many points than not.
-
-    Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries; row_weights: ``(N,)``; output: their
-            places, the most probable first.
-
-    Args:
-        draws: posterior draws.
-        fewest: m, as :func:`outlier_probabilities` says.
-        weights: importance weights of the draws; equal by default.
-        row_weights: how many equal rows each point stands for, whole numbers; one by default.
-
-    Raises:
-        ValueError: as :func:`outlier_probabilities`.
+    """Return the points that :func:`outlier_probabilities` finds more likely than not, the likeliest first.
 
     Example:
         >>> likely_outliers(np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]])).tolist()

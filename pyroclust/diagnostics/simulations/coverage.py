@@ -24,8 +24,7 @@ class BallCoverage:
     Attributes:
         levels: nominal, ``(L,)``.
         observed: share of the data sets whose ball of that level contains the truth, ``(L,)``.
-        low: lower limit of the band within which all observed shares of exact posteriors lie together with
-            probability ``band_level``, ``(L,)``.
+        low: lower limit of the band that holds all observed shares of exact posteriors together, ``(L,)``.
         high: upper limit of that band, ``(L,)``.
         num_datasets: B.
         num_draws: S.
@@ -70,23 +69,16 @@ def ball_coverage(
 
     with T uniform on 0, ..., the number of draws at the truth's distance, and U uniform on (0, 1).
 
-    *Exactness.* Let the truth be one more draw: c_0, ..., c_S are exchangeable given the data. Shuffle them.
-    Given the shuffled sequence, the place of the truth is uniform on its S + 1 places. The centre, all
-    distances and, with random numbers of their own for ties, all ranks are functions of the sequence alone,
-    made without knowing that place; the ranks are a permutation of 0, ..., S. So the truth's rank is uniform
-    on 0, ..., S, u is uniform on (0, 1), and the coverage of every level is that level exactly: for any S,
-    and however often partitions repeat. A centre found from the draws without the truth would not do: the
-    draws would lie nearer to it than the truth does. For the same reason the candidates of the centre may be
-    the first ``num_candidates`` of the shuffled sequence.
+    *Exactness.* If the truth is one more draw, c_0, ..., c_S are exchangeable given the data. Centre,
+    distances and ranks are functions of their shuffled sequence, made without knowing which is the truth: its
+    rank is uniform on 0, ..., S, for any S, and however often partitions repeat. A centre of the draws alone
+    would not do: the draws would lie nearer to it than the truth does.
 
     Cost O(B S min(S, num_candidates) N) in compiled code.
 
-    Shape:
-        truth: ``(B, N)``; draws: ``(S, B, N)``; labels 0 to N - 1.
-
     Args:
-        truth: the partition that each data set was simulated from.
-        draws: posterior draws of each data set.
+        truth: the partition that each data set was simulated from, ``(B, N)`` labels 0 to N - 1.
+        draws: posterior draws of each data set, ``(S, B, N)``.
         seed: of shuffles and ties.
         levels: nominal levels, rising between 0 and 1.
         band_level: probability of the band.
@@ -110,6 +102,8 @@ def ball_coverage(
     num_candidates = check_count("num_candidates", num_candidates)
     num_draws, num_datasets = len(every) - 1, every.shape[1]
     grid = as_finite("levels", levels)
+    if grid.ndim != 1 or not len(grid) or not (np.diff(grid, prepend=0, append=1) > 0).all():
+        raise ValueError(f"levels has shape {grid.shape}, expected (L,) of rising numbers between 0 and 1")
     low, high = threshold_band(num_datasets, grid, level=band_level)
     order, ties, within = (int(one) for one in np.random.SeedSequence(check_seed(seed)).generate_state(3))
     distances = _distances_to_centre(every, num_candidates, order)

@@ -19,10 +19,9 @@ class PairReliability:
     Attributes:
         predicted: mean predicted probability of the pairs in each bin that has any, ``(M,)``.
         observed: share of these pairs that do share a cluster, ``(M,)``.
-        low: lower limit of the band around ``predicted`` within which all observed shares of exact posteriors
-            lie together with probability ``band_level``, ``(M,)``.
+        low: lower limit of the band that holds all observed shares of exact posteriors together, ``(M,)``.
         high: upper limit of that band, ``(M,)``.
-        counts: pairs in each bin, ``(M,)`` int64.
+        counts: pairs in each bin, ``(M,)``.
         z_scores: observed minus predicted over its standard deviation, ``(M,)``; 0 where there is none.
         brier: mean squared difference of outcomes and probabilities, these from the draws alone.
         brier_prior: the same with the base rate of the outcomes for every pair.
@@ -69,24 +68,18 @@ def pair_reliability(
         p_{ij} = \frac{1}{S + 1} \sum_{s=0}^S o^{(s)}_{ij},\quad o^{(s)}_{ij} = 1[c_{s,i} = c_{s,j}],\quad
         c_0 = c, \qquad R_{sbm} = \sum_{ij \in \text{bin } m} (o^{(s)}_{ij} - p_{ij})
 
-    *Exactness.* Probabilities are shares among the draws *and* the truth. If the truth is one more draw, then
-    given which S + 1 partitions of a data set there are, each of them is the truth with the same probability:
-    the outcome has the mean p exactly, whatever S is, and the sum of the truth's deviations in a bin,
-    :math:`R_{0bm}`, is a uniform choice among :math:`R_{0bm}, \ldots, R_{Sbm}`. Pairs of one data set depend
-    on each other and data sets do not, so variances and covariances of the bins are sums over data sets of
-    the (co)variances C of these choices, and the test is exact: the truth's role is given to random
-    partitions ``num_shuffles`` times, and p is the rank of the deviations among theirs, measured by the
-    smaller chi-square tail of :math:`R^\top C^{-1} R` over all bins and over their intercept and slope alone.
-    Shares of the draws without the truth would fail it: such probabilities are too extreme by about 1 / S.
+    *Exactness.* Probabilities are shares among the draws *and* the truth. If the truth is one more draw, each
+    of the S + 1 partitions of a data set is the truth with the same probability: the outcome has the mean p
+    exactly, and the truth's deviation in a bin is a uniform choice among :math:`R_{0bm}, \ldots, R_{Sbm}`.
+    Covariances C of the bins are sums over data sets of those of these choices. The truth's role is given to
+    random partitions, and the p-value is the rank of the deviations among theirs, measured by the smaller
+    chi-square tail of :math:`R^\top C^{-1} R` over all bins and over their intercept and slope alone.
 
     Cost O(B S N^2) in compiled code.
 
-    Shape:
-        truth: ``(B, N)``; draws: ``(S, B, N)``; labels 0 to N - 1.
-
     Args:
-        truth: the partition that each data set was simulated from.
-        draws: posterior draws of each data set.
+        truth: the partition that each data set was simulated from, ``(B, N)`` labels 0 to N - 1.
+        draws: posterior draws of each data set, ``(S, B, N)``.
         num_bins: equal bins of probabilities; bins without pairs are left out.
         seed: of the random partitions that take the truth's role.
         band_level: probability of the band.

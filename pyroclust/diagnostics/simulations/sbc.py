@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.core.arrays import as_numbers, whole_numbers
+from pyroclust.core.arrays import as_numbers
 from pyroclust.core.counts import check_count, check_seed
 from pyroclust.core.text import listed
 from pyroclust.diagnostics.simulations.uniformity import uniformity
@@ -26,32 +26,23 @@ def rank_statistics(
     below = (draws < truth).sum(0)
     if uniforms is None:
         return below + np.random.default_rng(check_seed(seed)).integers(choices)
-    uniforms = _checked_uniforms(uniforms, len(truth))
+    found = as_numbers("uniforms", uniforms)
+    if found.shape != truth.shape or not ((found >= 0) & (found < 1)).all():
+        raise ValueError(f"uniforms has shape {found.shape}, expected {truth.shape} of numbers in [0, 1)")
+    kept = np.asarray(uniforms)
+    uniforms = kept if kept.dtype.kind == "f" else found
     # In the precision of the uniform numbers, where no product reaches the number of choices.
     return below + (uniforms * choices.astype(uniforms.dtype)).astype(np.int64)
 
 
-def _checked_uniforms(uniforms: np.ndarray, size: int) -> np.ndarray:
-    found = as_numbers("uniforms", uniforms)
-    if found.shape != (size,) or not ((found >= 0) & (found < 1)).all():
-        raise ValueError(f"uniforms has shape {found.shape}, expected ({size},) of numbers in [0, 1)")
-    kept = np.asarray(uniforms)
-    return kept if kept.dtype.kind == "f" else found
-
-
 def rank_counts(ranks: np.ndarray, *, num_draws: int, num_bins: int) -> np.ndarray:
     """Count ranks in equal bins of 0, ..., S."""
-    num_draws = check_count("num_draws", num_draws, at_least=0)
-    num_bins = check_count("num_bins", num_bins)
     if (num_draws + 1) % num_bins:
         raise ValueError(
             f"num_bins is {num_bins}, expected a divisor of the {num_draws + 1} possible ranks: "
             "bins must be equally probable"
         )
-    ranks = whole_numbers("ranks", ranks).reshape(-1)
-    if ranks.size and not (ranks.min() >= 0 and ranks.max() <= num_draws):
-        raise ValueError(f"ranks run from {ranks.min()} to {ranks.max()}, expected 0 to {num_draws}")
-    return np.bincount(ranks.astype(np.int64) * num_bins // (num_draws + 1), minlength=num_bins)
+    return np.bincount(ranks * num_bins // (num_draws + 1), minlength=num_bins)
 
 
 @dataclass(frozen=True)
@@ -116,14 +107,10 @@ def sbc(
         \quad\text{if } q(c \mid x) = p(c \mid x)
 
     One functional is one view: draws from the prior pass in every functional that does not look at the data.
-    Cost O(F S B) for F functionals.
-
-    Shape:
-        truth: ``(B,)`` each; draws: ``(S, B)`` each.
 
     Args:
-        truth: functionals of the simulated partition of each data set, by name.
-        draws: the same of its posterior draws.
+        truth: functionals of the simulated partition of each data set, ``(B,)`` by name.
+        draws: the same of its posterior draws, ``(S, B)`` by name.
         seed: of the ties, which are broken for each functional anew.
         num_bins: equal bins of the ranks; a divisor of S + 1.
         uniforms: numbers in [0, 1) that break the ties instead of the seed's, ``(B,)`` by name.
@@ -156,6 +143,7 @@ def sbc(
             f"truth has the functionals {listed(map(str, truth)) or 'none'} and draws {theirs}, expected the "
             "same, at least one, also in uniforms where given"
         )
+    num_bins = check_count("num_bins", num_bins)
     seeds = np.random.SeedSequence(check_seed(seed)).generate_state(len(truth))
     ranks = {
         name: rank_statistics(

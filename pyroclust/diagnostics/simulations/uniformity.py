@@ -6,10 +6,9 @@ from functools import lru_cache
 import numpy as np
 import scipy
 
-from pyroclust.core.arrays import as_finite, as_numbers, whole_numbers
+from pyroclust.core.arrays import whole_numbers
 from pyroclust.core.counts import check_count, check_number
 from pyroclust.core.memory import check_memory
-from pyroclust.diagnostics.draws.labels import check_probabilities
 
 _LEAST_EXPECTED = 5.0
 _BISECTIONS = 40
@@ -37,17 +36,13 @@ class Uniformity:
 
 
 def uniformity(counts: np.ndarray) -> Uniformity:
-    r"""Test whether counts in equal bins are those of independent uniform numbers.
+    r"""Test whether counts in equal bins, ``(num_bins,)``, are those of independent uniform numbers.
 
     The test of the ECDF takes the threshold z that is least likely by the binomial law of the count below it,
 
     .. math:: \gamma = \min_z 2 \min(P(R_z \le r_z), P(R_z \ge r_z)), \qquad R_z \sim \text{Bin}(n, z)
 
-    and its p-value is the exact probability of a smaller or equal gamma anywhere, from the Markov chain of
-    the counts below rising thresholds. Cost O(n^2) a bin at most.
-
-    Shape:
-        counts: ``(num_bins,)``, non-negative integers.
+    and its p-value is the exact probability of a smaller or equal gamma anywhere. Cost O(n^2) a bin at most.
 
     Raises:
         ValueError: if there are fewer than two bins, or no or negative counts.
@@ -62,22 +57,19 @@ def uniformity(counts: np.ndarray) -> Uniformity:
         >>> uniformity(np.array([40, 10, 10, 40])).chi_square < 0.001
         True
     """
-    counts = _checked(counts)
-    total, num_bins = int(counts.sum()), len(counts)
-    p_value = ecdf_test(counts.cumsum()[:-1], _inner(num_bins), num_values=total)
+    counts = whole_numbers("counts", counts)
+    if counts.ndim != 1 or len(counts) < 2 or (counts < 0).any() or counts.sum() < 1:
+        raise ValueError(
+            f"counts has shape {counts.shape} and sum {counts.sum()}, expected non-negative counts in at "
+            "least two bins"
+        )
+    _check_table(total := int(counts.sum()), len(counts))
+    p_value = ecdf_test(counts.cumsum()[:-1], _inner(len(counts)), num_values=total)
     return Uniformity(float(scipy.stats.chisquare(counts).pvalue), p_value)
 
 
 def ecdf_test(below: np.ndarray, thresholds: np.ndarray, *, num_values: int) -> float:
     """Return the p-value of the largest deviation of an ECDF from uniformity at given thresholds."""
-    below, thresholds = whole_numbers("below", below), _checked_thresholds(thresholds)
-    num_values = _check_table(num_values, len(thresholds))
-    fits = below.shape == thresholds.shape and (np.diff(below, prepend=0) >= 0).all()
-    if not fits or below[0] < 0 or below[-1] > num_values:
-        raise ValueError(
-            f"below has shape {below.shape}, expected {len(thresholds)} counts that rise from 0 to at "
-            f"most num_values, {num_values}"
-        )
     lower = scipy.stats.binom.cdf(below, num_values, thresholds)
     upper = scipy.stats.binom.sf(below - 1, num_values, thresholds)
     gamma = float(min(1.0, 2 * np.minimum(lower, upper).min()))
@@ -89,12 +81,9 @@ def ecdf_test(below: np.ndarray, thresholds: np.ndarray, *, num_values: int) -> 
 def ecdf_band(num_values: int, num_bins: int, *, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
     r"""Return a band that contains the whole ECDF of uniform numbers with a given probability.
 
-    Shape:
-        output: lower and upper limits of the ECDF at :math:`1/m, \ldots, (m-1)/m`, both ``(num_bins - 1,)``.
-
     Args:
         num_values: how many numbers.
-        num_bins: m, how many equal bins.
+        num_bins: m, how many equal bins: the limits are at :math:`1/m, \ldots, (m-1)/m`.
         level: at least this probability.
 
     Raises:
@@ -108,8 +97,11 @@ def ecdf_band(num_values: int, num_bins: int, *, level: float = 0.95) -> tuple[n
         >>> low.tolist(), high.tolist()
         ([0.15, 0.39, 0.65], [0.35, 0.61, 0.85])
     """
-    num_bins = check_count("num_bins", num_bins, at_least=2)
-    num_values, level = _check_band(num_values, num_bins, level)
+    num_values, num_bins = (
+        check_count("num_values", num_values),
+        check_count("num_bins", num_bins, at_least=2),
+    )
+    _check_table(num_values, num_bins)
     return threshold_band(num_values, _inner(num_bins), level=level)
 
 
@@ -117,8 +109,7 @@ def threshold_band(
     num_values: int, thresholds: np.ndarray, *, level: float = 0.95
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return a band that contains the ECDF of uniform numbers at all thresholds with a given probability."""
-    thresholds = _checked_thresholds(thresholds)
-    num_values, level = _check_band(num_values, len(thresholds), level)
+    level = check_number("level", level, above=0, below=1)
     low, high = _band(num_values, tuple(thresholds.tolist()), level)
     # The caller may write into what it gets.
     return low.copy(), high.copy()
@@ -126,13 +117,6 @@ def threshold_band(
 
 def goodness_of_fit(counts: np.ndarray, probabilities: np.ndarray) -> float:
     """Return the p-value of Pearson's chi-square for counts with given probabilities."""
-    counts, probabilities = whole_numbers("counts", counts), as_numbers("probabilities", probabilities)
-    if counts.shape != probabilities.shape or counts.ndim != 1 or (counts < 0).any():
-        raise ValueError(
-            f"counts and probabilities have shapes {counts.shape} and {probabilities.shape}, expected "
-            "equal ones, (V,), and no negative counts"
-        )
-    check_probabilities("probabilities", probabilities)
     if counts[probabilities == 0].any():
         return 0.0
     expected = counts.sum() * probabilities / probabilities.sum()
@@ -152,18 +136,12 @@ def _groups(expected: np.ndarray) -> np.ndarray:
     return np.array(found)
 
 
-def _check_band(num_values: int, num_bins: int, level: float) -> tuple[int, float]:
-    return _check_table(num_values, num_bins), check_number("level", level, above=0, below=1)
-
-
-def _check_table(num_values: int, num_bins: int) -> int:
-    num_values = check_count("num_values", num_values)
+def _check_table(num_values: int, num_bins: int) -> None:
     check_memory(
         _BYTES_A_COUNT * (num_values + 1) * num_bins,
         f"num_values is {num_values} and num_bins {num_bins}: probabilities of all counts",
         remedy="take fewer bins or values",
     )
-    return num_values
 
 
 def _inner(num_bins: int) -> np.ndarray:
@@ -209,22 +187,3 @@ def _coverage(num_values: int, thresholds: np.ndarray, gamma: float) -> float:
         mass = scipy.stats.binom.pmf(added, num_values - reached, share) @ mass
         reached, passed = following, threshold
     return float(mass.sum())
-
-
-def _checked_thresholds(thresholds: np.ndarray) -> np.ndarray:
-    found = as_finite("thresholds", thresholds)
-    if found.ndim != 1 or not len(found) or not (np.diff(found, prepend=0, append=1) > 0).all():
-        raise ValueError(
-            f"thresholds has shape {found.shape}, expected (T,) of rising numbers between 0 and 1"
-        )
-    return found
-
-
-def _checked(counts: np.ndarray) -> np.ndarray:
-    counts = whole_numbers("counts", counts)
-    if counts.ndim != 1 or len(counts) < 2 or (counts < 0).any() or counts.sum() < 1:
-        raise ValueError(
-            f"counts has shape {counts.shape} and sum {counts.sum()}, expected non-negative counts in at "
-            "least two bins"
-        )
-    return counts

@@ -9,10 +9,9 @@ import numpy as np
 
 from pyroclust.diagnostics.differences.conditioning import Conditioning
 from pyroclust.diagnostics.limits import MAX_EVIDENCE_ERRORS_APART, MIN_CHANGE, MIN_KEPT, written
-from pyroclust.diagnostics.verdicts.evidence import evidence_headline
 from pyroclust.diagnostics.verdicts.findings import Question, untold
 from pyroclust.diagnostics.verdicts.verdict import Finding, Mark
-from pyroclust.diagnostics.weights.evidence import LogEvidence
+from pyroclust.diagnostics.weights.evidence import LogEvidence, evidence_headline
 
 # Standard errors within which the data speak neither for nor against constraints.
 _ERRORS = 2.0

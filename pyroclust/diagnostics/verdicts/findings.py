@@ -33,7 +33,7 @@ from pyroclust.diagnostics.limits import (
     written_p,
 )
 from pyroclust.diagnostics.simulations.familiarity import Familiarity
-from pyroclust.diagnostics.simulations.witnesses import Witnesses
+from pyroclust.diagnostics.simulations.weight_quality import Witnesses
 from pyroclust.diagnostics.verdicts.verdict import Finding, Mark, Trust, Verdict
 from pyroclust.diagnostics.weights.orders import OrderSpread
 

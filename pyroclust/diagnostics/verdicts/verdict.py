@@ -33,22 +33,12 @@ class Trust(Enum):
 
     @property
     def mark(self) -> Mark:
-        """Whether this is good or bad news.
-
-        Example:
-            >>> Trust.DIFFER.mark
-            <Mark.BAD: 'bad'>
-        """
+        """Whether this is good or bad news."""
         return _MARKS[self]
 
     @property
     def is_refused(self) -> bool:
-        """Whether commands with ``--strict`` end with an error: bad news, or no verdict.
-
-        Example:
-            >>> Trust.UNKNOWN.is_refused, Trust.UNCONFIRMED.is_refused
-            (True, False)
-        """
+        """Whether commands with ``--strict`` end with an error: bad news, or no verdict."""
         return self.mark in {Mark.BAD, Mark.UNKNOWN}
 
 
@@ -62,12 +52,7 @@ class Answer(Enum):
 
     @property
     def draws(self) -> str:
-        """What draws these are, inside a sentence.
-
-        Example:
-            >>> Answer.REFINED.draws
-            'the refined draws'
-        """
+        """What draws these are, inside a sentence."""
         return _DRAWS[self]
 
 
@@ -131,12 +116,7 @@ class Finding:
         return f"Finding({self.question} {self.answer}: {self.sentence})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON: a value that is not finite becomes ``None``.
-
-        Example:
-            >>> Finding("Do they agree?", 0.2, 0.15, False, "0.20 apart").to_dict()["answer"]
-            'No'
-        """
+        """Return plain values, ready for JSON: a value that is not finite becomes ``None``."""
         return json_values(vars(self)) | {"mark": self.mark.value}
 
 
@@ -160,12 +140,7 @@ class Verdict:
         return f"Verdict({self.level.value}: {self.sentence})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return level, sentence and findings, ready for JSON.
-
-        Example:
-            >>> Verdict(Trust.AGREE, "They agree.").to_dict()
-            {'level': 'agree', 'sentence': 'They agree.', 'findings': []}
-        """
+        """Return level, sentence and findings, ready for JSON."""
         return {
             "level": self.level.value,
             "sentence": self.sentence,

@@ -1,8 +1,10 @@
 """Log-evidence from posterior draws, and from posterior draws and a guide's draws together."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 import scipy
@@ -12,6 +14,7 @@ from pyroclust.core.arrays import as_finite, as_numbers
 from pyroclust.diagnostics.limits import (
     MAX_BRIDGE_ERROR,
     MAX_EVIDENCE_ERROR,
+    MAX_EVIDENCE_ERRORS_APART,
     MAX_EVIDENCE_SPREAD,
     MAX_PARETO_K,
     written,
@@ -68,10 +71,9 @@ class LogEvidence:
         """Whether it and its error can be relied on.
 
         Importance sampling needs a Pareto k below 0.7. Bridge sampling averages numbers between 0 and 1, so
-        that its standard error can be believed while the two sources overlap: up to 0.3 nats, whatever
-        Pareto k. Repetitions must not spread more than 2 nats. Any standard error must be at most 1.5 nats.
-        Reciprocal importance sampling never counts: where the guide has the lighter tails that it needs,
-        bridge sampling is better.
+        that its standard error can be believed up to 0.3 nats, whatever Pareto k. Repetitions must not spread
+        more than 2 nats. Any standard error must be at most 1.5 nats. Reciprocal importance sampling never
+        counts.
         """
         return not self.why_not
 
@@ -98,10 +100,7 @@ class LogEvidence:
 
 
 def importance_evidence(log_weights: np.ndarray) -> LogEvidence:
-    """Return the estimate of log p(x) by importance sampling, with its error and Pareto k.
-
-    Shape:
-        log_weights: S entries of log p(c, x) - log q(c), any shape.
+    """Return the estimate of log p(x) by importance sampling from log p(c, x) - log q(c), any shape.
 
     Raises:
         ValueError: if a log weight is nan or plus infinity, or none is finite.
@@ -152,11 +151,7 @@ def reciprocal_log_evidence(log_joint: np.ndarray, log_prob: np.ndarray) -> tupl
 
 
 def bridge_log_evidence(
-    log_joint: np.ndarray,
-    log_prob: np.ndarray,
-    *,
-    guide_log_joint: np.ndarray,
-    guide_log_prob: np.ndarray,
+    log_joint: np.ndarray, log_prob: np.ndarray, *, guide_log_joint: np.ndarray, guide_log_prob: np.ndarray
 ) -> tuple[float, float]:
     r"""Return log p(x) in nats by bridge sampling of posterior and guide draws, and its standard error.
 
@@ -166,16 +161,11 @@ def bridge_log_evidence(
         \frac{s_1}{S_1} \sum_{c \sim p(c|x)} \frac{s_2 q(c) r}{s_1 p(c, x) + s_2 q(c) r}
         = \frac{s_2}{S_2} \sum_{c \sim q} \frac{s_1 p(c, x)}{s_1 p(c, x) + s_2 q(c) r}
 
-    with :math:`s_1 : s_2` the effective numbers of draws. Both sides are averages of numbers in [0, 1]: that
-    is why this works where either source alone has heavy-tailed weights: it needs overlap, not lighter tails.
-    The fixed point of the usual iteration is found as the root of a monotone function. The error is the
-    relative mean squared error with the effective sample size of the posterior draws. Cost: O(S log S).
-
-    Shape:
-        log_joint, log_prob: ``(chains, draws)`` or ``(S,)``; guide_log_joint, guide_log_prob: the same.
+    with :math:`s_1 : s_2` the effective numbers of draws. Both sides are averages of numbers in [0, 1]: it
+    needs overlap of the two sources, not lighter tails. Cost: O(S log S).
 
     Args:
-        log_joint: log p(c, x) of posterior draws, in nats.
+        log_joint: log p(c, x) of posterior draws, in nats, ``(chains, draws)`` or ``(S,)``.
         log_prob: log q(c) of the same draws, in nats.
         guide_log_joint: log p(c, x) of independent draws of the guide.
         guide_log_prob: log q(c) of the same draws.
@@ -202,25 +192,16 @@ def bridge_log_evidence(
 
 
 def log_evidences(
-    log_joint: np.ndarray,
-    log_prob: np.ndarray,
-    *,
-    guide_log_joint: np.ndarray,
-    guide_log_prob: np.ndarray,
+    log_joint: np.ndarray, log_prob: np.ndarray, *, guide_log_joint: np.ndarray, guide_log_prob: np.ndarray
 ) -> tuple[LogEvidence, ...]:
     """Return log p(x) by every method that two sources of draws allow.
 
     Bridge sampling from both, whose k is the larger of its two averages', importance sampling from the
-    guide's draws, and reciprocal importance sampling from posterior draws. A guide that leaves out part of
-    the posterior shows as an estimate from its own draws that lies below the one from posterior draws. All
-    log q must be of one distribution: from one ``guide.posterior(data)``, as each may visit the points in
-    another order.
-
-    Shape:
-        log_joint, log_prob: ``(chains, draws)`` or ``(S,)``; guide_log_joint, guide_log_prob: the same.
+    guide's draws, and reciprocal importance sampling from posterior draws. All log q must be of one
+    distribution: from one ``guide.posterior(data)``.
 
     Args:
-        log_joint: log p(c, x) of posterior draws, in nats.
+        log_joint: log p(c, x) of posterior draws, in nats, ``(chains, draws)`` or ``(S,)``.
         log_prob: log q(c) of the same draws, in nats.
         guide_log_joint: log p(c, x) of independent draws of the guide.
         guide_log_prob: log q(c) of the same draws.
@@ -247,9 +228,7 @@ def log_evidences(
         LogEvidence(EvidenceMethod.BRIDGE, *bridged, tail),
         importance_evidence(guide),
         LogEvidence(
-            EvidenceMethod.RECIPROCAL,
-            *reciprocal_log_evidence(log_joint, log_prob),
-            pareto_k(-posterior),
+            EvidenceMethod.RECIPROCAL, *reciprocal_log_evidence(log_joint, log_prob), pareto_k(-posterior)
         ),
     )
 
@@ -303,3 +282,78 @@ def _log_ratios(log_joint: np.ndarray, log_prob: np.ndarray) -> np.ndarray:
     if largest > _LARGEST:
         raise ValueError(f"log_joint and log_prob reach {largest:.3g} nats, expected at most {_LARGEST:g}")
     return (joint - prob).reshape(1 if joint.ndim == 1 else len(joint), -1)
+
+
+# Rounding of a guide in float32, in nats: estimates without chance differ by as much.
+_ROUNDING = 1e-3
+
+
+@dataclass(frozen=True)
+class EvidenceHeadline:
+    """The log evidence that a result states, or why it states none.
+
+    Attributes:
+        best: the estimate to rely on; ``None`` where there is none.
+        reason: why there is none; empty where there is one.
+    """
+
+    best: LogEvidence | None
+    reason: str = ""
+
+    def __repr__(self) -> str:
+        if self.best is None:
+            return f"EvidenceHeadline(unknown: {self.reason})"
+        return f"EvidenceHeadline({self.best.estimate:.2f} +- {self.best.error:.2f} by {self.best.method})"
+
+    @property
+    def estimate(self) -> float:
+        """Log p(data) in nats; nan where it is unknown."""
+        return math.nan if self.best is None else self.best.estimate
+
+    @property
+    def error(self) -> float:
+        """Standard error in nats; nan where it is unknown."""
+        return math.nan if self.best is None else self.best.error
+
+    def figures(self) -> dict[str, Any]:
+        """Return what a JSON file says of it; numbers may be nan."""
+        return {
+            "estimate": self.estimate,
+            "error": self.error,
+            "method": None if self.best is None else self.best.method.value,
+            "reason": self.reason or None,
+        }
+
+
+def evidence_headline(evidences: Sequence[LogEvidence]) -> EvidenceHeadline:
+    """Choose among estimates of log p(x), from the same data and model, the one to state.
+
+    Those count that can be relied on, see :attr:`LogEvidence.is_reliable`. The one with the smallest standard
+    error is stated; none where another of them differs from it by more than 4 standard errors of the
+    difference, as at least one must be wrong.
+
+    Example:
+        >>> sure = LogEvidence(EvidenceMethod.BRIDGE, -100.4, 0.02, 0.1)
+        >>> rough = LogEvidence(EvidenceMethod.IMPORTANCE, -101.9, 0.5, 2.1)
+        >>> evidence_headline([rough, sure])
+        EvidenceHeadline(-100.40 +- 0.02 by bridge sampling)
+        >>> evidence_headline([rough]).reason
+        'no estimate can be relied on: importance sampling has Pareto k 2.10, not below 0.7'
+    """
+    if not evidences:
+        return EvidenceHeadline(None, "nothing estimates it")
+    reliable = sorted((one for one in evidences if one.is_reliable), key=lambda one: one.error)
+    if not reliable:
+        said = "; ".join(one.why_not for one in evidences if one.method is not EvidenceMethod.RECIPROCAL)
+        return EvidenceHeadline(None, f"no estimate can be relied on: {said}")
+    best = reliable[0]
+    for other in reliable[1:]:
+        apart = abs(other.estimate - best.estimate)
+        if apart > MAX_EVIDENCE_ERRORS_APART * math.hypot(best.error, other.error, _ROUNDING):
+            said = f"{_said(best)} and {_said(other)}"
+            return EvidenceHeadline(None, f"{said}: they differ by more than chance")
+    return EvidenceHeadline(best)
+
+
+def _said(one: LogEvidence) -> str:
+    return f"{one.method} says {one.estimate:.2f} with standard error {one.error:.2f}"

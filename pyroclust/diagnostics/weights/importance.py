@@ -41,12 +41,9 @@ def _longest_tail(num_draws: int) -> int:
 
 
 def importance_weights(log_weights: np.ndarray) -> np.ndarray:
-    """Return normalised, Pareto-smoothed importance weights.
+    """Return normalised, Pareto-smoothed weights ``(S,)`` from log p(c, x) - log q(c), any shape.
 
-    Where no tail can be fitted (see :func:`smooth_log_weights`) they are the plain normalised weights.
-
-    Shape:
-        log_weights: S entries of log p(c, x) - log q(c), any shape; output: ``(S,)``, sums to 1.
+    Where no tail can be fitted they are the plain normalised weights.
 
     Raises:
         ValueError: if a log weight is nan or plus infinity, or none is finite.
@@ -62,13 +59,10 @@ def importance_weights(log_weights: np.ndarray) -> np.ndarray:
 
 
 def pareto_k(log_weights: np.ndarray) -> float:
-    """Return the shape of the generalised Pareto tail of the importance weights.
+    """Return the shape of the generalised Pareto tail of importance weights, from log p(c, x) - log q(c).
 
     Below 0.7 the smoothed weights can be relied on; -inf where weights are bounded, nan where no tail can be
-    fitted, see :func:`smooth_log_weights`.
-
-    Shape:
-        log_weights: S entries of log p(c, x) - log q(c), any shape; output: a number.
+    fitted.
 
     Raises:
         ValueError: if a log weight is nan or plus infinity, or none is finite.
@@ -84,12 +78,9 @@ def pareto_k(log_weights: np.ndarray) -> float:
 
 
 def importance_efficiency(log_weights: np.ndarray) -> float:
-    r"""Return the effective share of the draws, from the weights before smoothing.
+    r"""Return the effective share of the draws, from log weights before smoothing.
 
     .. math:: \frac{(\sum_s w_s)^2}{S \sum_s w_s^2}
-
-    Shape:
-        log_weights: S entries, any shape; output: a number in (0, 1].
 
     Raises:
         ValueError: if a log weight is nan or plus infinity, or none is finite.
@@ -107,10 +98,7 @@ def importance_efficiency(log_weights: np.ndarray) -> float:
 
 
 def effective_draws(weights: np.ndarray) -> float:
-    """Return the effective number of draws of normalised weights, one over the sum of their squares.
-
-    Shape:
-        weights: ``(S,)``, sums to 1; output: a number in [1, S].
+    """Return the effective number of draws of normalised weights ``(S,)``, one over the sum of their squares.
 
     Raises:
         ValueError: if a weight is negative or not finite, or they do not sum to 1.
@@ -158,16 +146,11 @@ def weighted_expectation(values: np.ndarray, log_weights: np.ndarray) -> tuple[f
 
     .. math:: \mu = \sum_s w_s h_s, \qquad se^2 = \sum_s w_s^2 (h_s - \mu)^2
 
-    with Pareto-smoothed weights that sum to 1. The k is the larger of that of the weights and that of their
-    products with :math:`|h - \mu|`, whose tail decides on the variance: below 0.7 the estimate can be relied
-    on. Where h is constant only the weights count; a k that cannot be fitted is left out.
-
-    Shape:
-        values: S entries; log_weights: S entries of log p(c, x) - log q(c), any shapes.
+    with Pareto-smoothed weights that sum to 1, from log p(c, x) - log q(c). The k is the larger of that of
+    the weights and that of their products with :math:`|h - \mu|`: below 0.7 the estimate can be relied on.
 
     Raises:
-        ValueError: if the numbers of entries differ, a value is not finite, a log weight is nan or plus
-            infinity, or no log weight is finite.
+        ValueError: if the numbers of entries differ, a value is not finite, or the log weights do not fit.
 
     References:
         Vehtari et al. (2024), Pareto smoothed importance sampling. https://jmlr.org/papers/v25/19-556.html

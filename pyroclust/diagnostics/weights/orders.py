@@ -31,13 +31,7 @@ def evidence_by_order(
 ) -> OrderSpread | None:
     """Compare the evidence by each visiting order with what chance makes of the same weights."""
     weights, log_mean = _log_means(log_weights)
-    return _spread(
-        weights,
-        log_mean,
-        num_orders=num_orders,
-        seed=seed,
-        num_permutations=num_permutations,
-    )
+    return _spread(weights, log_mean, num_orders=num_orders, seed=seed, num_permutations=num_permutations)
 
 
 def evidences_of_orders(log_weights: np.ndarray, *, num_orders: int) -> np.ndarray:
@@ -74,12 +68,7 @@ def _of_orders(values: np.ndarray, figure: _Figure, num_orders: int) -> np.ndarr
 
 
 def _spread(
-    values: np.ndarray,
-    figure: _Figure,
-    *,
-    num_orders: int,
-    seed: int,
-    num_permutations: int,
+    values: np.ndarray, figure: _Figure, *, num_orders: int, seed: int, num_permutations: int
 ) -> OrderSpread | None:
     if num_orders < 2 or len(values) < 2 * num_orders:
         return None

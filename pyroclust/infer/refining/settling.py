@@ -5,8 +5,8 @@ from torch import Tensor
 
 from pyroclust.diagnostics.chains.functionals import cluster_share_entropy, pairs_together, shares
 from pyroclust.diagnostics.chains.short_chains import Round, drift, start_memory, start_test
+from pyroclust.diagnostics.draws.frequencies import count_clusters
 from pyroclust.diagnostics.draws.losses import variation_of_information
-from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.diagnostics.limits import MIN_SETTLED
 
 __all__ = ["Watch"]
