@@ -19,7 +19,7 @@ from pyroclust.analysis.steps import Settings, Work, run_steps
 from pyroclust.calibration.training_world import TrainingWorld
 from pyroclust.data.standardise import Standardised
 from pyroclust.diagnostics import EvidenceMethod, Finding, LogEvidence
-from pyroclust.diagnostics.chains.short_chains import Round
+from pyroclust.diagnostics.chains.short_chains import CheckedRound
 from pyroclust.infer.refining.refinement import Refinement
 from pyroclust.partitions import Draws
 from pyroclust.report import Page, page_of, render_page
@@ -119,8 +119,8 @@ def refinement(found: Analysis, *, settled: bool = True) -> Refinement:
         num_orders=4,
         evidences=(LogEvidence(EvidenceMethod.BRIDGE, -123.0, 0.02, 0.1),) if has_weights else (),
         rounds=(
-            Round(10, 0.002, "num_clusters", -0.4, 1.08, 0.01, 150.0, 200),
-            Round(20, 0.4 if settled else 0.003, "entropy", 0.01, 1.01, 0.2, 190.0, 200),
+            CheckedRound(10, 0.002, "num_clusters", -0.4, 1.08, 0.01, 150.0, 200),
+            CheckedRound(20, 0.4 if settled else 0.003, "entropy", 0.01, 1.01, 0.2, 190.0, 200),
         ),
         seconds={"draw": 0.1, "weigh": 0.1, "sweep": 0.3, "look": 0.2},
     )

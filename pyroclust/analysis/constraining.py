@@ -20,7 +20,12 @@ from pyroclust.core.errors import Attempts
 from pyroclust.core.random_state import seeded
 from pyroclust.data import Table
 from pyroclust.data.pairs import PairsLike, read_pairs
-from pyroclust.diagnostics.verdicts.findings import Question, convergence_findings, settled_finding, untold
+from pyroclust.diagnostics.verdicts.findings import (
+    Question,
+    convergence_findings,
+    settled_finding,
+    unavailable,
+)
 from pyroclust.distributions.protocols import is_of_graphs
 from pyroclust.infer import refine
 from pyroclust.infer.mcmc.defaults import has_kernel
@@ -192,7 +197,7 @@ def _worth(work: Work, draws: Draws, kept: NDArray[np.bool_]) -> tuple[float, tu
     tries = Attempts()
     rows = tries.value_or_none(_CONVERGENCE, lambda: diagnostics.convergence(values))
     if rows is None:
-        return math.nan, (untold(Question.FREE, tries.reasons.get(_CONVERGENCE)),)
+        return math.nan, (unavailable(Question.FREE, tries.reasons.get(_CONVERGENCE)),)
     worth = diagnostics.ess(kept.astype(np.float64))
     if not math.isfinite(worth):
         worth = min(diagnostics.min_ess(rows), float(kept.size))

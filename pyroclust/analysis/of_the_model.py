@@ -23,14 +23,14 @@ from pyroclust.diagnostics import Familiarity, LogEvidence, importance_evidence,
 from pyroclust.diagnostics.differences.conditioning import conditioning
 from pyroclust.diagnostics.estimates.split_clusters import SplitClusters
 from pyroclust.diagnostics.estimates.split_clusters import split_clusters as find_split
-from pyroclust.diagnostics.simulations.weight_quality import Witnesses
+from pyroclust.diagnostics.simulations.weight_quality import WeightQuality
 from pyroclust.diagnostics.verdicts.constraints import ConstraintOdds, constraint_odds, moved_points
 from pyroclust.diagnostics.verdicts.findings import (
     Question,
     certificate_finding,
     familiarity_findings,
     split_finding,
-    witnesses_finding,
+    weight_quality_finding,
 )
 from pyroclust.diagnostics.weights.importance import can_tell, effective_draws
 from pyroclust.distributions import (
@@ -188,13 +188,13 @@ def familiarity(work: Work) -> Familiarity:
 
 @as_step(
     MODEL_STEPS,
-    checks=lambda found: (witnesses_finding(found),),
+    checks=lambda found: (weight_quality_finding(found),),
     applies=lambda work: work.guide is not None and work.model.has_likelihood,
     by_default=never,
     what="The witnesses of the guide",
-    opens=(Question.WITNESSED,),
+    opens=(Question.WEIGHT_QUALITY,),
 )
-def witnesses(work: Work) -> Witnesses | None:
+def witnesses(work: Work) -> WeightQuality | None:
     """Set figures of the guide's weights beside those on simulations."""
     return _world(work).witnesses()
 

@@ -13,7 +13,7 @@ from typing import Any
 from pyroclust.core.arrays import json_values
 from pyroclust.core.errors import ends_the_run, first_line, left_out, unknown_name
 from pyroclust.diagnostics import Finding
-from pyroclust.diagnostics.verdicts.findings import Question, untold
+from pyroclust.diagnostics.verdicts.findings import Question, unavailable
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.files import figures_of
 
@@ -193,7 +193,7 @@ def run_steps(work: Work, steps: Sequence[Step], *, of_the_answer: bool) -> None
                 raise
             why = first_line(error)
             found.failures.append(left_out(step.what or f"The step '{step.name}'", why))
-            found.unanswered += [untold(question, why) for question in step.opens]
+            found.unanswered += [unavailable(question, why) for question in step.opens]
             continue
         found.seconds_of[step.name] = time.perf_counter() - began
         if result is not None:

@@ -12,7 +12,7 @@ from torch import Tensor
 from pyroclust.core.errors import Attempts
 from pyroclust.core.random_state import seeded
 from pyroclust.diagnostics import Familiarity, familiarity
-from pyroclust.diagnostics.simulations.weight_quality import Witnesses, witnesses
+from pyroclust.diagnostics.simulations.weight_quality import WeightQuality, weight_quality
 from pyroclust.distributions.protocols import data_shape, is_of_graphs, some_points
 from pyroclust.distributions.sequential.partition import num_orders_of
 from pyroclust.infer.simulation import simulate
@@ -67,7 +67,7 @@ class TrainingWorld:
             simulated_log_evidence=None if evidence is None else evidence[1:],
         )
 
-    def witnesses(self) -> Witnesses | None:
+    def witnesses(self) -> WeightQuality | None:
         """Say whether the guide does as well on the data as on the simulations; ``None`` without weights.
 
         Example:
@@ -76,7 +76,9 @@ class TrainingWorld:
             >>> TrainingWorld(simulations, log_weights=log_weights, num_points=40).witnesses().p_value > 0.05
             True
         """
-        return None if self.log_weights is None else witnesses(self.log_weights, num_points=self.num_points)
+        return (
+            None if self.log_weights is None else weight_quality(self.log_weights, num_points=self.num_points)
+        )
 
 
 _SIMULATIONS, _MOST_POINTS = 199, 300

@@ -27,7 +27,7 @@ MAX_CHANCE = 0.01
 # Of the familiarity of a data set, and of a calibration.
 MIN_FAMILIARITY, MIN_CALIBRATION = 0.01, 0.01
 # Of what a guide's weights say on a data set beside its own on simulations: how often it warns for nothing.
-MIN_WITNESSED = 0.05
+MIN_WEIGHT_QUALITY = 0.05
 # Of a test that new points are like those that were clustered.
 MIN_ALIKE = 0.01
 # Of each test of calibration in a certificate, of which there are about ten.

@@ -8,8 +8,8 @@ from pyroclust import plots
 from pyroclust.calibration import LocalCalibration
 from pyroclust.diagnostics import Familiarity, evidence_headline
 from pyroclust.diagnostics.limits import MAX_BRIDGE_ERROR, MAX_EVIDENCE_SPREAD, MAX_PARETO_K
-from pyroclust.diagnostics.simulations.weight_quality import Witnesses
-from pyroclust.diagnostics.verdicts.findings import witnesses_finding
+from pyroclust.diagnostics.simulations.weight_quality import WeightQuality
+from pyroclust.diagnostics.verdicts.findings import weight_quality_finding
 from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section
 from pyroclust.report.words import YES_OR_NO, functional_title, interval, number, numbers, p_value, seconds
 from pyroclust.results.analysis import Analysis
@@ -157,7 +157,7 @@ def refining_section(found: Analysis, refinement: Any) -> Section:
     return Section("The refined draws", (figures, looks, times), gist=gist)
 
 
-def witnesses_section(found: Analysis, witnesses: Witnesses) -> Section:
+def witnesses_section(found: Analysis, witnesses: WeightQuality) -> Section:
     """Show each figure of the guide's weights on the data beside those on simulations."""
     rows = tuple(
         (row.name, *numbers((row.value, row.median, row.bad)), p_value(row.p_value)) for row in witnesses.rows
@@ -170,7 +170,7 @@ def witnesses_section(found: Analysis, witnesses: Witnesses) -> Section:
         ("", "here", "median of simulations", "worst 5 % of simulations", "p"),
         rows,
     )
-    gist = witnesses_finding(witnesses).sentence
+    gist = weight_quality_finding(witnesses).sentence
     return Section("Does the guide do as well here as on simulations", (table,), gist=gist)
 
 

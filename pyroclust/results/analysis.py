@@ -16,7 +16,7 @@ from pyroclust.core.arrays import json_values
 from pyroclust.core.text import range_in_words
 from pyroclust.diagnostics import Finding, Trust, Verdict
 from pyroclust.diagnostics.limits import tolerance_of
-from pyroclust.diagnostics.verdicts.judging import with_untold
+from pyroclust.diagnostics.verdicts.judging import with_unanswered
 from pyroclust.partitions import Draws
 from pyroclust.results.answer import AnswerInWords, reliance, with_doubts
 from pyroclust.results.constraints import Knowledge
@@ -340,7 +340,7 @@ class Analysis:
         """Set the verdict, with questions that parts which failed leave open, and whether to rely on it."""
         self.verdict = judged
         untold = [one for one in self.reference.findings if one.value is None]
-        self.verdict = with_untold(judged, (*self.unanswered, *untold))
+        self.verdict = with_unanswered(judged, (*self.unanswered, *untold))
         has_guide = "agreement" in self.results
         self.about["rely"] = with_doubts(reliance(judged, chains, has_guide=has_guide), doubts)
 

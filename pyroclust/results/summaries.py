@@ -22,7 +22,7 @@ from pyroclust.diagnostics.verdicts.findings import (
     clarity_finding,
     labels_finding,
     num_doubtful,
-    untold,
+    unavailable,
 )
 from pyroclust.partitions import Draws
 
@@ -285,11 +285,11 @@ class DrawsSummary:
         why = {name: self.tries.reasons.get(f"{name} of {self.name}") for name in _OF_THE_ESTIMATE}
         if self.estimate is None:
             asked = (Question.CLEAR, *((Question.LABELS,) if self.true_labels is not None else ()))
-            return tuple(untold(one, why[_ESTIMATE] or why[_UNCERTAINTY]) for one in asked)
+            return tuple(unavailable(one, why[_ESTIMATE] or why[_UNCERTAINTY]) for one in asked)
         clear = clarity_finding(self.estimate.uncertainty, row_weights=self.row_weights)
         if self.estimate.adjusted_rand is not None:
             return clear, labels_finding(self.estimate.adjusted_rand)
-        return (clear,) if why[_SCORES] is None else (clear, untold(Question.LABELS, why[_SCORES]))
+        return (clear,) if why[_SCORES] is None else (clear, unavailable(Question.LABELS, why[_SCORES]))
 
     @property
     def verdict(self) -> Verdict:

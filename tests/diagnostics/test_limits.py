@@ -18,7 +18,7 @@ from pyroclust.diagnostics import (
     limits,
 )
 from pyroclust.diagnostics.chains.functionals import num_large_clusters
-from pyroclust.diagnostics.chains.short_chains import Round
+from pyroclust.diagnostics.chains.short_chains import CheckedRound
 from pyroclust.diagnostics.chains.thinning import Mixing
 from pyroclust.diagnostics.differences.conditioning import Conditioning, Uncertainty
 from pyroclust.diagnostics.differences.effects import Effect, VariationBlocks
@@ -27,7 +27,7 @@ from pyroclust.diagnostics.estimates.cluster_profiles import ClusterProfiles
 from pyroclust.diagnostics.estimates.split_clusters import SplitClusters, UnlikeNormal
 from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.diagnostics.simulations.familiarity import Familiarity
-from pyroclust.diagnostics.simulations.weight_quality import Witnesses
+from pyroclust.diagnostics.simulations.weight_quality import WeightQuality
 from pyroclust.diagnostics.verdicts.calibration import (
     baseline_finding,
     calibrated_finding,
@@ -49,9 +49,9 @@ from pyroclust.diagnostics.verdicts.findings import (
     num_doubtful,
     share_together,
     split_finding,
+    weight_quality_finding,
     weighted_finding,
     weights_findings,
-    witnesses_finding,
 )
 from pyroclust.diagnostics.verdicts.sources import judge_sources
 from pyroclust.diagnostics.verdicts.verdict import Verdict
@@ -133,7 +133,9 @@ def settled(
     effective: float = 900.0,
     chains: int = 1000,
 ) -> bool:
-    return Round(20, p_value, "entropy", 0.1, nested_rhat, start_p_value, effective, chains).has_settled
+    return CheckedRound(
+        20, p_value, "entropy", 0.1, nested_rhat, start_p_value, effective, chains
+    ).has_settled
 
 
 def estimate(method: EvidenceMethod, *, error: float = 0.1, k: float = 0.1, spread: float = np.nan) -> bool:
@@ -195,7 +197,11 @@ LIMITS: dict[str, tuple[Callable[[float], bool], float, float]] = {
     "MAX_CHANCE": (by_chance, 0.01, 0.00999),
     "MAX_CHANCE of two": (lambda value: by_chance(value, SMALL), 0.005, 0.00499),
     "MIN_FAMILIARITY": (lambda value: familiar(value)[0], 0.0101, 0.01),
-    "MIN_WITNESSED": (lambda value: witnesses_finding(Witnesses((), value, 199, 32, 9)).passed, 0.0501, 0.05),
+    "MIN_WEIGHT_QUALITY": (
+        lambda value: weight_quality_finding(WeightQuality((), value, 199, 32, 9)).passed,
+        0.0501,
+        0.05,
+    ),
     "MIN_ALIKE": (lambda value: not Likeness(np.zeros(1), value).is_unlike, 0.01, 0.00999),
     "LIKELY": (
         lambda value: (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyroclust.diagnostics import Agreement, Answer, Finding, Mark, Trust, judge, judge_draws
-from pyroclust.diagnostics.chains.short_chains import Round
+from pyroclust.diagnostics.chains.short_chains import CheckedRound
 from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.diagnostics.simulations.familiarity import Familiarity
 from pyroclust.diagnostics.verdicts.findings import (
@@ -22,11 +22,11 @@ from pyroclust.diagnostics.verdicts.findings import (
     weighted_finding,
     weights_findings,
 )
-from pyroclust.diagnostics.verdicts.judging import with_untold
+from pyroclust.diagnostics.verdicts.judging import with_unanswered
 
 CLOSE = Agreement(0.03, 0.05, 0.01, 0.02, 0.04, 0.01)
 FAR = Agreement(0.30, 0.40, 0.10, 0.02, 0.04, 0.01)
-LAST = Round(40, 0.4, "entropy", 0.01, 1.01, 0.3, 900.0, 1000)
+LAST = CheckedRound(40, 0.4, "entropy", 0.01, 1.01, 0.3, 900.0, 1000)
 MOVING = dataclasses.replace(LAST, p_value=0.001)
 BETWEEN = dataclasses.replace(CLOSE, largest_difference=0.12)
 NOISY = dataclasses.replace(BETWEEN, noise_largest_difference=0.2)
@@ -206,9 +206,9 @@ def test_the_failed_limit_is_named_and_the_kept_one_is_not():
 def test_what_failed_is_named():
     verdict = judged(**FAILED)
     open_one = Finding(Question.PAIRS.value, None, None, None, "could not be computed")
-    named = with_untold(verdict, (open_one,))
+    named = with_unanswered(verdict, (open_one,))
     assert named.sentence.endswith(f"no answer to: {Question.PAIRS.value}")
-    assert with_untold(verdict, ()) is verdict
+    assert with_unanswered(verdict, ()) is verdict
 
 
 FINDINGS = {

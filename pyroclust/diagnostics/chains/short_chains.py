@@ -31,7 +31,7 @@ class Drift:
 
 
 @dataclass(frozen=True)
-class Round:
+class CheckedRound:
     """What was seen of many short chains that had gone on since the last look, by several functionals."""
 
     sweeps: int

@@ -64,72 +64,42 @@ def most_informative_pairs(
     r"""Return the pairs of points whose answers ("same cluster?") tell most about the partition.
 
     The answer :math:`a_{ij} = 1[c_i = c_j]` is a function of the partition c, so what it tells is all of its
-    own entropy, and the entropy of the partition need not be known:
+    own entropy, in bits:
 
-    .. math::
-        H(c) - \mathbb{E}\, H(c \mid a_{ij}) = I(c; a_{ij}) = H(a_{ij}) - H(a_{ij} \mid c)
-        = -p_{ij} \log_2 p_{ij} - (1 - p_{ij}) \log_2 (1 - p_{ij})
+    .. math:: I(c; a_{ij}) = H(a_{ij}) = -p_{ij} \log_2 p_{ij} - (1 - p_{ij}) \log_2 (1 - p_{ij})
 
-    with :math:`p_{ij} = P(c_i = c_j)`: the best single question is the pair whose probability of being
-    together is nearest to one half, and it tells at most one bit. (If answers are wrong with probability e,
-    the pair stays the best, and tells less.)
+    with :math:`p_{ij} = P(c_i = c_j)`. Pairs are taken one at a time, each for what it adds to the answers
+    before, :math:`H(a_q \mid a_1, \dots, a_{q - 1})`, by the answers that every draw gives: at least a share
+    :math:`1 - (1 - 1/m)^m > 0.63` of what the best m pairs would tell, less m times the tolerance.
+    Among the pairs within ``tolerance`` of the best the one is taken whose answer is expected to lower the
+    number of pairs of points in doubt most,
 
-    Several answers together tell :math:`H(a_1, \dots, a_m)`, at most the sum of their entropies:
-    two questions of one bit may be one question. Pairs are taken one at a time, each for what it adds,
-    :math:`H(a_q \mid a_1, \dots, a_{q - 1})`, computed from the answers that every draw gives. The joint
-    entropy is monotone and submodular, so these m pairs tell at least a share :math:`1 - (1 - 1/m)^m > 0.63`
-    of what the best m would, less m times the tolerance. It is better still to ask one, to draw anew given
-    the answer, and to ask again.
-
-    Many pairs are as good as the best: all those between two clusters that may be one, but also those of a
-    single doubtful point. Among the pairs within ``tolerance`` of the best the one is taken whose answer
-    is expected to lower the number of pairs of points in doubt most,
-
-    .. math::
-        \sum_{k < l} \operatorname{Var} a_{kl} - \mathbb{E} \operatorname{Var}(a_{kl} \mid a_q)
-        = \sum_{k < l} \frac{\operatorname{Cov}(a_{kl}, a_q)^2}{\operatorname{Var} a_q}
+    .. math:: \sum_{k < l} \frac{\operatorname{Cov}(a_{kl}, a_q)^2}{\operatorname{Var} a_q}
         = \frac{-\sum_{st} b_s b_t d(c^{(s)}, c^{(t)})}{2 \operatorname{Var} a_q}, \qquad
         b_s = w_s (a_q^{(s)} - p_q)
 
-    which is the drop of half the expected number d of pairs about which two draws disagree (Binder's loss),
-    given the answers before; over all pairs of points, without a matrix of them. It is computed from at most
-    1,000 draws, and of more than 2,000 close pairs for as many at random.
-
-    Points that share a cluster in every draw are one point here, and the first of them is named. Among more
-    than 2,000 such groups as many are chosen at random, in proportion to the number of pairs in doubt that
-    their points are in, as 256 pairs of draws tell it. Cost: O(S A^2 / 2) comparisons of bytes for A groups,
-    O(S P) for the P pairs of a step that may still be among the best (each pair at most once a step), and
-    O(S^2 N) once for at most 1,000 draws: a second for 1,000 draws of 1,000 points on one core, seven for 250
-    of 100,000. Memory O(S N + A^2), A at most 2,000.
-
-    Entropies of S draws are plug-in estimates. Joint ones are too small, by about
-    :math:`(m - 1) / (2 S \ln 2)` bits for m patterns of answers, of which there are at most S: no more than
-    :math:`\log_2 S` bits can be seen, and from there on a longer list says nothing. A probability near one
-    half has a standard error of :math:`1 / (2 \sqrt S)`, which costs its entropy 0.7 / S bits.
+    with d the number of pairs about which two draws disagree (Binder's loss). Points that share a cluster in
+    every draw are one point here, and the first of them is named; of more than 2,000 such groups as many are
+    chosen at random, in proportion to the pairs in doubt that their points are in. S draws can tell no more
+    than :math:`\log_2 S` bits: it is better to ask one pair, to draw anew given the answer, and to ask again.
+    Cost: a second for 1,000 draws of 1,000 points on one core.
 
     Args:
-        draws: posterior draws.
+        draws: ``(chains, draws, N)`` or ``(S, N)``.
         number: how many pairs to ask about before drawing anew.
-        weights: importance weights of the draws; equal by default.
-        candidates: the pairs that can be asked about; all by default.
-        tolerance: bits by which a pair may be worse than the best and be taken for what its answer does to
-            other pairs; 0 takes the largest entropy.
-
-    Shape:
-        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries; candidates: ``(P, 2)``, points from 0
-        to N - 1.
+        weights: of the draws, ``(S,)``; equal by default.
+        candidates: the pairs that can be asked about, ``(P, 2)``; all by default.
+        tolerance: bits by which a pair may be worse than the best; 0 takes the largest entropy.
 
     Raises:
-        ValueError: if the labels are not integers from 0 to N - 1, the weights do not fit, ``number`` is no
-            whole number of at least 1, ``tolerance`` is negative, or the candidates are no pairs of
-            different points.
+        ValueError: if labels or weights do not fit, ``number`` is below 1, ``tolerance`` is negative, or the
+            candidates are no pairs of different points.
 
     References:
         Houlsby et al. (2011), Bayesian active learning for classification and preference learning.
         https://arxiv.org/abs/1112.5745
         Nemhauser, Wolsey and Fisher (1978), An analysis of approximations for maximizing submodular set
         functions. https://doi.org/10.1007/BF01588971
-        Minoux (1978), Accelerated greedy algorithms. https://doi.org/10.1007/BFb0006528
 
     Example:
         >>> draws = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 0], [0, 0, 0, 1]])
@@ -137,8 +107,6 @@ def most_informative_pairs(
         InformativePairs(points 0 and 2: 1.00 bits, together 0.50)
         >>> most_informative_pairs(draws, number=5).information.tolist()
         [1.0, 0.5]
-        >>> most_informative_pairs(draws[:2])
-        InformativePairs(none: the draws leave nothing to ask)
     """
     number = check_count("number", number)
     tolerance = check_number("tolerance", tolerance, at_least=0)

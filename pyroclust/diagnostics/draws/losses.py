@@ -136,6 +136,7 @@ class VariationOfInformation(_Weighted):
     """
 
     def terms(self, num_points: int) -> np.ndarray:
+        """Return n/N log2(n/N): sums are entropies in bits with their sign turned."""
         share = np.arange(num_points + 1) / num_points
         return share * np.log2(share, out=np.zeros_like(share), where=share > 0)
 
@@ -155,6 +156,7 @@ class Binder(_Weighted):
     """
 
     def terms(self, num_points: int) -> np.ndarray:
+        """Return the squared share of the points."""
         return (np.arange(num_points + 1) / num_points) ** 2
 
 
@@ -174,9 +176,11 @@ class NormalisedVariationOfInformation(PartitionLoss):
     """
 
     def terms(self, num_points: int) -> np.ndarray:
+        """Return n/N log2(n/N)."""
         return VariationOfInformation().terms(num_points)
 
     def form(self) -> np.ndarray:
+        """Divide the variation of information by the joint entropy."""
         return np.array([1.0, 1.0, 0.0, -1.0, 0.0, 0.0])
 
 
@@ -197,10 +201,12 @@ class AdjustedRand(PartitionLoss):
     """
 
     def terms(self, num_points: int) -> np.ndarray:
+        """Return the number of pairs as a share of all pairs."""
         counts = np.arange(num_points + 1.0)
         return counts * (counts - 1) / max(1, num_points * (num_points - 1))
 
     def form(self) -> np.ndarray:
+        """Divide by the same with the joint pairs replaced by those expected by chance."""
         return np.array([1.0, 1.0, 0.0, 0.0, 1.0, -2.0])
 
 

@@ -305,6 +305,7 @@ class SalsoSearch(PartitionSearch):
         check_count("num_zealous", self.num_zealous, at_least=0)
 
     def find(self, draws: DistinctDraws, *, loss: PartitionLoss, seed: int) -> np.ndarray:
+        """Return the best partition found."""
         clusters = count_clusters(draws.partitions)
         limit = min(draws.partitions.shape[1], self.max_clusters or 4 * int(clusters.max()) + 64)
         rng = np.random.default_rng(check_seed(seed))

@@ -43,6 +43,7 @@ class DrawsSearch(PartitionSearch):
         check_count("max_candidates", self.max_candidates)
 
     def find(self, draws: DistinctDraws, *, loss: PartitionLoss, seed: int) -> np.ndarray:
+        """Return the draw with the least expected loss."""
         return best_of(draws.partitions[: self.max_candidates], draws, loss=loss)
 
 
@@ -59,6 +60,7 @@ class LinkageSearch(PartitionSearch):
     """
 
     def find(self, draws: DistinctDraws, *, loss: PartitionLoss, seed: int) -> np.ndarray:
+        """Return the cut with the least expected loss."""
         return best_of(_linkage_cuts(draws), draws, loss=loss)
 
 
@@ -74,6 +76,11 @@ class EnumerationSearch(PartitionSearch):
     """
 
     def find(self, draws: DistinctDraws, *, loss: PartitionLoss, seed: int) -> np.ndarray:
+        """Return the partition with the least expected loss.
+
+        Raises:
+            ValueError: if there are more than 10 points.
+        """
         points = draws.partitions.shape[1]
         if points > MAX_ENUMERATED_POINTS:
             raise ValueError(

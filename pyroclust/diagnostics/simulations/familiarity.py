@@ -67,7 +67,7 @@ def unusualness(values: np.ndarray, *, upper_only: bool) -> np.ndarray:
     return np.maximum(above, 0 if upper_only else (middle - values) / max(middle - low, least))
 
 
-def one_p_value(unusual: np.ndarray) -> float:
+def joint_p_value(unusual: np.ndarray) -> float:
     """Return the share of data sets, the first included, whose largest unusualness is as large as its own."""
     largest = unusual.max(0)
     return float((largest >= largest[0]).mean())
@@ -212,7 +212,7 @@ def familiarity(
     sets = _sets(data, simulations, seed)
     evidence = _evidence(log_evidence, simulated_log_evidence, len(simulations))
     rows, every = familiarity_rows(sets, evidence, seed=seed)
-    overall = one_p_value(every)
+    overall = joint_p_value(every)
     odd = most_unusual(rows, num_simulations=len(simulations)) if overall <= MIN_FAMILIARITY else []
     chance = f" (p = {written(overall, '.3g', MIN_FAMILIARITY)})" if odd else ""
     return Familiarity(

@@ -73,11 +73,11 @@ def certificate_verdict(findings: Sequence[Finding]) -> Verdict:
         return Verdict(Trust.UNKNOWN, "Nothing was tested.")
     failed = [f"{one.question} ({_figure(one)})" for one in findings if one.passed is False]
     open_ones = [f"{one.question} ({one.sentence})" for one in findings if one.passed is None]
-    untold = f" Cannot tell: {'; '.join(open_ones)}." if open_ones else ""
+    unavailable = f" Cannot tell: {'; '.join(open_ones)}." if open_ones else ""
     if failed:
-        return Verdict(Trust.DISTRUST, f"Failed: {'; '.join(failed)}.{untold}", tuple(findings))
+        return Verdict(Trust.DISTRUST, f"Failed: {'; '.join(failed)}.{unavailable}", tuple(findings))
     if open_ones:
-        return Verdict(Trust.UNKNOWN, untold.strip(), tuple(findings))
+        return Verdict(Trust.UNKNOWN, unavailable.strip(), tuple(findings))
     return Verdict(Trust.AVERAGE, f"Passed all {len(findings)} tests.", tuple(findings))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from pyroclust.diagnostics.differences.conditioning import Conditioning
 from pyroclust.diagnostics.limits import MAX_EVIDENCE_ERRORS_APART, MIN_CHANGE, MIN_KEPT, written
-from pyroclust.diagnostics.verdicts.findings import Question, untold
+from pyroclust.diagnostics.verdicts.findings import Question, unavailable
 from pyroclust.diagnostics.verdicts.verdict import Finding, Mark
 from pyroclust.diagnostics.weights.evidence import LogEvidence, evidence_headline
 
@@ -61,7 +61,7 @@ class ConstraintOdds:
         """Whether the data speak for the constraints."""
         factor = self.log_bayes_factor
         if math.isnan(factor):
-            return untold(Question.KNOWN, self.why_no_posterior or self.why_no_prior)
+            return unavailable(Question.KNOWN, self.why_no_posterior or self.why_no_prior)
         said = f"log Bayes factor {written(factor, '.2f', 0.0)} nats, standard error {self.error:.2f}"
         passed, answer, mark = (True, "Yes", Mark.GOOD) if factor > 0 else (False, "No", Mark.CAUTION)
         if abs(factor) <= _ERRORS * self.error:

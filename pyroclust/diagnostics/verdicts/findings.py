@@ -7,7 +7,7 @@ from enum import StrEnum
 import numpy as np
 
 from pyroclust.diagnostics.chains.functionals import functional_name
-from pyroclust.diagnostics.chains.short_chains import Round
+from pyroclust.diagnostics.chains.short_chains import CheckedRound
 from pyroclust.diagnostics.differences.agreement import Agreement
 from pyroclust.diagnostics.estimates.split_clusters import SplitClusters
 from pyroclust.diagnostics.limits import (
@@ -26,14 +26,14 @@ from pyroclust.diagnostics.limits import (
     MIN_ESS,
     MIN_FAMILIARITY,
     MIN_SETTLED,
-    MIN_WITNESSED,
+    MIN_WEIGHT_QUALITY,
     PARTLY_CLEAR,
     PARTLY_LABELS,
     written,
     written_p,
 )
 from pyroclust.diagnostics.simulations.familiarity import Familiarity
-from pyroclust.diagnostics.simulations.weight_quality import Witnesses
+from pyroclust.diagnostics.simulations.weight_quality import WeightQuality
 from pyroclust.diagnostics.verdicts.verdict import Finding, Mark, Trust, Verdict
 from pyroclust.diagnostics.weights.orders import OrderSpread
 
@@ -47,7 +47,7 @@ class Question(StrEnum):
     CLEAR = "Is the point estimate clear?"
     LABELS = "Are the clusters the known labels?"
     FAMILIAR = "Are summary statistics of the rows like those of the model's simulations?"
-    WITNESSED = "Does the guide do as well here as on simulations of its model?"
+    WEIGHT_QUALITY = "Does the guide do as well here as on simulations of its model?"
     NEAR = "Is the guide calibrated on simulations near these data?"
     CERTIFIED = "Is the guide calibrated on simulated data?"
     COUNTS = "Does the guide agree with MCMC on the number of clusters?"
@@ -66,12 +66,12 @@ class Question(StrEnum):
     SPLIT = "Is no cluster split because it is skewed or heavy-tailed?"
 
 
-def untold(question: Question, reason: str | None = None) -> Finding:
+def unavailable(question: Question, reason: str | None = None) -> Finding:
     """Answer a question with "cannot tell", since the part that it asks about failed, for a reason."""
     return Finding(question, None, None, None, "could not be computed" + (f": {reason}" if reason else ""))
 
 
-def said(findings: Sequence[Finding]) -> str:
+def measured(findings: Sequence[Finding]) -> str:
     """Return what was measured, in the words of several findings."""
     return ", ".join(one.sentence for one in findings)
 
@@ -134,7 +134,7 @@ def agreement_finding(
 def agreement_findings(found: Agreement | None, tolerance: float) -> tuple[Finding, Finding]:
     """Ask whether a guide's draws agree with MCMC on the number of clusters, and on pairs of rows."""
     if found is None:
-        return untold(Question.COUNTS), untold(Question.PAIRS)
+        return unavailable(Question.COUNTS), unavailable(Question.PAIRS)
     noise, counts, pairs = found.noise_largest_difference, found.total_variation, found.largest_difference
     of_counts = f"total variation of the number of clusters {written(counts, '.2f', MAX_DIFFERENCE)}"
     of_pairs = f"co-assignment probabilities differ by at most {written(pairs, '.2f', tolerance)}"
@@ -185,7 +185,7 @@ def weights_findings(pareto_k: float, effective_draws: float) -> tuple[Finding, 
     )
 
 
-def settled_finding(last: Round | None) -> Finding:
+def settled_finding(last: CheckedRound | None) -> Finding:
     """Ask whether refined draws have settled at the last look: nothing moves, and no start is remembered."""
     enough = "half of the draws" if last is None else f"{last.wanted_draws:.0f}"
     wanted = (
@@ -324,16 +324,16 @@ def familiarity_findings(found: Familiarity) -> tuple[Finding, ...]:
     return alike, trained
 
 
-def witnesses_finding(found: Witnesses) -> Finding:
+def weight_quality_finding(found: WeightQuality) -> Finding:
     """Ask whether a guide does as well on a data set as on simulations of its model."""
     figures = "; ".join(f"{row.name} {row.value:.2f}, on simulations {row.median:.2f}" for row in found.rows)
     return Finding(
-        Question.WITNESSED,
+        Question.WEIGHT_QUALITY,
         found.p_value,
-        MIN_WITNESSED,
-        found.p_value > MIN_WITNESSED,
-        f"{figures}; {written_p(found.p_value, MIN_WITNESSED)} among {found.num_simulations:,}",
-        f"p above {MIN_WITNESSED:g}",
+        MIN_WEIGHT_QUALITY,
+        found.p_value > MIN_WEIGHT_QUALITY,
+        f"{figures}; {written_p(found.p_value, MIN_WEIGHT_QUALITY)} among {found.num_simulations:,}",
+        f"p above {MIN_WEIGHT_QUALITY:g}",
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pyroclust.diagnostics.chains.thinning import Mixing
 from pyroclust.diagnostics.differences.effects import Effect, VariationBlocks
 from pyroclust.diagnostics.limits import MAX_CHANCE, written, written_p, written_pair
-from pyroclust.diagnostics.verdicts.findings import Question, convergence_findings, untold
+from pyroclust.diagnostics.verdicts.findings import Question, convergence_findings, unavailable
 from pyroclust.diagnostics.verdicts.verdict import Finding, Mark, Trust, Verdict
 
 
@@ -66,7 +66,7 @@ def no_verdict(names: tuple[str, str]) -> Verdict:
     return Verdict(
         Trust.UNKNOWN,
         f"Cannot tell whether {first} and {second} agree: that could not be computed.",
-        (untold(Question.SOURCES),),
+        (unavailable(Question.SOURCES),),
     )
 
 

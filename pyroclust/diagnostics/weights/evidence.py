@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 from scipy.special import log_expit, logsumexp
 
-from pyroclust.core.arrays import as_finite, as_numbers
+from pyroclust.core.arrays import as_finite
 from pyroclust.diagnostics.limits import (
     MAX_BRIDGE_ERROR,
     MAX_EVIDENCE_ERROR,
@@ -28,16 +28,7 @@ _LARGEST = 1e15
 
 
 class EvidenceMethod(StrEnum):
-    """What an estimate of log p(x) is made of.
-
-    Attributes:
-        IMPORTANCE: weights of a guide's draws.
-        RECIPROCAL: reciprocal weights of posterior draws.
-        BRIDGE: draws of both.
-        ANNEALED: populations that take in the points a few at a time, moved by a kernel.
-        TEMPERED: populations that take in all points by powers of the likelihood, moved by a kernel.
-        PARTICLES: populations that take in the points one at a time, extended by a guide.
-    """
+    """What an estimate of log p(x) is made of: draws of a guide, of the posterior, or populations."""
 
     IMPORTANCE = "importance sampling"
     RECIPROCAL = "reciprocal importance sampling"
@@ -116,11 +107,7 @@ def importance_evidence(log_weights: np.ndarray) -> LogEvidence:
 
 def repeated_log_evidence(estimates: np.ndarray) -> tuple[float, float, float]:
     r"""Join independent estimates :math:`\hat Z_r` of p(x), each right on average."""
-    logs = as_finite("estimates", estimates).reshape(-1)
-    if not logs.size:
-        raise ValueError("estimates is empty, expected at least one number: repeat the estimate")
-    if np.abs(logs).max() > _LARGEST:
-        raise ValueError(f"estimates reach {np.abs(logs).max():.3g} nats, expected at most {_LARGEST:g}")
+    logs = as_finite("estimates", estimates)
     estimate = float(logsumexp(logs) - np.log(logs.size))
     if logs.size < 2:
         return estimate, math.nan, math.nan
@@ -130,13 +117,8 @@ def repeated_log_evidence(estimates: np.ndarray) -> tuple[float, float, float]:
 
 
 def population_evidence(log_weights: np.ndarray, *, method: EvidenceMethod) -> LogEvidence:
-    """Estimate log p(x) by independent populations, the mean weight of each right on average."""
-    weights = as_numbers("log_weights", log_weights)
-    if weights.ndim != 2 or weights.size == 0:
-        raise ValueError(f"log_weights has shape {weights.shape}, expected (populations, particles)")
-    if np.isnan(weights).any() or weights.max() > _LARGEST:
-        raise ValueError("log_weights has a nan or a number above 1e15, expected nats")
-    found = logsumexp(weights, axis=1) - math.log(weights.shape[1])
+    """Estimate log p(x) by populations ``(P, particles)``, the mean weight of each right on average."""
+    found = logsumexp(log_weights, axis=1) - math.log(log_weights.shape[1])
     if not np.isfinite(found).all():
         return LogEvidence(method, float(logsumexp(found) - math.log(len(found))), math.nan, math.nan)
     estimate, error, spread = repeated_log_evidence(found)
@@ -145,7 +127,10 @@ def population_evidence(log_weights: np.ndarray, *, method: EvidenceMethod) -> L
 
 def reciprocal_log_evidence(log_joint: np.ndarray, log_prob: np.ndarray) -> tuple[float, float]:
     """Estimate log p(x) by reciprocal importance sampling of posterior draws (Gelfand and Dey, 1994)."""
-    ratios = _log_ratios(log_joint, log_prob)
+    return _reciprocal(_log_ratios(log_joint, log_prob))
+
+
+def _reciprocal(ratios: np.ndarray) -> tuple[float, float]:
     log_mean = float(logsumexp(-ratios) - np.log(ratios.size))
     return -log_mean, _relative_error(np.exp(-ratios - log_mean))
 
@@ -186,9 +171,8 @@ def bridge_log_evidence(
         >>> round(estimate, 6), round(error, 6)
         (-3.0, 0.0)
     """
-    log_r, *terms = _bridge(log_joint, log_prob, guide_log_joint, guide_log_prob)
-    errors = [_relative_error(np.exp(part - logsumexp(part))) for part in terms]
-    return log_r, math.hypot(*errors)
+    found = _bridge(_log_ratios(log_joint, log_prob), _log_ratios(guide_log_joint, guide_log_prob))
+    return found.estimate, found.error
 
 
 def log_evidences(
@@ -220,25 +204,12 @@ def log_evidences(
     """
     guide = _log_ratios(guide_log_joint, guide_log_prob)
     posterior = _log_ratios(log_joint, log_prob)
-    _, *terms = _bridge(log_joint, log_prob, guide_log_joint, guide_log_prob)
-    ours = {"guide_log_joint": guide_log_joint, "guide_log_prob": guide_log_prob}
-    bridged = bridge_log_evidence(log_joint, log_prob, **ours)
-    tail = float(np.fmax.reduce([pareto_k(part) for part in terms]))
-    return (
-        LogEvidence(EvidenceMethod.BRIDGE, *bridged, tail),
-        importance_evidence(guide),
-        LogEvidence(
-            EvidenceMethod.RECIPROCAL, *reciprocal_log_evidence(log_joint, log_prob), pareto_k(-posterior)
-        ),
-    )
+    reciprocal = LogEvidence(EvidenceMethod.RECIPROCAL, *_reciprocal(posterior), pareto_k(-posterior))
+    return _bridge(posterior, guide), importance_evidence(guide), reciprocal
 
 
-def _bridge(
-    log_joint: np.ndarray, log_prob: np.ndarray, guide_log_joint: np.ndarray, guide_log_prob: np.ndarray
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return log r, and the logarithms of the two averages' terms."""
-    posterior = _log_ratios(log_joint, log_prob)
-    guide = _log_ratios(guide_log_joint, guide_log_prob).reshape(-1, 1)
+def _bridge(posterior: np.ndarray, guide: np.ndarray) -> LogEvidence:
+    guide = guide.reshape(-1, 1)
     odds = np.log(_effective(posterior) / guide.size)
 
     def terms(log_r: float) -> tuple[np.ndarray, np.ndarray]:
@@ -251,7 +222,10 @@ def _bridge(
     low = min(posterior.min(), guide.min()) - abs(odds) - _MARGIN
     high = max(posterior.max(), guide.max()) + abs(odds) + _MARGIN
     log_r = float(scipy.optimize.brentq(imbalance, low, high, xtol=1e-12))
-    return log_r, *terms(log_r)
+    averaged = terms(log_r)
+    error = math.hypot(*(_relative_error(np.exp(part - logsumexp(part))) for part in averaged))
+    tail = float(np.fmax(*(pareto_k(part) for part in averaged)))
+    return LogEvidence(EvidenceMethod.BRIDGE, log_r, error, tail)
 
 
 def _relative_error(values: np.ndarray) -> float:

@@ -10,7 +10,7 @@ from pyroclust.core.counts import check_count, check_seed
 from pyroclust.core.memory import check_memory
 from pyroclust.core.progress import progress_bar
 from pyroclust.core.random_state import seed_from_torch, seeded
-from pyroclust.diagnostics.chains.short_chains import Round
+from pyroclust.diagnostics.chains.short_chains import CheckedRound
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.points import Points, as_points
 from pyroclust.distributions.protocols import CollapsedModel, PartitionGuide, is_of_graphs
@@ -208,11 +208,11 @@ def _run(
     seed: int,
     clock: Clock,
     shown: bool,
-) -> tuple[Round, ...]:
+) -> tuple[CheckedRound, ...]:
     """Advance the chains and look at them, as :func:`refine` says."""
     if not looks:
         return ()
-    rounds: list[Round] = []
+    rounds: list[CheckedRound] = []
     with clock.timed("look"):
         watch = Watch(chains.states.assignments, chains.states.log_joint, ancestors=ancestors, seed=seed)
     with progress_bar("sweeps", looks[-1], shown=shown) as tell:

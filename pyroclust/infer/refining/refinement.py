@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pyroclust.diagnostics import EvidenceHeadline, LogEvidence, evidence_headline
-from pyroclust.diagnostics.chains.short_chains import Round
+from pyroclust.diagnostics.chains.short_chains import CheckedRound
 from pyroclust.diagnostics.weights.importance import importance_efficiency, pareto_k
 from pyroclust.partitions import Draws
 
@@ -36,7 +36,7 @@ class Refinement:
     is_exact: bool
     num_orders: int
     evidences: tuple[LogEvidence, ...] = ()
-    rounds: tuple[Round, ...]
+    rounds: tuple[CheckedRound, ...]
     seconds: dict[str, float]
 
     def __repr__(self) -> str:

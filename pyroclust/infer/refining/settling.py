@@ -4,7 +4,7 @@ import numpy as np
 from torch import Tensor
 
 from pyroclust.diagnostics.chains.functionals import cluster_share_entropy, pairs_together, shares
-from pyroclust.diagnostics.chains.short_chains import Round, drift, start_memory, start_test
+from pyroclust.diagnostics.chains.short_chains import CheckedRound, drift, start_memory, start_test
 from pyroclust.diagnostics.draws.frequencies import count_clusters
 from pyroclust.diagnostics.draws.losses import variation_of_information
 from pyroclust.diagnostics.limits import MIN_SETTLED
@@ -38,7 +38,7 @@ class Watch:
         self._reference = draws[int(log_joint.nan_to_num(nan=-np.inf).argmax())]
         self._before = self._look(assignments, log_joint)
 
-    def again(self, assignments: Tensor, log_joint: Tensor, *, sweeps: int) -> Round:
+    def again(self, assignments: Tensor, log_joint: Tensor, *, sweeps: int) -> CheckedRound:
         """Return what has changed since the last look, and remember this one."""
         before, self._before = self._before, self._look(assignments, log_joint)
         now = np.stack(list(self._before.values()), -1)
@@ -47,7 +47,7 @@ class Watch:
         by_chance = start_test(now, self._ancestors, seed=self._seed)
         known = [one.rhat for one in kept if np.isfinite(one.rhat) or by_chance < MIN_SETTLED]
         names = list(self._before)
-        return Round(
+        return CheckedRound(
             sweeps=sweeps,
             p_value=seen.p_value,
             moved=names[seen.worst] if seen.worst >= 0 else "",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pyroclust.diagnostics.simulations.weight_quality import witnesses
+from pyroclust.diagnostics.simulations.weight_quality import weight_quality
 
 
 def of_two_draws(distances: np.ndarray) -> np.ndarray:
@@ -13,7 +13,7 @@ def of_two_draws(distances: np.ndarray) -> np.ndarray:
 
 def test_p_values_count_the_data_sets_that_are_as_bad():
     distances = np.r_[1.75, np.arange(20) / 10]
-    found = witnesses(of_two_draws(distances), num_points=7)
+    found = weight_quality(of_two_draws(distances), num_points=7)
     (row,) = found.rows
     assert row.num_worse == 2
     assert row.p_value == found.p_value == pytest.approx(3 / 21)
@@ -23,31 +23,31 @@ def test_p_values_count_the_data_sets_that_are_as_bad():
 
 
 def test_better_than_every_simulation_is_no_warning():
-    assert witnesses(of_two_draws(np.r_[0.0, np.arange(1, 31) / 10]), num_points=7).p_value == 1
+    assert weight_quality(of_two_draws(np.r_[0.0, np.arange(1, 31) / 10]), num_points=7).p_value == 1
 
 
 def test_ties_count_as_bad():
-    assert witnesses(np.zeros((31, 2, 3)), num_points=7).p_value == 1
+    assert weight_quality(np.zeros((31, 2, 3)), num_points=7).p_value == 1
 
 
 def test_orders_are_told_apart_where_the_weights_are_even():
     rng = np.random.default_rng(0)
     log_weights = rng.normal(scale=0.01, size=(100, 2, 16))
     log_weights[0, 1] += 0.2
-    efficiency, orders = witnesses(log_weights, num_points=7).rows
+    efficiency, orders = weight_quality(log_weights, num_points=7).rows
     assert orders.value == pytest.approx(0.1, abs=0.01)
     assert orders.p_value == 0.01
     shuffled = log_weights.copy()
     rng.shuffle(shuffled[0].reshape(-1))
-    again = witnesses(shuffled, num_points=7).rows
+    again = weight_quality(shuffled, num_points=7).rows
     assert again[0].value == pytest.approx(efficiency.value)
     assert again[1].value < orders.value
 
 
 def test_the_efficiency_does_not_know_the_orders():
     log_weights = np.random.default_rng(1).normal(size=(50, 4, 8))
-    four = witnesses(log_weights, num_points=7)
-    one = witnesses(log_weights.reshape(50, 1, 32), num_points=7)
+    four = weight_quality(log_weights, num_points=7)
+    one = weight_quality(log_weights.reshape(50, 1, 32), num_points=7)
     assert len(four.rows) == 2
     assert one.rows == four.rows[:1]
 
@@ -56,7 +56,7 @@ def test_both_together_keep_their_level():
     rng = np.random.default_rng(2)
     found = np.array(
         [
-            witnesses(rng.gamma(1, size=(40, 1, 1)) * rng.normal(size=(40, 4, 4)), num_points=7).p_value
+            weight_quality(rng.gamma(1, size=(40, 1, 1)) * rng.normal(size=(40, 4, 4)), num_points=7).p_value
             for _ in range(500)
         ]
     )
@@ -68,11 +68,11 @@ def test_both_together_keep_their_level():
 @pytest.mark.parametrize("shape", [(20, 2, 3), (30, 6), (30, 0, 3)])
 def test_other_shapes_are_refused(shape):
     with pytest.raises(ValueError, match=r"expected \(S \+ 1, M, R\)"):
-        witnesses(np.zeros(shape), num_points=7)
+        weight_quality(np.zeros(shape), num_points=7)
 
 
 def test_weights_that_all_vanish_are_refused():
     log_weights = np.zeros((30, 2, 3))
     log_weights[4] = -np.inf
     with pytest.raises(ValueError, match="finite"):
-        witnesses(log_weights, num_points=7)
+        weight_quality(log_weights, num_points=7)
