@@ -34,11 +34,7 @@ class Mixing:
 
 
 def mixing(
-    draws: DrawsLike,
-    *,
-    seed: int,
-    weights: np.ndarray | None = None,
-    row_weights: np.ndarray | None = None,
+    draws: DrawsLike, *, seed: int, weights: np.ndarray | None = None, row_weights: np.ndarray | None = None
 ) -> Mixing:
     """Return how many independent draws a source is worth, and whether its chains agree."""
     draws, weights = labels_and_weights("draws", draws, weights)

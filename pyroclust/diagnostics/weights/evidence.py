@@ -224,7 +224,7 @@ def _bridge(posterior: np.ndarray, guide: np.ndarray) -> LogEvidence:
     log_r = float(scipy.optimize.brentq(imbalance, low, high, xtol=1e-12))
     averaged = terms(log_r)
     error = math.hypot(*(_relative_error(np.exp(part - logsumexp(part))) for part in averaged))
-    tail = float(np.fmax(*(pareto_k(part) for part in averaged)))
+    tail = float(np.fmax.reduce([pareto_k(part) for part in averaged]))
     return LogEvidence(EvidenceMethod.BRIDGE, log_r, error, tail)
 
 
