@@ -27,7 +27,6 @@ from pyroclust.nn.encoders.waveform_encoder import WaveformEncoder
 from pyroclust.nn.filtering_network import FilteringNetwork
 from pyroclust.nn.futures import Future, FutureAttention, InducedFuture
 from pyroclust.nn.latents import DiscreteLatents, GaussianLatents
-from pyroclust.nn.look_ahead import KernelLookAhead
 from pyroclust.nn.mixture_network import AttentiveDecoder, MeanDecoder, MixtureNetwork, RecurrentDecoder
 from pyroclust.nn.orders import DensestFirst, FarthestLast, NearestNext, Order, RandomOrder
 from pyroclust.nn.pools import AttentivePool, GatedPool, SummedPool
@@ -76,7 +75,6 @@ __all__ = [
     "ImageEncoder",
     "InducedFuture",
     "InducedSetAttention",
-    "KernelLookAhead",
     "LightScorer",
     "MeanDecoder",
     "MixtureNetwork",

@@ -24,11 +24,7 @@ class Future(Protocol):
     width: int
 
     def __call__(self, points: Tensor) -> Tensor:
-        """Return a context a point, of the point itself and those after it alone.
-
-        Shape:
-            points: ``(R, N, W)`` in visiting order; output: ``(R, N, W)``.
-        """
+        """Return a context a point, ``(R, N, W)``, of the point itself and those after it alone."""
         ...
 
 
@@ -43,7 +39,7 @@ class FutureAttention(nn.Module):
         \text{weight of } x_i = \frac{e^{-|q_n - k_i|^2 / 2}}{e^b + \sum_{j>n} e^{-|q_n - k_j|^2 / 2}}
 
     one block after the other, with queries q and keys k of each head linear in the normalised points. This is
-    :class:`~pyroclust.nn.KernelLookAhead` with learned kernels: "nothing", of learned score b, value 0, has
+    the look-ahead of Gaussian kernels with learned ones: "nothing", of learned score b, value 0, has
     the weight that tells how many points to come are like this one, which a softmax over the points alone
     would hide, and minus its logarithm over 3 is the last number of each head. At the start keys are made as
     queries are, in bandwidths from head to head, so that points attend to their like.

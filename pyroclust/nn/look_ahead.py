@@ -9,21 +9,11 @@ from torch.utils.checkpoint import checkpoint
 
 from pyroclust.nn.compiled.kernels import kernel_sums
 
-__all__ = ["KernelLookAhead", "KernelSummary", "gaussian_kernel"]
-
 _LOWEST = -80.0
 
 
 def gaussian_kernel(squared: Tensor) -> Tensor:
-    """Return exp(-squared / 2), never below 1.8e-35.
-
-    Where the exponential would underflow, processors take ten to fifty times longer for it.
-
-    Example:
-        >>> import torch
-        >>> gaussian_kernel(torch.tensor([0.0, 2.0, 1e6]))
-        tensor([1.0000e+00, 3.6788e-01, 1.8049e-35])
-    """
+    """Return exp(-squared / 2), never below 1.8e-35: below, processors take ten to fifty times longer."""
     return (-0.5 * squared).clamp(min=_LOWEST).exp()
 
 
@@ -37,16 +27,6 @@ class KernelSummary(nn.Module):
     .. math:: s_h = \sum_j \exp(-|y_j|^2 / 2h^2), \qquad m_h = \frac{\sum_j e^{-|y_j|^2/2h^2} \, y_j}{1 + s_h}
 
     for points at the offsets :math:`y_j`. Features: log1p(s_h), m_h / h. Cost O(T H D) a place.
-
-    Args:
-        dim: dimension D.
-        bandwidths: the H bandwidths at the start.
-
-    Example:
-        >>> kernels = KernelSummary(2, (0.7, 1.4))
-        >>> features, shift = kernels(torch.zeros(3, 5, 2), torch.ones(3, 5, dtype=torch.bool))
-        >>> features.shape, shift.shape
-        (torch.Size([3, 6]), torch.Size([3, 2]))
     """
 
     def __init__(self, dim: int, bandwidths: Sequence[float]) -> None:
@@ -60,11 +40,7 @@ class KernelSummary(nn.Module):
         return len(self.log_bandwidths) * (1 + self.dim)
 
     def forward(self, offsets: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the features, and the mean shift at the second bandwidth, or the only one.
-
-        Shape:
-            offsets: ``(R, T, D)``; mask: ``(R, T)`` bool; output: ``(R, H (1 + D))`` and ``(R, D)``.
-        """
+        """Return features, ``(R, H (1 + D))``, and the mean shift at the second bandwidth, or the one."""
         bandwidths = self.log_bandwidths.exp()
         squared = offsets.square().sum(-1, keepdim=True)
         weight = gaussian_kernel(squared / bandwidths.square()) * mask.unsqueeze(-1)
@@ -74,12 +50,9 @@ class KernelSummary(nn.Module):
         return torch.cat([count.log1p(), scaled.flatten(1)], -1), shift[:, min(1, len(bandwidths) - 1)]
 
     def around_points(self, positions: Tensor) -> Tensor:
-        """Return the features of every point of a data set among the others.
+        """Return the features of every point of a data set among the others, ``(B, N, H (1 + D))``.
 
         Beyond 1,024 points, every k-th point stands for k: time and memory are linear in N.
-
-        Shape:
-            positions: ``(B, N, D)``; output: ``(B, N, H (1 + D))``.
         """
         num_points = positions.shape[1]
         stride = -(-num_points // _REFERENCES)
@@ -119,14 +92,7 @@ class KernelLookAhead(nn.Module):
     for learned bandwidths h, in units of the frame W. Features: log1p(s_h), m_h. Beyond 1,024 points
     every k-th stands for k: cost O(min(N, 1024) H) a place, in blocks of bounded memory.
 
-    Args:
-        dim: dimension D.
-        bandwidths: the H bandwidths at the start.
-        second_moments: also return the kernel-weighted second moments of y / h, which tell elongated from
-            round neighbourhoods.
-
-    Shape:
-        output: ``(R, T, H (1 + D))``.
+    With ``second_moments`` also those of y / h, which tell elongated from round neighbourhoods.
     """
 
     def __init__(self, dim: int, bandwidths: tuple[float, ...], *, second_moments: bool = False) -> None:
@@ -142,13 +108,9 @@ class KernelLookAhead(nn.Module):
         return len(self.log_bandwidths) * per_bandwidth
 
     def forward(self, positions: Tensor, places: Tensor, whiten: Tensor, steps: Tensor) -> Tensor:
-        """Look from places at the points after their steps.
+        """Look from places ``(R, T, D)`` at the points after their steps, those of one data set or of R.
 
         Without gradients, from places in one data set and after one step, the kernels are compiled.
-
-        Shape:
-            positions: ``(R, N, D)``, or ``(1, N, D)`` for all rows; places: ``(R, T, D)``; whiten:
-                ``(R, T, D, D)`` or ``(D, D)``; steps: ``(T,)``.
         """
         if not self.num_features:
             return places.new_zeros(*places.shape[:-1], 0)

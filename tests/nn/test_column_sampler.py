@@ -117,7 +117,7 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     law = guide_of(MIXED, foresight=4).posterior(points_of(MIXED, 1, 20)[0])
     torch.manual_seed(0)
     alone = law.sample_and_log_prob((50,))
-    monkeypatch.setattr("pyroclust.nn.compiled.prefix_sampler._CANDIDATES_A_THREAD", 1)
+    monkeypatch.setattr("pyroclust.nn.compiled.prefixes._CANDIDATES_A_THREAD", 1)
     monkeypatch.setattr("pyroclust.nn.compiled.filter_tables.num_threads", lambda: 3)
     torch.manual_seed(0)
     for one, other in zip(alone, law.sample_and_log_prob((50,)), strict=True):

@@ -104,7 +104,7 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     law = guide.posterior(points_of(guide, 20))
     torch.manual_seed(0)
     alone = law.sample_and_log_prob((50,))
-    monkeypatch.setattr("pyroclust.nn.compiled.prefix_sampler._CANDIDATES_A_THREAD", 1)
+    monkeypatch.setattr("pyroclust.nn.compiled.prefixes._CANDIDATES_A_THREAD", 1)
     monkeypatch.setattr("pyroclust.nn.compiled.filter_tables.num_threads", lambda: 3)
     torch.manual_seed(0)
     for one, other in zip(alone, law.sample_and_log_prob((50,)), strict=True):
@@ -117,7 +117,7 @@ def test_data_sets_in_turn_are_those_at_once(monkeypatch: pytest.MonkeyPatch) ->
     law = guide.posterior(torch.stack([points_of(guide, 12) for _ in range(5)]))
     torch.manual_seed(0)
     together = law.sample_and_log_prob((7,))
-    monkeypatch.setattr("pyroclust.nn.compiled.prefix_sampler._DRAWS_AT_ONCE", 10)
+    monkeypatch.setattr("pyroclust.nn.compiled.prefixes._DRAWS_AT_ONCE", 10)
     torch.manual_seed(0)
     for one, other in zip(together, law.sample_and_log_prob((7,)), strict=True):
         assert torch.equal(one, other)

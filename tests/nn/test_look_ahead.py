@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from pyroclust.nn import KernelLookAhead
 from pyroclust.nn.compiled.kernels import kernel_sums
+from pyroclust.nn.look_ahead import KernelLookAhead
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])

@@ -209,7 +209,7 @@ NOT_TESTED = {
             *("ConditionInputs", "DiscreteLatents", "FixedShape", "FutureAttention", "GatedGraphEncoder"),
             *("GatedPool",),
             *("GaussianLatents", "GraphEncoder", "GraphScorer"),
-            *("ImageEncoder", "InducedFuture", "KernelLookAhead", "NeighbourScorer", "SummedPool"),
+            *("ImageEncoder", "InducedFuture", "NeighbourScorer", "SummedPool"),
             *("SummedScorer", "VectorEncoder", "WaveformEncoder"),
             *(
                 "DenseDecoder",

@@ -10,8 +10,6 @@ from pyroclust.distributions.compiled.protocol import compile_family, family_of,
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.nn.compiled.filter_tables import array_of, in_threads, threads_for
 
-__all__ = ["CompiledFilterScorer"]
-
 # Clusters at first; rows that have more are labelled again with room for twice as many.
 _CLUSTERS = 64
 # Fewer points than this are not worth a thread.

@@ -12,41 +12,24 @@ from torch import Tensor
 
 from pyroclust.core.threads import num_threads
 from pyroclust.distributions.compiled.pointers import Address
-from pyroclust.distributions.compiled.protocol import compile_family, family_of, tabulate
+from pyroclust.distributions.compiled.protocol import Family, compile_family, family_of, tabulate
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
-
-__all__ = ["DataSets", "array_of", "can_foresee", "compiled_family", "in_threads", "tables_of", "threads_for"]
 
 
 class DataSets(NamedTuple):
-    """Data sets laid end to end, in the order of their encoding.
+    """Data sets laid end to end, in the order of their encoding, with the prior's weights."""
 
-    Attributes:
-        num_points: N, of each.
-        discount: of the prior.
-        moments: of single points, ``(B N, F)``.
-        log_alone: log predictive density of single points in an empty cluster, ``(B N,)``.
-        log_join: log(n - d), the weight of joining a cluster of n points, ``(N + 1,)``.
-        log_open: weight of a new cluster after n points in K clusters, ``(N + 1, W)``.
-        log_total: weight of all clusters and a new one together, ``(N + 1, W)``.
-    """
-
-    num_points: int
-    discount: float
-    moments: np.ndarray
-    log_alone: np.ndarray
-    log_join: np.ndarray
-    log_open: np.ndarray
-    log_total: np.ndarray
+    num_points: int  # N, of each
+    discount: float  # d
+    moments: np.ndarray  # (B N, F), of single points
+    log_alone: np.ndarray  # (B N,), log predictive density of single points in an empty cluster
+    log_join: np.ndarray  # (N + 1,), log(n - d), the weight of joining a cluster of n points
+    log_open: np.ndarray  # (N + 1, W), of a new cluster after n points in K clusters
+    log_total: np.ndarray  # (N + 1, W), of all clusters and a new one together
 
 
 def can_foresee(scorer: FilterScorer | None) -> bool:
-    """Return whether there is an exact filter, of a compiled family, whose hyperparameters are numbers.
-
-    Example:
-        >>> can_foresee(None)
-        False
-    """
+    """Return whether there is an exact filter, of a compiled family, whose hyperparameters are numbers."""
     return scorer is not None and not scorer.conditions and _is_compiled(scorer.component)
 
 
@@ -57,16 +40,11 @@ def _is_compiled(component: Any) -> bool:
 
 
 def tables_of(encoding: FilterEncoding, width: int) -> DataSets:
-    """Lay data sets out for compiled functions, with weights of up to W clusters.
-
-    Args:
-        encoding: data sets, of a filter for which :func:`can_foresee` holds.
-        width: W.
-    """
+    """Lay data sets out for compiled functions, with weights of up to ``width`` clusters."""
     log_open = array_of(encoding.log_open(width))
     number, discount = encoding.opening.shape[1], float(encoding.discount)
-    joining = np.arange(number + 1)[:, None] - discount * np.arange(width)
     # There are never more clusters than points.
+    joining = np.arange(number + 1)[:, None] - discount * np.arange(width)
     return DataSets(
         number,
         discount,
@@ -78,27 +56,16 @@ def tables_of(encoding: FilterEncoding, width: int) -> DataSets:
     )
 
 
-def compiled_family(encoding: FilterEncoding, num_slots: int) -> Address:
-    """Return the tables and caches of the filter's family for so many clusters, filled.
-
-    Args:
-        encoding: data sets.
-        num_slots: how many clusters there may be.
-    """
+def compiled_family(encoding: FilterEncoding, num_slots: int) -> Family:
+    """Return the tables and caches of the filter's family for so many clusters, filled."""
     points = array_of(encoding.points.flatten(0, 1))
-    family = Address(family_of(encoding.component, points, num_slots, len(points)))
-    tabulate(family)
+    family: Family = family_of(encoding.component, points, num_slots, len(points))
+    tabulate(Address(family))
     return family
 
 
 def in_threads(function: Callable[[Any, int, int], None], parts: list[Any], number: int) -> None:
-    """Share work out: one contiguous block of it for each part.
-
-    Args:
-        function: does a block, of a part from a first item to the one before a last.
-        parts: what a thread has for itself.
-        number: of items.
-    """
+    """Share so many items out: one contiguous block to each part, which is what a thread needs."""
     cuts = np.linspace(0, number, len(parts) + 1).astype(int).tolist()
     first, *others = [(part, *cut) for part, cut in zip(parts, pairwise(cuts), strict=True)]
     futures = [_pool().submit(function, *block) for block in others]
@@ -122,13 +89,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def threads_for(work: int, least: int, number: int) -> int:
-    """Return how many threads some work is worth.
-
-    Args:
-        work: all of it.
-        least: what is worth a thread.
-        number: of items that it can be cut into.
-    """
+    """Return how many threads some work is worth, of which so much is worth one, in so many items."""
     return min(num_threads(), max(1, work // least), number)
 
 

@@ -1,27 +1,24 @@
 """What the points to come would say of a decision, by the exact filter: features for sequential guides."""
 
-from typing import cast
-
 import numpy as np
 import torch
+from numba import types
 from torch import Tensor
 
-from pyroclust.distributions.compiled.pointers import Address
+from pyroclust.distributions.compiled.pointers import Address, ViewType, address_of
 from pyroclust.distributions.sequential.filter import FilterEncoding
 from pyroclust.distributions.sequential.scorer import Candidates
-from pyroclust.nn.compiled.filter_tables import array_of, compiled_family, in_threads, tables_of, threads_for
-from pyroclust.nn.compiled.foresight_loops import (
-    ROOM,
-    Ahead,
-    Decisions,
-    add_up_ahead,
-    compiled_ahead,
-    rows_of_lanes,
+from pyroclust.nn.compiled.filter_tables import (
+    array_of,
+    compiled_family,
+    in_threads,
+    tables_of,
+    threads_for,
 )
-from pyroclust.nn.compiled.lanes import LANES, Lanes, Shape
-from pyroclust.nn.compiled.shapes import shape_of
-
-__all__ = ["Foresight"]
+from pyroclust.nn.compiled.foresight_loops import ROOM, Decisions, Foreseer, add_up_ahead, rows_of_lanes
+from pyroclust.nn.compiled.lanes import LANES, Families, Lanes, Shape, refresh_others
+from pyroclust.nn.compiled.normal_lanes import normal_shape, weigh_normal
+from pyroclust.nn.compiled.table_lanes import refresh_columns, table_shape, weigh_columns
 
 # Fewer predictives than this are not worth a thread.
 _PREDICTIVES_A_THREAD = 1 << 16
@@ -45,45 +42,29 @@ class Foresight:
     :math:`q_k`. Neither is the evidence of the points to come, and a network has to learn how far to trust
     them. With P and M the sums of positive and of negative :math:`\Delta_{kj}`, and J points to come, the
     features are :math:`\operatorname{arcsinh}` of and :math:`1/\sqrt{1 + J}` times P - M and E,
-    :math:`\log(1 + P)`, :math:`\log(1 + M)`, and E / 4 cut off at 10. They have no gradients.
+    :math:`\log(1 + P)`, :math:`\log(1 + M)`, and E / 4 cut off at 10. They have no gradients. Of more than
+    ``references`` points to come every k-th is looked at. See Lin, Chen and Liu (2013), Lookahead strategies
+    for sequential Monte Carlo, https://doi.org/10.1214/12-STS401.
 
-    Cost: O(K R) predictives a candidate for K clusters and R points, some 20 ns each in two dimensions, in
-    threads; memory O(B N F).
-
-    Args:
-        encoding: B data sets in visiting order, of a filter for which
-            :func:`~pyroclust.nn.compiled.filter_tables.can_foresee` holds.
-        references: R, points to come that are looked at; of more than these every k-th.
-        within: candidates whose filter weight is so many nats below the largest are out of question: their
-            features are 0, which saves most of the cost where clusters are apart. Of guides of the shelf the
-            law is the same but for .002 nats of 300 points; within 10 the tails of some weights suffer.
-
-    Attributes:
-        num_features: how many features a candidate has.
-
-    References:
-        Lin, Chen and Liu (2013), Lookahead strategies for sequential Monte Carlo.
-        https://doi.org/10.1214/12-STS401
+    Candidates whose filter weight is more than ``within`` nats below the largest are out of question: their
+    features are 0, which saves most of the cost where clusters are apart. Of guides of the shelf the law is
+    the same but for .002 nats of 300 points; within 10 the tails of some weights suffer.
     """
 
     num_features = 7
 
     def __init__(self, encoding: FilterEncoding, references: int, *, within: float = 12.0) -> None:
         self._encoding, self._references, self.within = encoding, references, within
+        self._num_points, self.num_moments = encoding.moments.shape[1:]
         self._width = 0
-        self._parts: list[tuple[Address, ...]] = []
+        self._threads: list[Address] = []
 
     @torch.no_grad()
-    def __call__(self, candidates: Candidates, *, skip: int = 0) -> tuple[Tensor, Tensor]:
-        """Describe candidates.
+    def __call__(self, candidates: Candidates) -> tuple[Tensor, Tensor]:
+        """Describe candidates, whose last moments are the filter's.
 
-        Args:
-            candidates: what there is to decide.
-            skip: how many of the candidates' moments come before the filter's.
-
-        Shape:
-            output: of joining ``(M, 8)`` and of opening ``(Q, 8)``, float64: the features, and 1 where there
-                is something to decide, 0 for candidates out of question and where only one is left.
+        Joining is ``(M, 8)`` and opening ``(Q, 8)``, float64: the features, and 1 where there is something to
+        decide, 0 for candidates out of question and where only one is left.
         """
         clusters, places = candidates.clusters, len(candidates.place)
         number, most = len(clusters), int(clusters.max())
@@ -92,7 +73,7 @@ class Foresight:
             Decisions(
                 self._references,
                 self.within,
-                skip,
+                candidates.moments.shape[-1] - self.num_moments,
                 array_of(candidates.dataset),
                 array_of(candidates.step),
                 array_of(clusters),
@@ -104,48 +85,51 @@ class Foresight:
             )
         )
         predictives = places * min(self._references, self._num_points) * max(1, most)
-        threads = threads_for(predictives, _PREDICTIVES_A_THREAD, number)
-        parts = self.parts(most + ROOM + 2, threads)
-
-        def describe(part: tuple[Address, ...], begin: int, end: int) -> None:
-            family, shape, work, ahead = part
-            add_up_ahead(family, shape, work, self.data, decisions, ahead, begin, end)
-
-        in_threads(describe, parts, number)
+        threads = self.threads(most, threads_for(predictives, _PREDICTIVES_A_THREAD, number))
+        in_threads(lambda one, begin, end: add_up_ahead(one, decisions, begin, end), threads, number)
         joining, opening = torch.from_numpy(found).to(candidates.counts.device).tensor_split((places,))
         to_come = (self._num_points - 1 - candidates.step).double()
         return _features(joining, to_come.index_select(0, candidates.decision)), _features(opening, to_come)
 
-    @property
-    def _num_points(self) -> int:
-        return self._encoding.opening.shape[1]
-
-    @property
-    def data(self) -> Address:
-        """The data sets as compiled functions read them."""
-        return self._data
-
-    @property
-    def shape(self) -> Shape:
-        """What vector units need of the family."""
-        self.parts(ROOM + 2, 1)
-        return cast(Shape, self._shape.content)
-
-    def parts(self, width: int, threads: int) -> list[tuple[Address, ...]]:
-        """Return family, shape, clusters and scratch space for so many clusters, for each thread."""
+    def threads(self, clusters: int, number: int) -> list[Address]:
+        """Return what as many threads need, a :class:`Foreseer` each, for decisions of so many clusters."""
+        width = clusters + ROOM + 2
         if width > self._width:
-            self._width, self._parts = width + width // 2, []
-            data = tables_of(self._encoding, self._width)
-            self._data, self._shape = Address(data), Address(shape_of(self._encoding, data))
-        while len(self._parts) < threads:
+            self._width, self._threads = width + width // 2, []
+            self._data = tables_of(self._encoding, self._width)
+            self._shape = self._vector_shape()
+        while len(self._threads) < number:
             rows = rows_of_lanes(self._width)
-            shape, num_moments = cast(Shape, self._shape.content), self._encoding.moments.shape[-1]
-            work = Address(Lanes.empty(rows, shape, num_moments))
-            ahead = Ahead.empty(self._width, shape.dim, min(self._references, self._num_points))
-            family = compiled_family(self._encoding, rows * LANES)
-            ahead = compiled_ahead(ahead, family, self._shape, work, self._data)
-            self._parts.append((family, self._shape, work, Address(ahead)))
-        return self._parts[:threads]
+            thread = Foreseer.of_tables(
+                compiled_family(self._encoding, rows * LANES),
+                self._shape,
+                Lanes.empty(rows, self._shape, self.num_moments),
+                self._data,
+                width=self._width,
+                references=min(self._references, self._num_points),
+            )
+            self._threads.append(Address(thread))
+        return self._threads[:number]
+
+    def _vector_shape(self) -> Shape:
+        """Return what vector units need of the family."""
+        family, join = compiled_family(self._encoding, 1), self._data.log_join
+        zeros, none = np.zeros(len(join)), np.zeros((0, 3), np.int64)
+        families = Families(np.zeros(0, np.intp), np.zeros((0, 2), np.intp), none)
+        point = np.zeros((1, 1), np.float32)
+        shape = Shape(1, 0, 0, 1, 1, families, 0.0, 0.0, 1.0, point, zeros, join, zeros, zeros)
+        functions = refresh_others, weigh_normal
+        table, normal = table_shape(shape, family), normal_shape(shape, family)
+        if table is not None:
+            shape, functions = table, (refresh_columns, weigh_columns)
+        elif normal is not None:
+            shape, functions = normal
+        kinds = (Address(family).type, Address(shape).type, Address(Lanes.empty(1, shape, 1)).type)
+        row, block = ViewType(types.float32, 1), ViewType(types.float32, 2)
+        return shape._replace(
+            refresh=address_of(functions[0], *kinds, types.int64),
+            weigh=address_of(functions[1], *kinds[1:], types.int64, block, row),
+        )
 
 
 def _features(sums: Tensor, to_come: Tensor) -> Tensor:

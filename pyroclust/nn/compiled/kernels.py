@@ -1,4 +1,4 @@
-"""Kernel counts, shifts and second moments around many places, compiled, in the first cache."""
+"""Kernel counts, shifts and second moments around many places, compiled."""
 
 from typing import Any, NamedTuple
 
@@ -19,32 +19,21 @@ _LOG2_E = np.float32(1.4426950408889634)
 # ln 2 in two parts, the first with few digits, so that n times it is exact.
 _LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
 _LOWEST = np.float32(-80.0)
+_ROW, _TABLE = ViewType(types.float32, 1), ViewType(types.float32, 2)
 
 
 class Look(NamedTuple):
-    """Points, kernels and scratch space.
+    """Points, kernels and scratch space, float32 unless another is said."""
 
-    Attributes:
-        add: address of the function that adds up kernels.
-        points: the points, ``(D, M)`` float32.
-        precision: of the kernels, ``(H,)`` float32.
-        columns: those of the second moments, ``(2, C)`` int64.
-        offset: ``(D, 256)``.
-        squared: ``(256,)``.
-        weight: ``(256,)``.
-        powers: ``(256,)`` int32.
-        as_floats: the same memory as float32.
-    """
-
-    add: int
-    points: np.ndarray
-    precision: np.ndarray
-    columns: np.ndarray
-    offset: np.ndarray
-    squared: np.ndarray
-    weight: np.ndarray
-    powers: np.ndarray
-    as_floats: np.ndarray
+    add: int  # address of the function that adds up kernels
+    points: np.ndarray  # (D, M)
+    precision: np.ndarray  # (H,), of the kernels
+    columns: np.ndarray  # (2, C) int64, those of the second moments
+    offset: np.ndarray  # (D, 256)
+    squared: np.ndarray  # (256,)
+    weight: np.ndarray  # (256,)
+    powers: np.ndarray  # (256,) int32
+    as_floats: np.ndarray  # the same memory as float32
 
     @classmethod
     def of(cls, points: np.ndarray, precision: np.ndarray, columns: np.ndarray) -> "Look":
@@ -54,21 +43,11 @@ class Look(NamedTuple):
         offset = np.zeros((points.shape[1], _BLOCK), np.float32)
         turned = np.ascontiguousarray(points.T)
         found = cls(0, turned, precision, columns, offset, squared, weight, powers, powers.view(np.float32))
-        block = ViewType(types.float32, 2)
-        kinds = (Address(found).type, types.int64, types.int64, ViewType(types.float32, 1), block, block)
+        kinds = (Address(found).type, types.int64, types.int64, _ROW, _TABLE, _TABLE)
         return found._replace(add=address_of(_add_kernels, *kinds))
 
 
-_call_add = caller(
-    types.void(
-        types.voidptr,
-        types.int64,
-        types.int64,
-        ViewType(types.float32, 1),
-        ViewType(types.float32, 2),
-        ViewType(types.float32, 2),
-    )
-)
+_call_add = caller(types.void(types.voidptr, types.int64, types.int64, _ROW, _TABLE, _TABLE))
 
 
 @inner
@@ -152,7 +131,6 @@ def _add_kernels(look: Any, first: int, end: int, place: Any, whiten: Any, sums:
 
 
 class _Places(NamedTuple):
-    first: int
     places: np.ndarray
     whiten: np.ndarray
     sums: np.ndarray
@@ -161,9 +139,7 @@ class _Places(NamedTuple):
 @compiled(allocates=False)
 def _sum_kernels(look: Any, asked: Any, begin: int, end: int) -> None:
     for row in range(begin, end):
-        add_kernels(
-            look, asked.first, look.points.shape[1], asked.places[row], asked.whiten[row], asked.sums[row]
-        )
+        add_kernels(look, 0, look.points.shape[1], asked.places[row], asked.whiten[row], asked.sums[row])
 
 
 def kernel_sums(
@@ -174,29 +150,13 @@ def kernel_sums(
     .. math:: \sum_j w_{hj} \, (1, \; y_j, \; y_j^{(a)} y_j^{(b)}), \qquad y_j = W (x_j - q), \qquad
         w_{hj} = \exp(-p_h |y_j|^2 / 2)
 
-    Cost: O(R M H (D + D^2)) in vector units, about 1 ns a kernel in two dimensions; memory the output.
-
-    Args:
-        points: the points x, ``(M, D)`` float32, the same for all places.
-        places: the places q, ``(R, D)`` float32.
-        whiten: the matrices W, ``(R, D, D)`` float32.
-        precision: p, ``(H,)`` float32.
-        columns: a and b of the second moments, ``(2, C)`` int64; C may be 0.
-
-    Shape:
-        output: ``(R, H, 1 + D + C)`` float32.
-
-    Example:
-        >>> one = np.ones((1, 2), np.float32)
-        >>> found = kernel_sums(
-        ...     one, one, np.eye(2, dtype=np.float32)[None], precision=one[0], columns=np.zeros((2, 0), int)
-        ... )
-        >>> found.tolist()
-        [[[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]]
+    The points x ``(M, D)`` are the same for all places q ``(R, D)``, each with a matrix W ``(R, D, D)``; H
+    kernels have the precision p, and columns a and b ``(2, C)``. Gives ``(R, H, 1 + D + C)`` float32, about
+    1 ns a kernel in two dimensions.
     """
     number, dim = points.shape
     sums = np.zeros((len(places), len(precision), 1 + dim + columns.shape[1]), np.float32)
-    asked = Address(_Places(0, np.ascontiguousarray(places), np.ascontiguousarray(whiten), sums))
+    asked = Address(_Places(np.ascontiguousarray(places), np.ascontiguousarray(whiten), sums))
     threads = threads_for(len(places) * number * len(precision), _KERNELS_A_THREAD, max(1, len(places)))
     looks = [Address(Look.of(points, precision, columns)) for _ in range(threads)]
     in_threads(lambda look, begin, end: _sum_kernels(look, asked, begin, end), looks, len(places))

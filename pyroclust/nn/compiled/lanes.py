@@ -10,23 +10,6 @@ from pyroclust.distributions.compiled.pointers import Address, ViewType, address
 from pyroclust.distributions.compiled.protocol import refresh
 from pyroclust.nn.compiled.kernels import raise_floats
 
-__all__ = [
-    "CONSTANT",
-    "LANES",
-    "NOWHERE",
-    "Families",
-    "Lanes",
-    "Shape",
-    "exponentials",
-    "logarithms",
-    "refresh_lanes",
-    "refresh_others",
-    "refresh_row",
-    "repeat_cluster",
-    "scatter",
-    "weigh_lanes",
-]
-
 LANES = 32
 """Clusters, or points, whose densities are computed together."""
 NOWHERE = -1e30
@@ -40,17 +23,11 @@ _ROOT_BITS = 0x3F3504F3
 
 
 class Families(NamedTuple):
-    """Independent families over different columns, whose densities multiply.
+    """Independent families over different columns, whose densities multiply."""
 
-    Attributes:
-        tables: where their tables lie, ``(P,)``.
-        functions: where those that make clusters anew, and weigh points, begin, ``(P, 2)``.
-        first: of each, the first of its moments, its rows of points, and its rows of states, ``(P, 3)``.
-    """
-
-    tables: np.ndarray
-    functions: np.ndarray
-    first: np.ndarray
+    tables: np.ndarray  # (P,), where their tables lie
+    functions: np.ndarray  # (P, 2), where those that make clusters anew, and weigh points, begin
+    first: np.ndarray  # (P, 3), the first of the moments, the rows of points and the rows of states of each
 
 
 class Shape(NamedTuple):
@@ -60,81 +37,44 @@ class Shape(NamedTuple):
     :math:`C_n - r_n q` of a normal of known variance, or
     :math:`C_n - \frac12 \log|\Lambda| - p_n \log(1 + r_n q)` of a normal-inverse-Wishart. Of columns of any
     kinds, of which cells may be missing, it is the sum of those of the columns.
-
-    Attributes:
-        is_other: whether it is none of these, and its own functions are called.
-        refresh: address of the function that makes clusters anew.
-        weigh: address of the function that weighs points.
-        dim: D, rows that a point takes.
-        num_rows: rows that a state takes.
-        families: of columns of any kinds.
-        pull: what the prior mean is worth, in points, times itself.
-        square: the same, times the square of the prior mean.
-        scale: prior scale.
-        points: ``(B N, D)`` float32.
-        kappa: ``(N + 1,)``.
-        constant: C, with the prior's weight of joining, ``(N + 1,)``.
-        ratio: r, ``(N + 1,)``.
-        power: p, ``(N + 1,)``.
     """
 
-    is_other: int
-    refresh: int
-    weigh: int
-    dim: int
-    num_rows: int
-    families: Families
-    pull: float
-    square: float
-    scale: float
-    points: np.ndarray
-    kappa: np.ndarray
-    constant: np.ndarray
-    ratio: np.ndarray
-    power: np.ndarray
+    is_other: int  # whether it is none of these, and its own functions are called
+    refresh: int  # address of the function that makes clusters anew
+    weigh: int  # address of the function that weighs points
+    dim: int  # D, rows that a point takes
+    num_rows: int  # rows that a state takes
+    families: Families  # of columns of any kinds
+    pull: float  # what the prior mean is worth, in points, times itself
+    square: float  # the same, times the square of the prior mean
+    scale: float  # prior scale
+    points: np.ndarray  # (B N, D) float32
+    kappa: np.ndarray  # (N + 1,)
+    constant: np.ndarray  # (N + 1,), C, with the prior's weight of joining
+    ratio: np.ndarray  # (N + 1,), r
+    power: np.ndarray  # (N + 1,), p
 
 
 class Lanes(NamedTuple):
-    """Clusters in rows of 32, G in all, and scratch space for the row at hand.
+    """Clusters in rows of 32, G in all, and scratch space for the row at hand."""
 
-    Attributes:
-        exponentials: address of a function.
-        logarithms: address of another.
-        logarithms_of_more: address of another.
-        sizes: points of each, ``(G,)``.
-        sums: their summed moments, ``(G, F)`` float64.
-        state: constant, ratio and power of each, its mean, and the lower triangle of its W, or what its
-            columns keep, ``(S, G)`` float32.
-        where: the clusters that are made anew, ``(32,)``.
-        made: their states, ``(S, 32)`` float64.
-        turned: their sums, ``(F, 32)`` float64.
-        factor: of their scales, ``(D (D + 1) / 2, 32)`` float64.
-        inverse: of the diagonals of their factors, ``(D, 32)`` float64.
-        kappa: of theirs, ``(32,)`` float64.
-        values: ``(32,)`` float32.
-        bits: the same memory as int32.
-        others: ``(32,)`` float32.
-        other_bits: the same memory as int32.
-        spare: ``(32,)`` float32.
-    """
-
-    exponentials: int
+    exponentials: int  # addresses of functions
     logarithms: int
     logarithms_of_more: int
-    sizes: np.ndarray
-    sums: np.ndarray
-    state: np.ndarray
-    where: np.ndarray
-    made: np.ndarray
-    turned: np.ndarray
-    factor: np.ndarray
-    inverse: np.ndarray
-    kappa: np.ndarray
-    values: np.ndarray
-    bits: np.ndarray
-    others: np.ndarray
-    other_bits: np.ndarray
-    spare: np.ndarray
+    sizes: np.ndarray  # (G,)
+    sums: np.ndarray  # (G, F), summed moments
+    state: np.ndarray  # (S, G) float32: constant, ratio, power, mean and triangle of W, or what columns keep
+    where: np.ndarray  # (32,), the clusters that are made anew
+    made: np.ndarray  # (S, 32), their states
+    turned: np.ndarray  # (F, 32), their sums
+    factor: np.ndarray  # (D (D + 1) / 2, 32), of their scales
+    inverse: np.ndarray  # (D, 32), of the diagonals of their factors
+    kappa: np.ndarray  # (32,), theirs
+    values: np.ndarray  # (32,) float32
+    bits: np.ndarray  # the same memory as int32
+    others: np.ndarray  # (32,) float32
+    other_bits: np.ndarray  # the same memory as int32
+    spare: np.ndarray  # (32,) float32
 
     @classmethod
     def empty(cls, rows: int, shape: Shape, num_moments: int) -> "Lanes":

@@ -11,27 +11,17 @@ from pyroclust.nn.compiled.foresight import Foresight
 from pyroclust.nn.compiled.foresight_loops import EVIDENCE, GAIN, LOSS
 from pyroclust.nn.compiled.kernels import raise_floats
 
-__all__ = ["Head", "Scratch", "add_state", "judge", "matrix", "multiply", "share", "silu"]
-
 _FEATURES = Foresight.num_features
 
 
 class Head(NamedTuple):
-    """Weights that make logits of what is seen, float32, matrices ``(inputs, outputs)``; W of most layers.
+    """Weights that make logits of what is seen, float32, matrices ``(inputs, outputs)``; W of most layers."""
 
-    Attributes:
-        put: address of the function that puts a point into a cluster, and writes what the cluster is.
-        see: address of the function that adds what a candidate has for itself.
-        filtered: whether the filter's log-weights are added.
-        foresight: whether there are features of the foresight.
-        epsilon: of the layer norms.
-    """
-
-    put: int
-    see: int
-    filtered: int
-    foresight: int
-    epsilon: float
+    put: int  # address of the function that puts a point into a cluster, and writes what the cluster is
+    see: int  # address of the function that adds what a candidate has for itself
+    filtered: int  # whether the filter's log-weights are added
+    foresight: int  # whether there are features of the foresight
+    epsilon: float  # of the layer norms
     to_head: np.ndarray
     contribute: np.ndarray
     contribute_bias: np.ndarray
@@ -49,9 +39,8 @@ class Head(NamedTuple):
 
     @classmethod
     def of(cls, scorer: Any) -> "Head":
-        """Lay out the weights of a :class:`~pyroclust.nn.scorers.foreseeing_scorer.ForeseeingScorer`."""
-        width, features = scorer.width, Foresight.num_features
-        none, nothing = np.zeros((features, width), np.float32), np.zeros(features, np.float32)
+        """Lay out the weights of a foreseeing scorer."""
+        none, nothing = np.zeros((_FEATURES, scorer.width), np.float32), np.zeros(_FEATURES, np.float32)
         last = (scorer.to_join, scorer.to_open)
         return cls(
             0,
@@ -86,36 +75,24 @@ def _norm(layer: Any) -> np.ndarray:
 
 
 class Scratch(NamedTuple):
-    """Scratch space of a thread, float32 of width W unless another is said.
+    """Scratch space of a thread, float32 of width W unless another is said."""
 
-    Attributes:
-        own: address of what the scorer has for itself in this thread.
-        one: input of the head.
-        two: state of a cluster.
-        shared: what all candidates of a decision share.
-        values: for exponentials, as many as there may be at once.
-        powers: int32.
-        as_floats: the same memory as float32.
-        ahead: features of the foresight, ``(7,)``.
-        trusted: weights of these, ``(7,)``.
-    """
-
-    own: int
-    one: np.ndarray
-    two: np.ndarray
-    shared: np.ndarray
-    values: np.ndarray
-    powers: np.ndarray
-    as_floats: np.ndarray
-    ahead: np.ndarray
-    trusted: np.ndarray
+    own: int  # address of what the scorer has for itself in this thread
+    one: np.ndarray  # input of the head
+    two: np.ndarray  # state of a cluster
+    shared: np.ndarray  # what all candidates of a decision share
+    values: np.ndarray  # for exponentials, as many as there may be at once
+    powers: np.ndarray  # int32
+    as_floats: np.ndarray  # the same memory as float32
+    ahead: np.ndarray  # (7,), features of the foresight
+    trusted: np.ndarray  # (7,), weights of these
 
     @classmethod
     def empty(cls, own: int, width: int, most: int) -> "Scratch":
         """Make scratch space, for up to ``most`` exponentials at once."""
-        one, two, shared = np.zeros((3, width), np.float32)
-        ahead, trusted = np.zeros((2, Foresight.num_features), np.float32)
         powers = np.zeros(max(most, width), np.int32)
+        one, two, shared = np.zeros((3, width), np.float32)
+        ahead, trusted = np.zeros((2, _FEATURES), np.float32)
         values = np.zeros(len(powers), np.float32)
         return cls(own, one, two, shared, values, powers, powers.view(np.float32), ahead, trusted)
 

@@ -11,8 +11,6 @@ from pyroclust.distributions.families.normal_inverse_wishart import InverseWisha
 from pyroclust.distributions.families.normal_known_variance import KnownVarianceTables
 from pyroclust.nn.compiled.lanes import CONSTANT, Shape, logarithms, logarithms_of_more, scatter
 
-__all__ = ["normal_shape", "weigh_normal"]
-
 _RATIO, _POWER, _MEAN = 1, 2, 3
 _ONE = np.float32(1.0)
 

@@ -25,8 +25,6 @@ from pyroclust.nn.compiled.lanes import (
     scatter,
 )
 
-__all__ = ["refresh_columns", "table_shape", "weigh_columns"]
-
 _TUPLE, _INDEX = types.voidptr, types.int64
 _ROW, _BLOCK = ViewType(types.float32, 1), ViewType(types.float32, 2)
 _call_refresh = caller(types.void(_TUPLE, _TUPLE, _INDEX, _INDEX, _INDEX))

@@ -14,13 +14,10 @@ from pyroclust.distributions.families.column_groups import ColumnGroups
 from pyroclust.distributions.families.component import ConjugateComponent
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
-from pyroclust.nn.compiled.columns import label_points
+from pyroclust.nn.compiled.columns import ColumnSampler
 from pyroclust.nn.compiled.filter_tables import can_foresee
 from pyroclust.nn.compiled.foresight import Foresight
-from pyroclust.nn.scorers.foreseeing_scorer import ForeseeingScorer
-from pyroclust.nn.scorers.network_scorer import NetworkScorer
-
-__all__ = ["ColumnEncoding", "ColumnScorer"]
+from pyroclust.nn.scorers.network_scorer import ForeseeingScorer, NetworkScorer, progress_of
 
 # What a group of columns says of a candidate, of a cluster, and of a point.
 _OF_CANDIDATE, _OF_CLUSTER, _OF_POINT = 7, 3, 3
@@ -65,8 +62,7 @@ class ColumnScorer(ForeseeingScorer[ColumnEncoding]):
             full covariance, all enter as one.
         width: W.
         column_width: V, of what a column says.
-        foresight: points to come that each candidate is tried on, as :class:`~pyroclust.nn.Foresight` says;
-            0 for none.
+        foresight: points to come that each candidate is tried on, see docs/real_data.md; 0 for none.
 
     Raises:
         ValueError: if a number is not possible, a hyperparameter is random, or there are no compiled
@@ -117,10 +113,6 @@ class ColumnScorer(ForeseeingScorer[ColumnEncoding]):
     def of(self, prior: PartitionPrior, component: ConjugateComponent) -> Self:
         """Return the scorer of another table: a view with the same weights.
 
-        Args:
-            prior: partition prior of its model.
-            component: conjugate family of its model.
-
         Raises:
             ValueError: as the constructor.
         """
@@ -138,10 +130,6 @@ class ColumnScorer(ForeseeingScorer[ColumnEncoding]):
         spread = centred.square().mean(1, keepdim=True).sqrt()
         return torch.where(spread > 0, centred / spread, 0.0)
 
-    @property
-    def _before_filter(self) -> int:
-        return self.groups.num_groups
-
     def _take(self, prior: PartitionPrior, component: ConjugateComponent) -> None:
         self.groups = ColumnGroups(component)
         self.filter = FilterScorer(prior, self.groups.component)
@@ -152,11 +140,7 @@ class ColumnScorer(ForeseeingScorer[ColumnEncoding]):
             )
 
     def encode(self, data: Tensor, hyperparameters: Mapping[str, Tensor] | None = None) -> ColumnEncoding:
-        """Encode data sets in visiting order, O(N G).
-
-        Shape:
-            data: ``(B, N, D)``, nan where a cell is missing.
-        """
+        """Encode data sets in visiting order, ``(B, N, D)``, nan where a cell is missing, O(N G)."""
         filtered = self.filter.encode(data)
         points, moments = filtered.points, filtered.moments
         groups, family = self.groups, self.groups.component
@@ -175,12 +159,8 @@ class ColumnScorer(ForeseeingScorer[ColumnEncoding]):
         return ColumnEncoding(both, there.to(dtype), whole, cohesion, context, filtered, ahead)
 
     def _context(self, pooled: Tensor, there: Tensor) -> Tensor:
-        points, groups = there.shape[1:]
-        steps = torch.arange(points, device=there.device)
-        left = points - 1 - steps
-        progress = torch.stack([steps.log1p() / 3, left.log1p() / 3, steps / points], -1).to(there)
-        observed = there.sum(-1, keepdim=True)
-        parts = [pooled, progress.expand(*there.shape[:2], 3), observed.log1p() / 3, observed / groups]
+        observed, progress = there.sum(-1, keepdim=True), progress_of(there)
+        parts = [pooled, progress, observed.log1p() / 3, observed / there.shape[-1]]
         return self.context(torch.cat(parts, -1))
 
     def absorb(
@@ -199,11 +179,11 @@ class ColumnScorer(ForeseeingScorer[ColumnEncoding]):
         parts = [cells.log1p() / 3, cohesion, self.state_to_head(state), self.contribute(state)]
         return torch.cat([*parts, self.filter.absorb(encoding.filter, dataset, steps, counts, own)], -1)
 
-    def label_points(
-        self, encoding: ColumnEncoding, dataset: Tensor, known: Tensor | None = None
-    ) -> tuple[Tensor, Tensor] | None:
-        """Draw partitions, or score known ones, in compiled code."""
-        return label_points(self, encoding, dataset, known)
+    def _sampler(self, encoding: ColumnEncoding) -> ColumnSampler | None:
+        if not can_foresee(self.filter):
+            return None
+        sampler = ColumnSampler(self, encoding)
+        return None if sampler.columns is None else sampler
 
     def contribution(self, states: Tensor) -> Tensor:
         """Return the part of a state that clusters sum up."""

@@ -11,20 +11,17 @@ from pyroclust.core.counts import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.nn.attention import InducedSetAttention
-from pyroclust.nn.cluster_shape import ClusterShape
+from pyroclust.nn.cluster_shape import AdaptiveShape, ClusterShape, FixedShape
 from pyroclust.nn.compiled.filter_tables import can_foresee
 from pyroclust.nn.compiled.foresight import Foresight
-from pyroclust.nn.compiled.light import label_points
+from pyroclust.nn.compiled.light import LightSampler
 from pyroclust.nn.conditions import ConditionInputs, ConditionShift
 from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.futures import Future
 from pyroclust.nn.look_ahead import KernelLookAhead
-from pyroclust.nn.scorers.foreseeing_scorer import ForeseeingScorer
-from pyroclust.nn.scorers.network_scorer import NetworkScorer
+from pyroclust.nn.scorers.network_scorer import ForeseeingScorer, NetworkScorer, progress_of
 from pyroclust.nn.sizes import MAX_BLOCKS, check_bandwidths
 from pyroclust.partitions.adjacency import in_order
-
-__all__ = ["LightEncoding", "LightScorer"]
 
 
 @dataclass(frozen=True)
@@ -67,8 +64,7 @@ class LightScorer(ForeseeingScorer[LightEncoding]):
         future: attention to the points still to come, added to the contexts, of the same width; it needs no
             distance, and can stand beside the kernels or in their place. None for none.
         filter: log-weights of the exact filter of a conjugate model, or None.
-        foresight: points to come that each candidate is tried on, as
-            :class:`~pyroclust.nn.compiled.foresight.Foresight` says; 0 for none.
+        foresight: points to come that each candidate is tried on, see docs/real_data.md; 0 for none.
         conditions: how hyperparameters that :meth:`encode` takes enter; None for none.
 
     Raises:
@@ -91,18 +87,18 @@ class LightScorer(ForeseeingScorer[LightEncoding]):
     ) -> None:
         super().__init__()
         self.foresight = check_count("foresight", foresight, at_least=0)
-        _check_foresight(self.foresight, filter)
+        if self.foresight and not can_foresee(filter):
+            raise ValueError(
+                f"foresight is {foresight}, expected 0: it needs the exact filter of a compiled family, "
+                "without conditions"
+            )
         if future is not None and future.width != width:
             raise ValueError(f"future has width {future.width}, expected that of the scorer, {width}")
         width = check_count("width", width)
         num_attention = check_count("num_attention", num_attention, at_least=0, at_most=MAX_BLOCKS)
         self.conditions, self.future = conditions, future
-        self.shape, self.width, self.bandwidths, self.filter = (
-            shape,
-            width,
-            check_bandwidths(bandwidths),
-            filter,
-        )
+        self.shape, self.width, self.filter = shape, width, filter
+        self.bandwidths = check_bandwidths(bandwidths)
         self.encoder: Any = nn.Identity() if encoder is None else encoder
         dim = shape.dim
         self.look_at_point = KernelLookAhead(dim, self.bandwidths, second_moments=second_moments)
@@ -140,10 +136,6 @@ class LightScorer(ForeseeingScorer[LightEncoding]):
             "conditions": self.conditions,
         }
 
-    @property
-    def _before_filter(self) -> int:
-        return self.shape.num_moments
-
     def take_conditions(self, inputs: ConditionInputs | None, *, num_columns: int) -> None:
         """Refuse conditions other than those that the scorer was built with.
 
@@ -158,11 +150,7 @@ class LightScorer(ForeseeingScorer[LightEncoding]):
             )
 
     def encode(self, data: Tensor, hyperparameters: Mapping[str, Tensor] | None = None) -> LightEncoding:
-        """Encode data sets in visiting order: contexts, look-ahead at every point, moments.
-
-        Shape:
-            data: ``(B, N, ...)``; hyperparameters: ``()`` or ``(B,)``, one for each condition.
-        """
+        """Encode data sets in visiting order: contexts, look-ahead at every point, moments."""
         return self._encode(self.encoder(data), data, hyperparameters)
 
     def encode_over_orders(
@@ -208,15 +196,12 @@ class LightScorer(ForeseeingScorer[LightEncoding]):
 
     def _context(self, positions: Tensor) -> Tensor:
         """Embed the points and look ahead at each of them."""
-        points = positions.shape[1]
-        steps = torch.arange(points, device=positions.device)
+        steps = torch.arange(positions.shape[1], device=positions.device)
         scaled = positions / self.shape.scale
         embedded = self.attend(self.embed(torch.cat([scaled / 10, scaled.asinh()], -1)))
-        left = points - 1 - steps
-        progress = torch.stack([steps.log1p() / 3, left.log1p() / 3, steps / points], -1).to(positions.dtype)
         frame = torch.eye(self.shape.dim, dtype=positions.dtype, device=positions.device) / self.shape.scale
         look = self.look_at_point(positions, positions, frame, steps)
-        parts = [embedded, progress.expand(*positions.shape[:2], 3), look]
+        parts = [embedded, progress_of(positions), look]
         later = [] if self.future is None else [self.future(embedded)]
         return self.context(torch.cat([*parts, *later], -1))
 
@@ -256,11 +241,10 @@ class LightScorer(ForeseeingScorer[LightEncoding]):
         first = self.state[0](features)
         return self.state[1:](first if shift is None else first + shift[dataset].unsqueeze(1))
 
-    def label_points(
-        self, encoding: LightEncoding, dataset: Tensor, known: Tensor | None = None
-    ) -> tuple[Tensor, Tensor] | None:
-        """Draw partitions, or score known ones, in compiled code."""
-        return label_points(self, encoding, dataset, known)
+    def _sampler(self, encoding: LightEncoding) -> LightSampler | None:
+        known = isinstance(self.shape, AdaptiveShape | FixedShape)
+        compiled = self.filter is None or can_foresee(self.filter)
+        return LightSampler(self, encoding) if known and compiled else None
 
     def contribution(self, states: Tensor) -> Tensor:
         """Return the part of a state that clusters sum up."""
@@ -301,12 +285,3 @@ class LightScorer(ForeseeingScorer[LightEncoding]):
         _, shared, filter_query = query.tensor_split((dim, dim + self.width), -1)
         logit = self._logit(shared, self.new_cluster, self.to_open, ahead)
         return logit if self.filter is None else logit + self.filter.open(filter_query)
-
-
-def _check_foresight(foresight: int, filter: FilterScorer | None) -> None:
-    """Refuse foresight where there are no compiled predictive densities for it."""
-    if foresight and not can_foresee(filter):
-        raise ValueError(
-            f"foresight is {foresight}, expected 0: it needs the exact filter of a compiled family, without "
-            "conditions"
-        )

@@ -8,24 +8,16 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-__all__ = ["Rows", "prelu_chain"]
-
 _BLOCK_BYTES = 1 << 18
 _SMALLEST_SLOPE = 1e-3
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of a table, each as often as wanted.
+    """Rows of a table, each as often as wanted."""
 
-    Attributes:
-        table: ``(T, W)``.
-        index: which rows, ``(rows,)``; None for all in their order.
-        sign: factor.
-    """
-
-    table: Tensor
-    index: Tensor | None = None
+    table: Tensor  # (T, W)
+    index: Tensor | None = None  # which rows; None for all in their order
     sign: float = 1.0
 
 
@@ -42,24 +34,6 @@ def prelu_chain(
     are dot products (``torch``'s own takes longer on a CPU than the matrix products it goes with). Cost of
     the linear layers; memory one vector a layer and row, none without gradients. Not differentiable twice,
     and in the precision of its arguments under autocast too.
-
-    Args:
-        terms: the tables whose rows are summed, floating point.
-        slopes: one ``(1,)`` a layer.
-        weights: ``(W_l, W_{l-1})``.
-        biases: ``(W_l,)``.
-
-    Shape:
-        output: ``(rows, W_L)``.
-
-    Example:
-        >>> one, table = torch.ones(1), Rows(torch.tensor([[-2.0]]), torch.tensor([0, 0]))
-        >>> prelu_chain([table], slopes=[one / 4], weights=[torch.eye(1)], biases=[one])
-        tensor([[0.5000],
-                [0.5000]])
-
-    References:
-        He et al. (2015), Delving Deep into Rectifiers. https://arxiv.org/abs/1502.01852
     """
     signs = [term.sign for term in terms]
     indices = [term.index for term in terms]

@@ -18,8 +18,6 @@ from pyroclust.nn.futures import Future
 from pyroclust.nn.scorers.network_scorer import NetworkScorer
 from pyroclust.nn.scorers.prelu_chain import Rows, prelu_chain
 
-__all__ = ["SummedEncoding", "SummedPoints", "SummedScorer"]
-
 
 class SummedPoints(NamedTuple):
     """What depends on the points of data sets and not on the order in which they are visited."""
@@ -138,11 +136,7 @@ class SummedScorer(NetworkScorer[SummedEncoding]):
         return self.arrange(self.encode_points(data), dataset, order)
 
     def encode_points(self, data: Tensor) -> SummedPoints:
-        """Evaluate h, u and g for every point on its own: what several visiting orders can share.
-
-        Shape:
-            data: ``(B, N, D)``, or what the encoder takes.
-        """
+        """Evaluate h, u and g for every point on its own: what several visiting orders can share."""
         into_g, (_, of_u) = cast("nn.Linear", self.g[0]).weight.to(self._dtype), self._first_of_f()
         weight, bias = self._between_g_and_f()
         points = self.encoder(data)
@@ -153,11 +147,7 @@ class SummedScorer(NetworkScorer[SummedEncoding]):
         return SummedPoints(moments, alone, future, weight, bias)
 
     def arrange(self, points: SummedPoints, dataset: Tensor, order: Tensor) -> SummedEncoding:
-        """Bring encoded points into visiting order and look at those to come.
-
-        Shape:
-            dataset: rows of ``points``, ``(R,)``; order: ``(R, N)`` permutations.
-        """
+        """Bring encoded points into the visiting orders of R rows, and look at those to come."""
         count = points.moments.shape[1]
         index = (dataset.unsqueeze(-1) * count + order).reshape(-1)
         moments, alone, future = (
@@ -184,9 +174,6 @@ class SummedScorer(NetworkScorer[SummedEncoding]):
         The state of a cluster that has just gained a point is the candidate that was chosen, and a cluster of
         one point is a point on its own: neither is evaluated again. Cost O(N K) evaluations of g and f and
         O(N^2) additions a partition.
-
-        Shape:
-            dataset: ``(R,)``; output: ``(M,)`` and ``(R (N - 1),)``.
         """
         moments, alone = encoding.moments[dataset], encoding.alone[dataset]
         total = (steps.together(self._dtype) @ moments).flatten(0, 1)
