@@ -29,7 +29,8 @@ from sequential_ncp_training import SequentialNeuralClusteringProcess, sequentia
 
 from pyroclust.distributions import ClusteredData
 from pyroclust.guides import NeuralClusteringProcess
-from pyroclust.infer import InclusiveKL, backward_in_chunks
+from pyroclust.infer import InclusiveKL, VisitingOrders
+from pyroclust.infer.losses import backward_in_chunks
 from pyroclust.models import Mixture, gaussian2d
 from pyroclust.nn import RandomOrder, SummedScorer
 
@@ -95,7 +96,7 @@ class Contest:
     def ours(self, data: Tensor, assignments: Tensor) -> None:
         """Make the same step here, each data set with labels of its own."""
         self.optimizers[1].zero_grad()
-        backward_in_chunks(self.published, data, assignments=assignments, num_orders=ORDERS)
+        backward_in_chunks(self.published, data, assignments=assignments, orders=VisitingOrders(ORDERS))
         self.optimizers[1].step()
 
     def light_step(self, num_points: int) -> None:

@@ -20,7 +20,7 @@ from pyroclust.calibration.training_world import TrainingWorld
 from pyroclust.data.standardise import Standardised
 from pyroclust.diagnostics import EvidenceMethod, Finding, LogEvidence
 from pyroclust.diagnostics.chains.short_chains import CheckedRound
-from pyroclust.infer.refining.refinement import Refinement
+from pyroclust.infer.refining.refine import Refinement
 from pyroclust.partitions import Draws
 from pyroclust.report import Page, page_of, render_page
 from pyroclust.report.parts import DPI

@@ -23,7 +23,7 @@ from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import LogEvidence
 from pyroclust.diagnostics.verdicts.findings import settled_finding
-from pyroclust.infer.refining.refinement import Refinement
+from pyroclust.infer.refining.refine import Refinement
 from pyroclust.partitions import Draws, canonical
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData

@@ -52,6 +52,7 @@ INSIDE = {
         "pyroclust.core.files",
         "pyroclust.guides.retarget",
         "pyroclust.infer.choices",
+        "pyroclust.infer.losses",
         "pyroclust.infer.mcmc.defaults",
         "pyroclust.infer.mcmc.long_chains",
         "pyroclust.infer.mcmc.named_kernels",

@@ -28,7 +28,7 @@ from pyroclust.infer import refine
 from pyroclust.infer.large_tables import default_num_draws
 from pyroclust.infer.mcmc.defaults import default_kernel_name, has_kernel
 from pyroclust.infer.refining import proposals
-from pyroclust.infer.refining.clock import Clock
+from pyroclust.infer.refining.proposals import Clock
 from pyroclust.partitions import Draws
 from pyroclust.results.weights import Weighting
 

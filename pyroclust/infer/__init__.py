@@ -1,15 +1,11 @@
 """Inference: training, exact posteriors, importance sampling, sequential Monte Carlo, references."""
 
-from pyroclust.infer.amortization_gap import AmortizationGap, amortization_gap
-from pyroclust.infer.chunked_loss import VisitingOrders, backward_in_chunks
-from pyroclust.infer.cluster_parameters import cluster_parameters
-from pyroclust.infer.exact import exact_posterior, log_evidence
-from pyroclust.infer.fine_tune import FineTuning, decaying_baseline, fine_tune
+from pyroclust.infer.exact import cluster_parameters, exact_posterior, log_evidence
+from pyroclust.infer.fine_tune import FineTuning, fine_tune
 from pyroclust.infer.importance import importance_sample
-from pyroclust.infer.inclusive_kl import InclusiveKL
+from pyroclust.infer.losses import InclusiveKL, PartialFenchelYoungLoss, VisitingOrders
 from pyroclust.infer.objectives import BatchedWakeSleep, LeaveOneOut
-from pyroclust.infer.partial_fenchel_young import PartialFenchelYoungLoss
-from pyroclust.infer.quality import divergences, efficiencies
+from pyroclust.infer.quality import AmortizationGap, amortization_gap, divergences, efficiencies
 from pyroclust.infer.refining import (
     Populations,
     PosteriorPool,
@@ -43,9 +39,7 @@ __all__ = [
     "VisitingOrders",
     "amortization_gap",
     "annealed_log_evidence",
-    "backward_in_chunks",
     "cluster_parameters",
-    "decaying_baseline",
     "divergences",
     "efficiencies",
     "exact_posterior",

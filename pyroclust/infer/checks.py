@@ -16,18 +16,6 @@ from pyroclust.distributions.programs import as_model
 from pyroclust.distributions.protocols import Guide, JointModel, Model, is_of_graphs, takes_missing
 from pyroclust.partitions.adjacency import as_adjacency
 
-__all__ = [
-    "MAX_LEARNING_RATE",
-    "check_own_model",
-    "checked_log_joint",
-    "held_to_constraints",
-    "log_joint_of",
-    "one_data_set",
-    "points_of",
-    "refuse_weights",
-    "require_likelihood",
-]
-
 MAX_LEARNING_RATE = 1e6
 """Longer steps are no learning: weights are out of single precision after a few."""
 
@@ -39,19 +27,7 @@ _FIXING = (DoMessenger, ReplayMessenger)
 
 
 def require_likelihood(model: object, *, what: str) -> None:
-    """Refuse a model whose joint density cannot be evaluated.
-
-    Args:
-        model: any model.
-        what: what needs it, for the error.
-
-    Raises:
-        ValueError: if it has no ``log_joint``.
-
-    Example:
-        >>> from pyroclust.models import gaussian2d
-        >>> require_likelihood(gaussian2d(), what="exact_posterior")
-    """
+    """Refuse a model whose joint density cannot be evaluated."""
     if not isinstance(model, JointModel):
         raise ValueError(
             f"model is a {type(model).__name__} without log_joint, expected a model with a likelihood, as a "
@@ -61,23 +37,7 @@ def require_likelihood(model: object, *, what: str) -> None:
 
 
 def points_of(model: JointModel, data: Points) -> Tensor:
-    """Return data sets as a tensor of finite points of the shape that a model has.
-
-    Args:
-        model: any model; where it has no ``event_shape``, points of any shape are taken.
-        data: a tensor, an array, a data frame or lists.
-
-    Shape:
-        output: ``(*batch, N, *event_shape)``.
-
-    Raises:
-        ValueError: if they are something else, or there are no points.
-
-    Example:
-        >>> from pyroclust.models import gaussian2d
-        >>> points_of(gaussian2d(), [[0, 1], [2, 3]]).shape
-        torch.Size([2, 2])
-    """
+    """Return data sets as finite points ``(*batch, N, *event_shape)`` of the shape that a model has."""
     if is_of_graphs(model):
         return as_adjacency(data, name="data")
     points = as_points(data)
@@ -88,11 +48,7 @@ def points_of(model: JointModel, data: Points) -> Tensor:
 
 
 def one_data_set(model: JointModel, data: Points) -> Tensor:
-    """Return one data set as :func:`points_of` does.
-
-    Raises:
-        ValueError: if there are several.
-    """
+    """Return one data set as :func:`points_of` does."""
     points = points_of(model, data)
     if points.dim() != model.event_dim:
         raise ValueError(
@@ -102,25 +58,11 @@ def one_data_set(model: JointModel, data: Points) -> Tensor:
     return points
 
 
-def check_own_model(model: Any, guide: object) -> None:
-    """Refuse to train a guide on another model than its own, which is what would be saved with it.
-
-    A model inside of Pyro's handlers, as ``poutine.scale(model, scale=0.1)``, counts as the model itself,
-    unless a handler fixes values. Pyro guides of other kinds may be trained on any model.
-
-    Raises:
-        ValueError: if the models differ.
-
-    Example:
-        >>> from pyroclust.guides import NeuralClusteringProcess
-        >>> from pyroclust.models import gaussian2d, overlap2d
-        >>> check_own_model(overlap2d(), NeuralClusteringProcess(gaussian2d()))
-        Traceback (most recent call last):
-        ValueError: model is 'overlap2d', expected the guide's own, 'gaussian2d': build a guide of the ...
-    """
+def check_model_of_guide(model: Any, guide: object) -> None:
+    """Refuse to train a guide on another model than its own, which is what would be saved with it."""
     if not isinstance(guide, Guide):
         return
-    fixing = [one for one in _handlers(model) if isinstance(one, _FIXING)]
+    fixing = [handler for handler in _handlers(model) if isinstance(handler, _FIXING)]
     if fixing:
         raise ValueError(
             f"model is inside of a {type(fixing[0]).__name__}, which fixes values, expected the guide's own, "
@@ -134,27 +76,15 @@ def check_own_model(model: Any, guide: object) -> None:
         )
 
 
-def held_to_constraints(guide: Any, model: Any) -> Any:
-    """Return a guide under the constraints of a model, or as it is where there are none or it has them.
-
-    Raises:
-        ValueError: if the guide has other constraints than the model, or cannot be held to any, or the model
-            has weights of rows.
-
-    Example:
-        >>> from pyroclust.guides import PredictiveFilter
-        >>> from pyroclust.models import gaussian2d
-        >>> model = gaussian2d().constrained(must_link=[(0, 1)])
-        >>> held_to_constraints(PredictiveFilter(gaussian2d()), model).constraints
-        Constraints(2 points, 2 in 1 group, 0 pairs apart)
-    """
+def constrained_guide(guide: Any, model: Any) -> Any:
+    """Return a guide under the constraints of a model, or as it is where there are none or it has them."""
     refuse_weights(model, "guides do not count by")
-    wanted, own = getattr(model, "constraints", None), getattr(guide, "constraints", None)
-    if own == wanted:
+    wanted, present = getattr(model, "constraints", None), getattr(guide, "constraints", None)
+    if present == wanted:
         return guide
-    if own is not None:
+    if present is not None:
         raise ValueError(
-            f"guide has {own!r} and the model {wanted!r}, expected the same: call "
+            f"guide has {present!r} and the model {wanted!r}, expected the same: call "
             "guide.under(model.constraints)"
         )
     if not hasattr(guide, "under"):
@@ -166,11 +96,7 @@ def held_to_constraints(guide: Any, model: Any) -> Any:
 
 
 def refuse_weights(model: Any, why: str) -> None:
-    """Refuse a model whose rows have weights, where nothing counts by them.
-
-    Raises:
-        ValueError: if so.
-    """
+    """Refuse a model whose rows have weights, where nothing counts by them."""
     if getattr(model, "row_weights", None) is not None:
         raise ValueError(
             f"model has weights of rows, which {why}, expected none: use MCMC, as CollapsedGibbs or "
@@ -189,14 +115,7 @@ def _handlers(program: Any) -> Iterator[Messenger]:
 
 
 def log_joint_of(model: JointModel, data: Tensor, assignments: Tensor) -> Tensor:
-    """Return log p(assignments, data) of a model, once it is seen to be one number a partition.
-
-    Shape:
-        data: ``(..., N, D)``; assignments: ``(..., N)``; output: the broadcast of both batches.
-
-    Raises:
-        ValueError: if the model returns something else, or :func:`checked_log_joint` refuses it.
-    """
+    """Return log p(assignments, data) of a model, once it is seen to be one number a partition."""
     found = model.log_joint(data, assignments)
     if not isinstance(found, Tensor):
         raise ValueError(
@@ -206,16 +125,7 @@ def log_joint_of(model: JointModel, data: Tensor, assignments: Tensor) -> Tensor
 
 
 def checked_log_joint(log_joint: Tensor, model: object) -> Tensor:
-    """Return log joint densities that can be compared: numbers, or minus infinity for what is impossible.
-
-    Raises:
-        ValueError: if one is nan, plus infinity, or too large for differences.
-
-    Example:
-        >>> checked_log_joint(torch.tensor([-3.0, torch.nan]), "mine")
-        Traceback (most recent call last):
-        ValueError: model.log_joint returned nan for 1 of 2 partitions, expected numbers of nats: ...
-    """
+    """Return log joint densities that can be compared: numbers, or minus infinity for what is impossible."""
     wrong = ~((log_joint.abs() < _LARGEST) | (log_joint == -torch.inf))
     if bool(wrong.any()):
         worst = log_joint[wrong].reshape(-1)[0].item()

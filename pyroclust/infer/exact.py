@@ -1,14 +1,16 @@
-"""The exact posterior over partitions of few points, by enumeration."""
+"""Exact posteriors: of partitions of few points by enumeration, of cluster parameters given a partition."""
 
 import torch
 from torch import Tensor
 
+from pyroclust.core.counts import check_count
+from pyroclust.core.memory import check_memory
+from pyroclust.distributions import ConjugateComponent
+from pyroclust.distributions.families.clustered_data import block_moments
 from pyroclust.distributions.points import Points
-from pyroclust.distributions.protocols import JointModel
+from pyroclust.distributions.protocols import CollapsedModel, JointModel
 from pyroclust.infer.checks import log_joint_of, points_of, require_likelihood
-from pyroclust.partitions import MAX_ENUMERATED_POINTS, enumerate_partitions
-
-__all__ = ["exact_posterior", "log_evidence"]
+from pyroclust.partitions import MAX_ENUMERATED_POINTS, as_partitions, enumerate_partitions, most_clusters
 
 # Entries of the largest work array, 32 MiB of float64.
 _MAX_ENTRIES = 1 << 22
@@ -93,3 +95,63 @@ def log_evidence(model: JointModel, data: Points) -> Tensor:
         torch.Size([5])
     """
     return _enumerated_log_joint(model, data)[1].logsumexp(-1)
+
+
+def cluster_parameters(
+    model: CollapsedModel, data: Points, assignments: Tensor, *, num_samples: int = 1000
+) -> dict[str, Tensor]:
+    r"""Draw the parameters of every cluster from their exact posterior given the partition.
+
+    .. math:: \theta_k \mid x, c \sim p(\theta_k) \prod_{i: c_i = k} F(x_i; \theta_k)
+
+    Clusters are independent given the partition. Given one estimate the draws leave out how unsure the
+    partition is: for that, give posterior draws of the partition, one sample each. Cost O(N + S K).
+
+    Shape:
+        data: ``(N, D)``; assignments: ``(..., N)`` canonical.
+        output: name -> ``(num_samples, ..., K, *parameter)``, in the units of the data; rows of clusters
+        that a partition lacks are draws of the prior.
+
+    Args:
+        model: a mixture whose component family is conjugate, its hyperparameters known.
+        data: the points.
+        assignments: such as :func:`pyroclust.diagnostics.point_estimate` as a tensor.
+        num_samples: S.
+
+    Raises:
+        ValueError: if the family is not conjugate, or the shapes do not fit.
+
+    References:
+        Gelman et al. (2013), Bayesian Data Analysis, chapter 3. http://www.stat.columbia.edu/~gelman/book/
+
+    Example:
+        >>> import torch
+        >>> from pyroclust.models import gaussian2d
+        >>> data, assignments = torch.zeros(4, 2), torch.tensor([0, 0, 0, 1])
+        >>> draws = cluster_parameters(gaussian2d(), data, assignments, num_samples=10)
+        >>> {name: tuple(value.shape) for name, value in draws.items()}
+        {'loc': (10, 2, 2)}
+    """
+    component = ConjugateComponent.of(
+        model.component,
+        otherwise="other parameters have no posterior in closed form, run NUTS on the companion model",
+    )
+    num_samples = check_count("num_samples", num_samples)
+    points = points_of(model, data).detach()
+    if points.dim() != 2:
+        raise ValueError(
+            f"data has shape {tuple(points.shape)}, expected one data set (N, {component.dim}): "
+            "run data sets one by one"
+        )
+    component.check(points)
+    labels = as_partitions("assignments", assignments, num_points=len(points))
+    # Points lie in at most as many clusters, and a cluster has at most D^2 + D numbers.
+    wide = most_clusters(labels) * (component.dim + 1) * component.dim
+    check_memory(
+        8 * num_samples * wide * labels[..., 0].numel(),
+        f"num_samples is {num_samples}: parameters",
+        remedy="draw fewer",
+    )
+    counts, moments = block_moments(component, points, labels, weights=model.row_weights)
+    shape = (num_samples, *counts.shape)
+    return component.sample_parameters(counts.expand(shape), moments.expand(*shape, moments.shape[-1]))

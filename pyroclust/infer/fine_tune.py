@@ -5,11 +5,10 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import pyro
 import torch
-from pyro import poutine
 from pyro.infer import ELBO, ReweightedWakeSleep, TraceGraph_ELBO
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
@@ -20,12 +19,10 @@ from pyroclust.core.progress import progress_bar
 from pyroclust.core.random_state import pyro_seeded
 from pyroclust.distributions.points import Points
 from pyroclust.distributions.protocols import CollapsedModel
-from pyroclust.infer.amortization_gap import AmortizationGap, amortization_gap
 from pyroclust.infer.checks import MAX_LEARNING_RATE, require_likelihood
-from pyroclust.infer.objectives import BatchedWakeSleep
+from pyroclust.infer.objectives import BatchedWakeSleep, decaying_baseline
+from pyroclust.infer.quality import AmortizationGap, amortization_gap
 from pyroclust.infer.simulation import group_by_size
-
-__all__ = ["FineTuning", "decaying_baseline", "fine_tune"]
 
 _BASELINE_DECAY = 0.9
 
@@ -72,7 +69,7 @@ def fine_tune(
     * ``BatchedWakeSleep(16)``, the default, and ``pyro.infer.ReweightedWakeSleep(16)``: KL(p || q), which
       covers modes. The stock class weighs all data sets of a call together, so it gets them one by one.
     * ``LeaveOneOut(16)``: KL(q || p), the gap itself.
-    * ``pyro.infer.TraceGraph_ELBO()``: the same with :func:`decaying_baseline`, one average a data set.
+    * ``pyro.infer.TraceGraph_ELBO()``: the same with Pyro's decaying average as baseline, one a data set.
     * ``pyro.infer.Trace_ELBO()``: the same without any baseline, and hardly of use: on overlapping clusters
       the variance of its gradient is some 30 to 1000 times that of ``LeaveOneOut`` or ``TraceGraph_ELBO``.
 
@@ -119,46 +116,17 @@ def fine_tune(
     batches = [
         batch for _, some in group_by_size(data, model.component.dim) for batch in some.split(batch_size)
     ]
-    start: Any = copy.deepcopy(guide)
+    start, tuned = cast(Any, copy.deepcopy(guide)), cast(Any, guide)
     with progress_bar("fine-tuning", steps, shown=progress) as tell, pyro_seeded(seed):
         began = time.perf_counter()
         training = _Training(model, guide, objective, batches, steps=steps, learning_rate=learning_rate)
         losses, interrupted = _run(training, steps, tell, start)
         seconds = time.perf_counter() - began
-    tuned: Any = guide
     before, after = (
         amortization_gap(model, one, data, num_draws=num_draws, others=(other,), seed=seed)
         for one, other in ((start, tuned), (tuned, start))
     )
     return FineTuning(before, after, torch.tensor(losses, dtype=torch.float64), seconds, interrupted)
-
-
-def decaying_baseline(guide: Callable[..., Any], *, decay: float = _BASELINE_DECAY) -> Callable[..., Any]:
-    """Give the guide's site Pyro's own baseline for ``TraceGraph_ELBO``: a decaying average of the cost.
-
-    One average for every data set and particle, in Pyro's parameter store under a name that guides share:
-    train one batch of data sets in one ``pyro.get_param_store().scope()``, as :func:`fine_tune` does.
-
-    Args:
-        guide: a guide that samples ``"assignments"``.
-        decay: weight of the past.
-
-    Raises:
-        ValueError: if ``decay`` is not in [0, 1).
-
-    Example:
-        >>> from pyroclust.guides import NeuralClusteringProcess
-        >>> from pyroclust.models import gaussian2d
-        >>> guide = decaying_baseline(NeuralClusteringProcess(gaussian2d()))
-        >>> trace = poutine.trace(guide).get_trace(torch.zeros(3, 5, 2))
-        >>> trace.nodes["assignments"]["infer"]["baseline"]["baseline_beta"]
-        0.9
-    """
-    if not 0 <= decay < 1:
-        raise ValueError(f"decay is {decay}, expected a number in [0, 1)")
-    baseline: Any = {"baseline": {"use_decaying_avg_baseline": True, "baseline_beta": decay}}
-    handled: Any = poutine.infer_config(guide, lambda site: baseline if site["name"] == "assignments" else {})
-    return handled
 
 
 class _Training:
@@ -190,7 +158,8 @@ class _Training:
         batch = self.batches[index]
         with pyro.get_param_store().scope(self.scopes.get(index)) as scope:
             if index not in self.scopes and isinstance(self.objective, TraceGraph_ELBO):
-                self._fill_baseline(batch)
+                # The averages, which Pyro starts at 0, get the costs of a first draw.
+                self._loss_and_grads(batch, decay=0.0)
             self.optimizer.zero_grad(set_to_none=True)
             loss = self._loss_and_grads(batch)
         self.scopes[index] = scope
@@ -204,10 +173,6 @@ class _Training:
             return loss / len(batch)
         return math.nan
 
-    def _fill_baseline(self, batch: Tensor) -> None:
-        """Give the averages, which Pyro starts at 0, the costs of a first draw."""
-        self._loss_and_grads(batch, decay=0.0)
-
     def _loss_and_grads(self, batch: Tensor, *, decay: float = _BASELINE_DECAY) -> float:
         guide: Any = self.guide
         objective: Any = self.objective
@@ -216,7 +181,8 @@ class _Training:
         if not isinstance(objective, ReweightedWakeSleep):
             return objective.loss_and_grads(self.model, guide, batch)
         pieces = [batch] if isinstance(objective, BatchedWakeSleep) else batch.split(1)
-        adapted = _ignoring_observations(self.model), _taking_observations(guide)
+        # The sleep phase hands what it simulated to model and guide; the model ignores it.
+        adapted = (lambda data, observations=None: self.model(data)), _taking_observations(guide)
         return sum(objective.loss_and_grads(*adapted, piece)[1] for piece in pieces)
 
 
@@ -242,11 +208,6 @@ def _run(
             return losses, interrupt.requested
     finally:
         guide.train(was_training)
-
-
-def _ignoring_observations(model: Callable[..., Any]) -> Callable[..., Any]:
-    """Take the argument that the sleep phase of ``ReweightedWakeSleep`` hands to models."""
-    return lambda data, observations=None: model(data)
 
 
 def _taking_observations(guide: Any) -> Callable[..., Any]:

@@ -13,8 +13,6 @@ from pyroclust.distributions.protocols import JointModel, PartitionGuide
 from pyroclust.infer.checks import log_joint_of, one_data_set, require_likelihood
 from pyroclust.partitions import Draws
 
-__all__ = ["importance_sample", "resampled"]
-
 
 def importance_sample(model: JointModel, guide: PartitionGuide, data: Points, *, num_draws: int) -> Draws:
     r"""Draw partitions of a data set from a guide and weight them by a model.
@@ -70,15 +68,6 @@ def importance_sample(model: JointModel, guide: PartitionGuide, data: Points, *,
 
 
 def resampled(log_shares: Tensor, num_draws: int) -> Tensor:
-    """Return places of weighted draws so that they have equal weights, stratified by torch's generator.
-
-    Args:
-        log_shares: log weights that sum to one, ``(S,)`` in nats.
-        num_draws: places to return, in order.
-
-    Example:
-        >>> resampled(torch.tensor([0.5, 0.0, 0.5]).log(), 4)
-        tensor([0, 0, 2, 2])
-    """
+    """Return places of weighted draws so that they have equal weights, stratified by torch's generator."""
     uniform = torch.rand(num_draws, dtype=torch.float64)
     return torch.from_numpy(stratified_draws(log_shares.exp().numpy(), uniform.numpy()))

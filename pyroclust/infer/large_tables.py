@@ -1,23 +1,10 @@
 """How far draws and chains go on large tables, where the usual lengths would take hours."""
 
-__all__ = [
-    "LARGE_TABLE",
-    "chain_seconds",
-    "default_num_draws",
-    "large_table_notes",
-    "most_sweeps",
-    "populations_may_take",
-    "sweep_cost",
-    "takes_long",
-]
-
 LARGE_TABLE = 1000
 """Up to so many rows nothing depends on their number."""
-
-_ALL_VISITS = 640_000_000
-"""Times that chains together visit a point: 640 sweeps of 1,000 chains through 1,000 points."""
-_FALL = 0.3
-"""Beyond 1,000 points these fall as this power of their number, so that 5,000 take three minutes."""
+# Times that chains together visit a point: 640 sweeps of 1,000 chains through 1,000 points. Beyond 1,000
+# points they fall as a power of their number, so that 5,000 take three minutes.
+_ALL_VISITS, _FALL = 640_000_000, 0.3
 # Numbers that a cluster of four columns with a full covariance keeps, and clusters: more of either cost more.
 _USUAL_MOMENTS, _USUAL_CLUSTERS = 20, 20
 _LONG_SECONDS = 60.0
@@ -30,20 +17,10 @@ _USUAL_DRAWS, _FEWEST_DRAWS, _ALL_LABELS = 1000, 250, 2_500_000
 
 
 def most_sweeps(num_points: int, *, num_chains: int, most: int) -> int:
-    r"""Return the most sweeps that a chain may take.
+    r"""Return the most sweeps that a chain may take: ``most`` up to 1,000 points, fewer beyond.
 
-    Up to 1,000 points that is ``most``. Beyond, all chains together visit points
-    :math:`v (1000 / N)^{0.3}` times, v being 640 million, or as often as they may with 1,000 points where
-    that is more.
-
-    Args:
-        num_points: number of points N.
-        num_chains: chains that run.
-        most: sweeps of a chain in any case.
-
-    Example:
-        >>> [most_sweeps(points, num_chains=1000, most=640) for points in (300, 1000, 1001, 2000)]
-        [640, 640, 639, 259]
+    All chains together visit points :math:`v (1000 / N)^{0.3}` times, v being 640 million, or as often as
+    they may with 1,000 points where that is more.
     """
     visits = max(_ALL_VISITS, num_chains * most * LARGE_TABLE) * _share(num_points)
     return min(most, max(1, int(visits / (num_chains * num_points))))
@@ -54,27 +31,15 @@ def sweep_cost(num_moments: int, *, num_clusters: float) -> float:
 
     .. math:: \max(1, F / 20)^{1/2} \max(1, K / 20)
 
+    F are the numbers that a cluster keeps, K the clusters of the draws on average;
     ``benchmarks/sweep_costs.py`` sets it beside times.
-
-    Args:
-        num_moments: numbers that a cluster keeps, F.
-        num_clusters: of the draws on average, K.
-
-    Example:
-        >>> sweep_cost(20, num_clusters=5), sweep_cost(180, num_clusters=40)
-        (1.0, 6.0)
     """
     clusters = max(1.0, num_clusters / _USUAL_CLUSTERS)
     return float(max(1.0, num_moments / _USUAL_MOMENTS) ** 0.5 * clusters)
 
 
 def populations_may_take(seconds: float) -> bool:
-    """Return whether tempered populations may take so many seconds.
-
-    Example:
-        >>> populations_may_take(200.0), populations_may_take(6000.0)
-        (True, False)
-    """
+    """Return whether tempered populations may take so many seconds."""
     return seconds <= _MOST_SECONDS
 
 
@@ -88,40 +53,18 @@ def chain_seconds(num_points: int, num_columns: int) -> float:
 
     Ten up to 6,000 units of work, a point being worth four and one more for each of its columns; more as the
     power 0.45 of the work beyond.
-
-    Example:
-        >>> [round(chain_seconds(*size)) for size in ((300, 8), (1000, 2), (5000, 2), (5000, 20))]
-        [10, 10, 21, 39]
     """
     work = num_points * (_POINT + num_columns) / _USUAL_WORK
     return float(_CHAIN_SECONDS * max(1.0, work) ** _RISE)
 
 
 def default_num_draws(num_points: int) -> int:
-    """Return how many draws there are by default: 1,000, or 2.5 million labels, but at least 250.
-
-    Args:
-        num_points: number of points N.
-
-    Example:
-        >>> default_num_draws(300), default_num_draws(5000), default_num_draws(1_000_000)
-        (1000, 500, 250)
-    """
+    """Return how many draws there are by default: 1,000, or 2.5 million labels, but at least 250."""
     return max(_FEWEST_DRAWS, min(_USUAL_DRAWS, _ALL_LABELS // num_points))
 
 
 def large_table_notes(num_points: int) -> tuple[str, ...]:
-    """Return what to say of the draws and sweeps of a large table; nothing of a small one.
-
-    Args:
-        num_points: number of points N.
-
-    Example:
-        >>> large_table_notes(300)
-        ()
-        >>> large_table_notes(2000)[0]
-        'With more than 1,000 rows all chains together visit rows at most 520 million times.'
-    """
+    """Return what to say of the draws and sweeps of a large table; nothing of a small one."""
     if num_points <= LARGE_TABLE:
         return ()
     visits = f"{_ALL_VISITS * _share(num_points) / 1e6:,.0f} million times"

@@ -1,18 +1,17 @@
-"""Objectives of fine-tuning besides Pyro's own: leave-one-out gradients and batched wake-sleep."""
+"""Objectives of fine-tuning to given data: leave-one-out gradients, batched wake-sleep, a baseline."""
 
 from collections.abc import Callable
 from typing import Any
 
 import torch
+from pyro import poutine
 from pyro.infer import ReweightedWakeSleep, Trace_ELBO
 from pyro.infer.trace_elbo import _compute_log_r
 from pyro.poutine import Trace
 from torch import Tensor
 
 from pyroclust.core.counts import check_count
-from pyroclust.infer.inclusive_kl import InclusiveKL
-
-__all__ = ["BatchedWakeSleep", "LeaveOneOut"]
+from pyroclust.infer.losses import InclusiveKL
 
 _PARTICLES = "num_particles_vectorized"
 
@@ -57,17 +56,14 @@ class LeaveOneOut(Trace_ELBO):
         surrogate: Any = 0.0
         # Log p - log q by plates, as Pyro does it for Trace_ELBO.
         log_ratio = _compute_log_r(model_trace, guide_trace)
-        for site in _latent_sites(guide_trace):
+        for name in guide_trace.stochastic_nodes:
+            site: Any = guide_trace.nodes[name]
             stack = site["cond_indep_stack"]
             cost = log_ratio.sum_to(stack)
             dim = next(frame.dim for frame in stack if frame.name == _PARTICLES)
             others = (cost.sum(dim, keepdim=True) - cost) / (self.num_particles - 1)
             surrogate = surrogate + ((cost - others).detach() * site["score_parts"].score_function).sum()
         return -elbo.item(), -surrogate
-
-
-def _latent_sites(trace: Trace) -> list[Any]:
-    return [trace.nodes[name] for name in trace.stochastic_nodes]
 
 
 class BatchedWakeSleep(ReweightedWakeSleep):
@@ -120,7 +116,7 @@ class BatchedWakeSleep(ReweightedWakeSleep):
             wake = -((log_weights - total).exp().detach() * log_q).sum()
             evidence = -(total - torch.tensor(float(self.num_particles)).log()).sum().detach()
         if self.insomnia < 1:
-            template = (torch.empty(self.num_sleep_particles, *one.shape).to(one) for one in args)
+            template = (torch.empty(self.num_sleep_particles, *data.shape).to(data) for data in args)
             sleep = InclusiveKL().per_dataset(model, guide, *template).sum() / self.num_sleep_particles
         return evidence, self.insomnia * wake + (1 - self.insomnia) * sleep
 
@@ -129,3 +125,14 @@ def _by_plates(trace: Trace) -> Tensor:
     """Add the log-probabilities of all sites, ``(particles, *datasets)``."""
     sites = [site["log_prob"] for site in trace.nodes.values() if site["type"] == "sample"]
     return torch.stack(torch.broadcast_tensors(*sites)).sum(0)
+
+
+def decaying_baseline(guide: Callable[..., Any], *, decay: float) -> Callable[..., Any]:
+    """Give the guide's site Pyro's own baseline for ``TraceGraph_ELBO``: a decaying average of the cost.
+
+    One average for every data set and particle, in Pyro's parameter store under a name that guides share:
+    train one batch of data sets in one ``pyro.get_param_store().scope()``.
+    """
+    baseline: Any = {"baseline": {"use_decaying_avg_baseline": True, "baseline_beta": decay}}
+    handled: Any = poutine.infer_config(guide, lambda site: baseline if site["name"] == "assignments" else {})
+    return handled

@@ -21,54 +21,36 @@ from pyroclust.distributions.protocols import CompanionProgram
 from pyroclust.infer.checks import MAX_LEARNING_RATE
 from pyroclust.partitions import Draws, canonical
 
-__all__ = ["sample_companion_labels", "variational_posterior"]
-
 # Entries of the largest work array, 32 MiB of float64.
 _MAX_ENTRIES = 1 << 22
+# The learning rate falls to this share of its first value.
+_LAST_RATE = 0.02
 
 
 @torch.no_grad()
 def sample_companion_labels(program: CompanionProgram, data: Tensor, values: dict[str, Tensor]) -> Tensor:
-    """Draw labels given each of S draws of the continuous sites, from their exact conditional.
+    """Draw components ``(S, N)`` from their exact conditional given each of S draws of the other sites.
 
-    All draws at once by ``pyro.infer.infer_discrete``, in blocks that bound the memory; cost O(S N T) for T
-    components, T times that where their number is random.
-
-    Args:
-        program: the program.
-        data: points, ``(N, D)``.
-        values: every continuous site, ``(S, *site shape)``.
-
-    Shape:
-        output: ``(S, N)`` int64, names of components.
+    All draws at once by ``pyro.infer.infer_discrete``, in blocks that bound the memory.
     """
     nodes: Any = poutine.trace(program).get_trace(data).nodes
-    alone = {name: not nodes[name]["fn"].batch_shape for name in values}
-    lifted = {name: one.unsqueeze(1) if alone[name] else one for name, one in values.items()}
-    draws = len(next(iter(values.values())))
-    block = max(1, _MAX_ENTRIES // (len(data) * program.num_components**2))
-    found = []
-    for first in range(0, draws, block):
-        some = {name: one[first : first + block] for name, one in lifted.items()}
-        found.append(_sample_block(program, data, some, draws=min(block, draws - first)))
-    return torch.cat(found)
+    lifted = {
+        name: value if nodes[name]["fn"].batch_shape else value.unsqueeze(1) for name, value in values.items()
+    }
+    num_draws = len(next(iter(values.values())))
+    size = max(1, _MAX_ENTRIES // (len(data) * program.num_components**2))
+    labels = []
+    for first in range(0, num_draws, size):
+        block = {name: value[first : first + size] for name, value in lifted.items()}
+        conditioned, draws = pyro.condition(program, data=block), min(size, num_draws - first)
 
+        def batched(conditioned: Any = conditioned, draws: int = draws) -> Tensor:
+            with pyro.plate("draws", draws, dim=-2):
+                return conditioned(data)
 
-def _sample_block(
-    program: CompanionProgram, data: Tensor, values: dict[str, Tensor], *, draws: int
-) -> Tensor:
-    given = pyro.condition(program, data=values)
-
-    def batched() -> Tensor:
-        with pyro.plate("draws", draws, dim=-2):
-            return given(data)
-
-    trace = poutine.trace(infer_discrete(batched, first_available_dim=-3)).get_trace()
-    return trace.nodes["labels"]["value"].expand(draws, len(data))
-
-
-# The learning rate falls to this share of its first value.
-_LAST_RATE = 0.02
+        trace = poutine.trace(infer_discrete(batched, first_available_dim=-3)).get_trace()
+        labels.append(trace.nodes["labels"]["value"].expand(draws, len(data)))
+    return torch.cat(labels)
 
 
 def variational_posterior(
@@ -123,14 +105,9 @@ def variational_posterior(
         Blei & Jordan (2006), Variational inference for Dirichlet process mixtures.
         https://doi.org/10.1214/06-BA104
     """
-    counts = {
-        "num_steps": num_steps,
-        "num_draws": num_draws,
-        "num_particles": num_particles,
-        "num_starts": num_starts,
-    }
-    for name, count in counts.items():
-        check_count(name, count)
+    num_steps, num_draws = check_count("num_steps", num_steps), check_count("num_draws", num_draws)
+    num_particles = check_count("num_particles", num_particles)
+    num_starts = check_count("num_starts", num_starts)
     learning_rate = check_number("learning_rate", learning_rate, above=0, at_most=MAX_LEARNING_RATE)
     component = program.mixture.component
     points = as_points(data)
@@ -163,14 +140,14 @@ def _best_start(
     *,
     num_starts: int,
 ) -> AutoGuide:
-    found: list[tuple[float, AutoGuide]] = []
+    candidates: list[tuple[float, AutoGuide]] = []
     for _ in range(num_starts):
         candidate = guide(
             poutine.block(program, hide=list(program.discrete_sites)), init_loc_fn=init_to_sample
         )
         candidate(data)
-        found.append((elbo.loss(program, candidate, data), candidate))
-    return min(found, key=lambda one: one[0])[1]
+        candidates.append((elbo.loss(program, candidate, data), candidate))
+    return min(candidates, key=lambda scored: scored[0])[1]
 
 
 def _fit(

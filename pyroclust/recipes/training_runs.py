@@ -27,7 +27,7 @@ from pyroclust.core.files import (
 )
 from pyroclust.core.interrupts import interrupt_between_steps, raise_if_interrupted
 from pyroclust.infer import Devices, FitResult, fit
-from pyroclust.infer.own_loss import check_has_data
+from pyroclust.infer.losses import require_data
 from pyroclust.infer.training import CHECKPOINT_FILE, LOG_FILE, VALIDATION_FILE
 from pyroclust.infer.training.checkpoint import failure_of, read_checkpoint
 from pyroclust.infer.training.logs import EVENTS_FOLDER, check_table
@@ -101,7 +101,7 @@ def train_recipe(
     check_outside_the_package(folder)
     guide = recipe.build()
     recipe.finished(guide)
-    check_has_data(guide, recipe.data)
+    require_data(guide, recipe.data)
     helps = int(os.environ.get("RANK", "0")) > 0
     with ExitStack() as stack:
         interrupt = stack.enter_context(interrupt_between_steps())

@@ -71,7 +71,7 @@ def _other_model() -> NeuralClusteringProcess:
 def _other_versions(folder: Path) -> str:
     _train(folder, max_steps=3)
     with (
-        mock.patch("pyroclust.infer.training.identity.version", return_value="9.9"),
+        mock.patch("pyroclust.infer.training.checkpoint.version", return_value="9.9"),
         pytest.raises(ValueError, match=r"torch was .*, is 9\.9") as caught,
     ):
         _train(folder, resume=True)
@@ -406,21 +406,6 @@ def _steps_whole(path: Path) -> list[int]:
     return [int(one.split(",")[0]) for one in lines[1:-1]]
 
 
-def _changed(change: Callable[[dict[str, Any]], Any], words: str) -> Callable[[Path], str]:
-    """Edit what a checkpoint holds, with a checksum that is right again."""
-    from pyroclust.infer.training.checkpoint import read_checkpoint, write_checkpoint
-
-    def run(folder: Path) -> str:
-        _train(folder, max_steps=3, choice=HardSimulations(1.0, 3))
-        path = folder / "t" / "checkpoint.pt"
-        state = read_checkpoint(path)
-        change(state)
-        write_checkpoint(path, state)
-        return _left_alone(folder, words, choice=HardSimulations(1.0, 3))
-
-    return run
-
-
 def _left_alone(folder: Path, words: str, **arguments: Any) -> str:
     """See that a resumption is refused, and that neither the files nor the guide are changed."""
     before, guide = snapshot(folder), new_guide()
@@ -460,32 +445,6 @@ def _flipped(place: int) -> Callable[[bytes], bytes]:
     return change
 
 
-def _without(*names: Any) -> Callable[[dict[str, Any]], Any]:
-    def change(state: dict[str, Any]) -> Any:
-        for name in names[:-1]:
-            state = state[name]
-        state.pop(names[-1])
-
-    return change
-
-
-def _with(value: Any, *names: Any) -> Callable[[dict[str, Any]], Any]:
-    def change(state: dict[str, Any]) -> Any:
-        for name in names[:-1]:
-            state = state[name]
-        state[names[-1]] = value
-
-    return change
-
-
-def _first_weight(make: Callable[[torch.Tensor], Any]) -> Callable[[dict[str, Any]], Any]:
-    def change(state: dict[str, Any]) -> Any:
-        name = next(iter(state["weights"]))
-        state["weights"][name] = make(state["weights"][name])
-
-    return change
-
-
 def _other_guide_of_before(folder: Path) -> str:
     """A checkpoint that does not say what it was made of, and a network of another width."""
     from pyroclust.infer.training.checkpoint import read_checkpoint, write_checkpoint
@@ -513,46 +472,6 @@ def _bad_validations(folder: Path) -> str:
         said = refused(lambda: _train(folder, resume=True), "is no table of a training")
     assert snapshot(folder) == before
     return said.replace(str(folder), "")
-
-
-_EDITS: tuple[tuple[str, Callable[[dict[str, Any]], Any], str], ...] = (
-    ("done is 0", _with(0, "done"), "num_datasets"),
-    ("done is another number", _with(2, "done"), "another learning rate than after 2 steps"),
-    ("done is beyond the last step", _with(99, "done"), "expected at most 6 steps"),
-    ("done is text", _with("3", "done"), "expected a whole number"),
-    ("no data set was simulated", _with(0, "num_datasets"), "num_datasets"),
-    ("seconds is nan", _with(float("nan"), "seconds"), "seconds"),
-    ("the loss is infinite", _with(float("inf"), "smooth_loss"), "smooth_loss"),
-    ("without settings", _with({}, "settings"), "other settings"),
-    ("settings is a list", _with([], "settings"), "expected a table"),
-    ("without weights", _without("weights"), "'weights' is missing"),
-    ("an entry that is unknown", _with(1, "notes"), "'notes' is unknown"),
-    ("a weight is missing", lambda state: state["weights"].popitem(), "missing:"),
-    ("a weight is nan", _first_weight(lambda one: one * float("nan")), "holds nan"),
-    ("a weight has another shape", _first_weight(lambda one: one[None]), "has shape"),
-    ("a weight is of another type", _first_weight(torch.Tensor.double), "torch.float64, expected"),
-    ("a weight is text", _first_weight(lambda one: "x"), "expected a dense tensor"),
-    ("an average is missing", lambda state: state["averages"].pop(), "expected a list of"),
-    ("the state of the optimiser is empty", _with({}, "optimizer", "state"), "has no state for some"),
-    ("the optimiser lost one parameter", _without("optimizer", "state", 0), "has no state for some"),
-    (
-        "a mean square is negative",
-        lambda state: state["optimizer"]["state"][0]["exp_avg_sq"].sub_(1),
-        "negative",
-    ),
-    (
-        "the optimiser has taken more steps",
-        _with(torch.tensor(9.0), "optimizer", "state", 0, "step"),
-        "took 9",
-    ),
-    (
-        "the optimiser has another decay",
-        _with(0.5, "optimizer", "param_groups", 0, "weight_decay"),
-        "settings",
-    ),
-    ("what the choice learned is missing", _with({}, "choice"), "missing: gram, target"),
-    ("what the choice learned has no inverse", lambda state: state["choice"]["gram"].zero_(), "no inverse"),
-)
 
 
 CASES = [
@@ -604,12 +523,6 @@ CASES = [
     _case("--resume with a validation.csv that is no log", "refused, all left as it is", _bad_validations),
     _case(
         "--resume of a checkpoint of an earlier version with another guide", "refused", _other_guide_of_before
-    ),
-    *(
-        _case(
-            f"--resume of an edited checkpoint: {name}", "refused: nothing is changed", _changed(edit, words)
-        )
-        for name, edit, words in _EDITS
     ),
     *(
         _case(f"--resume of a checkpoint {name}", "refused: nothing is changed", _damaged(change, words))

@@ -8,7 +8,7 @@ from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.guides.retarget import retarget
 from pyroclust.infer import FitSettings, fit
-from pyroclust.infer.amortization_gap import amortization_gap
+from pyroclust.infer.quality import amortization_gap
 from pyroclust.infer.simulation import simulate
 from pyroclust.models import Mixture, SpikeWaveforms, gaussian2d, overlap2d
 from pyroclust.nn import RandomOrder, WaveformEncoder

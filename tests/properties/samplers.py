@@ -251,8 +251,6 @@ NOT_TESTED = {
     "infer.PartialFenchelYoungLoss": _OBJECT,
     "infer.Particles": _RESULT,
     "infer.amortization_gap": _TRAINING,
-    "infer.backward_in_chunks": "takes tensors of a training that the simulator made",
-    "infer.decaying_baseline": _OBJECT,
     "infer.fine_tune": _TRAINING,
     "infer.fit": _TRAINING,
     "infer.tempered_populations": "data as kernels take them, numbers: tests/infer/refining",

@@ -1,11 +1,8 @@
 """Refining: draws of a guide, or of the prior, weighted, resampled and moved by a kernel."""
 
-from pyroclust.infer.refining.annealing import annealed_log_evidence
-from pyroclust.infer.refining.pool import PosteriorPool
-from pyroclust.infer.refining.posterior_tables import PosteriorTables
-from pyroclust.infer.refining.refine import refine
-from pyroclust.infer.refining.refinement import Refinement
-from pyroclust.infer.refining.tempering import Populations, tempered_populations
+from pyroclust.infer.refining.populations import Populations, annealed_log_evidence, tempered_populations
+from pyroclust.infer.refining.posterior_laws import PosteriorPool, PosteriorTables
+from pyroclust.infer.refining.refine import Refinement, refine
 
 __all__ = [
     "Populations",

@@ -1,7 +1,9 @@
 """Draws of a guide with their weights: where refining begins."""
 
 import math
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,21 +17,8 @@ from pyroclust.diagnostics.weights.importance import importance_weights, stratif
 from pyroclust.distributions.protocols import Guide, JointModel, Model, some_points
 from pyroclust.infer.checks import log_joint_of
 from pyroclust.infer.large_tables import LARGE_TABLE
-from pyroclust.infer.refining.clock import Clock
 from pyroclust.partitions import Draws
 from pyroclust.partitions.constraints import Constraints
-
-__all__ = [
-    "NUM_ORDERS",
-    "PROPOSALS",
-    "draw_proposals",
-    "evidences_of",
-    "inside",
-    "most_at_once",
-    "resampled_proposals",
-    "shared_log_prob",
-    "warm_up",
-]
 
 PROPOSALS = 5
 """Draws of the guide for each that is refined, where nobody says otherwise."""
@@ -45,26 +34,29 @@ _MOST_NUMBERS_A_POINT = 256
 _WARM_ROWS = 50
 
 
+class Clock:
+    """Adds up the wall time of parts, in seconds by name."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def timed(self, part: str) -> Iterator[None]:
+        """Add the time that the block takes to a part."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[part] = self.seconds.get(part, 0.0) + time.perf_counter() - began
+
+
 def most_at_once(data: Tensor) -> int:
-    """Return how many draws of a data set make one block of limited memory.
-
-    Shape:
-        data: ``(N, D)``.
-
-    Example:
-        >>> most_at_once(torch.zeros(1024, 4))
-        1024
-    """
+    """Return how many draws of a data set make one block of limited memory."""
     return max(1, _NUMBERS_AT_ONCE // (len(data) * min(data[0].numel(), _MOST_NUMBERS_A_POINT)))
 
 
 def warm_up(guide: Guide, data: Tensor) -> None:
-    """Draw once, so that seconds of later draws are those of drawing; of the first rows where these are many.
-
-    Args:
-        guide: any.
-        data: one data set, ``(N, D)``.
-    """
+    """Draw once, so that seconds of later draws are those of drawing; of few rows where these are many."""
     few = data if len(data) <= LARGE_TABLE else some_points(guide.model, data, slice(_WARM_ROWS))
     guide.posterior(few).sample((1,))
 
@@ -91,19 +83,9 @@ def draw_proposals(
 ) -> tuple[Draws, tuple[Any, ...]]:
     """Draw in equal parts from several posteriors of a guide, and weigh where the model has a likelihood.
 
-    Args:
-        model: of the guide.
-        new_posterior: gives a posterior of the guide, each time with a visiting order of its own.
-        data: one data set, ``(N, D)``, for the likelihood.
-        number: P, draws of all posteriors together.
-        at_once: draws of a block; other blocks, other draws.
-        clock: gets the seconds as "draw" and "weigh".
-        num_orders: posteriors.
-        shown: whether to show a bar on standard error.
-
-    Returns:
-        the draws, one chain with log q, each by the posterior that it came from, and log p where the model
-        has a likelihood; and the posteriors.
+    Each posterior has a visiting order of its own. Returns the draws, one chain with log q, each by the
+    posterior that it came from, and log p where the model has a likelihood; and the posteriors. Another
+    ``at_once``, the draws of a block, gives other draws. The clock gets the seconds as "draw" and "weigh".
     """
     labels, log_prob, log_joint, posteriors = [], [], [], []
     done, rows = 0, most_at_once(data)
@@ -112,9 +94,9 @@ def draw_proposals(
             with clock.timed("draw"):
                 posterior = new_posterior()
                 sizes = [min(at_once, size - first) for first in range(0, size, at_once)]
-                parts = [posterior.sample_and_log_prob((one,)) for one in sizes]
+                parts = [posterior.sample_and_log_prob((block,)) for block in sizes]
             labels += [part for part, _ in parts]
-            log_prob += [own.double() for _, own in parts]
+            log_prob += [log_q.double() for _, log_q in parts]
             if model.has_likelihood and isinstance(model, JointModel):
                 with clock.timed("weigh"):
                     log_joint += [
@@ -125,14 +107,14 @@ def draw_proposals(
             posteriors.append(posterior)
             done += size
             tell(done, "")
-    found = Draws(
+    draws = Draws(
         name="the guide",
         assignments=torch.cat(labels).unsqueeze(0).numpy(),
         log_joint=torch.cat(log_joint).unsqueeze(0).numpy() if log_joint else None,
         log_prob=torch.cat(log_prob).unsqueeze(0).numpy(),
         seconds=clock.seconds["draw"],
     )
-    return found, tuple(posteriors)
+    return draws, tuple(posteriors)
 
 
 @dataclass(frozen=True)
@@ -148,76 +130,57 @@ class _Inside:
         return bool(self.posterior.is_exact)
 
     def merged_log_prob(self, assignments: Tensor) -> Tensor:
-        found = self.posterior.merged_log_prob(assignments).double() - self.log_share
-        return torch.where(self.constraints.is_inside(assignments), found, -torch.inf)
+        log_prob = self.posterior.merged_log_prob(assignments).double() - self.log_share
+        return torch.where(self.constraints.is_inside(assignments), log_prob, -torch.inf)
 
 
 def inside(
     draws: Draws, posteriors: tuple[Any, ...], constraints: Constraints | None
 ) -> tuple[Draws, tuple[Any, ...], float]:
-    """Leave out draws of a guide that have more or fewer clusters than they may, which a guide does not know.
+    """Leave out draws that have more or fewer clusters than they may; return the share that is left, too.
 
-    Log q becomes that of the draws that are left: more by the log of their share. Weights keep their ratios,
-    and their mean is the evidence of the partitions inside.
-
-    Args:
-        draws: of one chain, all that were made.
-        posteriors: those that they came from.
-        constraints: of the model.
-
-    Returns:
-        the draws, the posteriors, and the share that is left.
+    A guide does not know how many there may be. Log q becomes that of the draws that are left: more by the
+    log of their share. Weights keep their ratios, and their mean is the evidence of the partitions inside.
     """
     if constraints is None or constraints.clusters is None:
         return draws, posteriors, 1.0
     kept = constraints.is_inside(torch.from_numpy(draws.assignments[0])).numpy()
     share = float(kept.mean())
     log_share = math.log(share) if share else -math.inf
-    found = replace(
+    left = replace(
         draws,
         assignments=draws.assignments[:, kept],
         log_joint=None if draws.log_joint is None else draws.log_joint[:, kept],
         log_prob=None if draws.log_prob is None else draws.log_prob[:, kept] - log_share,
     )
-    return found, tuple(_Inside(one, constraints, log_share) for one in posteriors), share
+    return left, tuple(_Inside(one, constraints, log_share) for one in posteriors), share
 
 
 def shared_log_prob(posteriors: Sequence[Any], assignments: Tensor) -> Tensor:
-    """Return log q of partitions in nats, of which each posterior scores its share.
+    """Return log q of partitions in nats, ``(S,)``, of which each posterior scores its share.
 
     The identities behind reciprocal and bridge sampling hold for every posterior, and so for their sums.
-
-    Shape:
-        assignments: ``(S, N)``; output: ``(S,)`` float64.
     """
-    every = len(posteriors)
-    scored = torch.empty(len(assignments), dtype=torch.float64)
-    for place, posterior in enumerate(posteriors):
-        share = assignments[place::every]
-        if len(share):
-            scored[place::every] = posterior.merged_log_prob(share).double()
-    return scored
+    step = len(posteriors)
+    log_prob = torch.empty(len(assignments), dtype=torch.float64)
+    for place, posterior in enumerate(posteriors[: len(assignments)]):
+        log_prob[place::step] = posterior.merged_log_prob(assignments[place::step]).double()
+    return log_prob
 
 
 def evidences_of(proposals: Draws, posteriors: Sequence[Any], refined: Draws) -> tuple[LogEvidence, ...]:
-    """Estimate log p(data) from the weights, and from draws after the sweeps where these have log q.
-
-    Args:
-        proposals: without weights there is no estimate.
-        posteriors: those that the proposals came from.
-        refined: draws after the sweeps.
-    """
+    """Estimate log p(data) from the weights, and from draws after the sweeps where these have log q."""
     if proposals.log_joint is None or proposals.log_prob is None or refined.log_joint is None:
         return ()
     alone = importance_evidence(proposals.log_joint - proposals.log_prob)
-    if not all(one.is_exact for one in posteriors):
+    if not all(posterior.is_exact for posterior in posteriors):
         return (alone,)
-    scored = shared_log_prob(posteriors, torch.from_numpy(refined.flat)).numpy()
-    if not np.isfinite(scored).all():
+    log_prob = shared_log_prob(posteriors, torch.from_numpy(refined.flat)).numpy()
+    if not np.isfinite(log_prob).all():
         return (alone,)
     return log_evidences(
         refined.log_joint,
-        scored.reshape(refined.log_joint.shape),
+        log_prob.reshape(refined.log_joint.shape),
         guide_log_joint=proposals.log_joint,
         guide_log_prob=proposals.log_prob,
     )

@@ -1,10 +1,9 @@
 """The training engine: one loop behind ``pyroclust train`` and ``pyroclust.infer.fit``."""
 
 from pyroclust.infer.training.checkpoint import CHECKPOINT_FILE
-from pyroclust.infer.training.devices import Devices
 from pyroclust.infer.training.engine import FitResult, fit
 from pyroclust.infer.training.logs import LOG_FILE, VALIDATION_FILE
-from pyroclust.infer.training.settings import FitSettings
+from pyroclust.infer.training.settings import Devices, FitSettings
 from pyroclust.infer.training.validation import Validation
 
 __all__ = [

@@ -1,53 +1,43 @@
-"""Checkpoints of a training: written atomically, verified by a checksum when read."""
+"""Checkpoints of a training: written atomically, verified by a checksum, and what they belong to."""
 
 import hashlib
+import inspect
 import io
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
+from types import FunctionType, MethodType
 from typing import Any
 
+import numpy as np
 import torch
+from torch import Tensor, nn
+from torch.distributions import Distribution
 
 from pyroclust.core.files import replace_file
-
-__all__ = ["CHECKPOINT_FILE", "FAILURE", "FORMAT", "failure_of", "read_checkpoint", "write_checkpoint"]
+from pyroclust.core.text import listed
 
 CHECKPOINT_FILE = "checkpoint.pt"
 FAILURE = "failure"
 """The entry that says why a training cannot go on with the same settings."""
-FORMAT = "format"
-_VERSION = 1
+_FORMAT, _VERSION = "format", 1
 _DIGEST = hashlib.sha256().digest_size
+_LIBRARIES = ("pyroclust", "pyro-ppl", "torch")
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.Size, torch.dtype)
+_DEEPEST = 12
 
 
 def write_checkpoint(path: Path, state: dict[str, Any]) -> None:
-    """Replace a checkpoint by a new one, with a checksum behind it.
-
-    Args:
-        path: the file.
-        state: tensors, numbers, text, and lists and dictionaries of them.
-
-    Raises:
-        OSError: if it cannot be written; the old checkpoint is then still there.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / CHECKPOINT_FILE
-        >>> write_checkpoint(path, {"step": 3})
-        >>> read_checkpoint(path)["step"]
-        3
-    """
+    """Replace a checkpoint by a new one, with a checksum behind it; the old one stays where that fails."""
     stream = io.BytesIO()
-    torch.save({FORMAT: _VERSION, **state}, stream)
+    torch.save({_FORMAT: _VERSION, **state}, stream)
     content = stream.getvalue()
     replace_file(path, content + hashlib.sha256(content).digest())
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
-    """Read a checkpoint; nothing in it is executed.
-
-    Raises:
-        ValueError: if there is none, or it is damaged or of another version.
-    """
+    """Read a checkpoint; nothing in it is executed."""
     if not path.is_file():
         raise ValueError(f"there is no checkpoint '{path}'; train without resume to start anew")
     content = path.read_bytes()
@@ -60,7 +50,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         # What a reader of torch's files raises depends on the byte that is wrong.
         reason = " ".join(str(error).split())[:200]
         raise ValueError(f"checkpoint '{path}' cannot be read ({reason}); delete it and train anew") from None
-    if not isinstance(state, dict) or state.get(FORMAT) != _VERSION:
+    if not isinstance(state, dict) or state.get(_FORMAT) != _VERSION:
         raise ValueError(
             f"checkpoint '{path}' has another format; go on with the pyroclust version that wrote it"
         )
@@ -73,3 +63,117 @@ def failure_of(path: Path) -> str:
         return str(read_checkpoint(path).get(FAILURE, ""))
     except (ValueError, OSError):
         return ""
+
+
+def check_same_training(
+    state: Mapping[str, Any], present: Mapping[str, Any], defaults: dict[str, Any]
+) -> None:
+    """Refuse the state of a training of other settings, another guide, or made of other things."""
+    # A setting that a version did not have was at its default there.
+    before, now = {**defaults, **state["settings"]}, present["settings"]
+    changed = [name for name, value in before.items() if name not in now or now[name] != value]
+    if changed:
+        raise ValueError(
+            f"the checkpoint was made with other settings ({', '.join(changed)}), expected the same: "
+            "restore them, or train anew into another folder"
+        )
+    if state["guide"] != present["guide"] or (state["choice"] is None) != (present["choice"] is None):
+        raise ValueError(
+            "the checkpoint belongs to another guide or choice of simulations, expected the same: "
+            "train anew into another folder"
+        )
+    # Checkpoints of earlier versions do not say what they were made of.
+    before, now = state.get("made_of", present["made_of"]), present["made_of"]
+    other = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    if other:
+        shown = (f"{name} was {before.get(name, 'absent')}, is {now.get(name, 'absent')}" for name in other)
+        raise ValueError(
+            f"the checkpoint was made of other things ({listed(shown, 3)}), expected the same: restore "
+            "them, or train anew into another folder"
+        )
+
+
+def identity(model: Callable[..., Any], guide: nn.Module, choice: Any, data: Any = None) -> dict[str, str]:
+    """Return what the weights of a training depend on, beside its settings: each thing with its name.
+
+    Models, laws of data and choices with every number and table in them, programs by their text, guides
+    without their weights; and the versions of the libraries, which decide what the same seeds give.
+    """
+    parts = {library: version(library).partition("+")[0] for library in _LIBRARIES}
+    # Of a model with weights of its own these are trained.
+    _Walk(parts, with_tensors=not isinstance(model, nn.Module)).walk("model", model)
+    _Walk(parts, with_tensors=False).walk("guide", guide)
+    _Walk(parts, with_tensors=True).walk("choice", choice)
+    if data is not None:
+        _Walk(parts, with_tensors=True).walk("data", data)
+    return parts
+
+
+class _Walk:
+    """Goes through an object and writes down what it is made of."""
+
+    def __init__(self, parts: dict[str, str], *, with_tensors: bool) -> None:
+        self.parts, self.with_tensors = parts, with_tensors
+        self._seen: set[int] = set()
+
+    def walk(self, where: str, value: Any) -> None:
+        """Write down a value under a name, and what it holds under longer ones."""
+        if isinstance(value, _PLAIN):
+            self.parts[where] = repr(value)
+        elif isinstance(value, Tensor | np.ndarray | np.generic):
+            if self.with_tensors:
+                array = value.detach().cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
+                digest = f"{array.dtype} {array.shape} {_digest(array.tobytes())}"
+                self.parts[where] = digest if array.ndim else repr(array.item())
+        elif id(value) not in self._seen and where.count(".") < _DEEPEST:
+            self._seen.add(id(value))
+            for name, part in self._inside(where, value).items():
+                self.walk(f"{where}.{name}", part)
+
+    def _inside(self, where: str, value: Any) -> dict[str, Any]:
+        """Return what an object holds, and write down its name where it has one."""
+        match value:
+            case Mapping():
+                return {str(name): part for name, part in value.items()}
+            case list() | tuple() | set() | frozenset():
+                parts = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
+                return {str(place): part for place, part in enumerate(parts)}
+            case MethodType():
+                self.walk(where, value.__func__)
+                return {"self": value.__self__}
+            case FunctionType():
+                self.parts[where] = f"{value.__qualname__} {_digest(_text_of(value).encode())}"
+                return {**inspect.getclosurevars(value).nonlocals, "defaults": value.__defaults__}
+            case type():
+                self.parts[where] = value.__qualname__
+                return {}
+        self.parts[where] = type(value).__qualname__
+        if isinstance(value, Distribution):
+            return {name: getattr(value, name) for name in value.arg_constraints}
+        return _attributes(value)
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """Return what an object keeps, without what it only computes once."""
+    if isinstance(value, nn.Module):
+        kept = {n: part for n, part in vars(value).items() if not n.startswith("_") and n != "training"}
+        tensors = [*value.named_parameters(recurse=False), *value.named_buffers(recurse=False)]
+        return {**kept, **dict(tensors), **dict(value.named_children())}
+    if hasattr(value, "arguments") and isinstance(value.arguments, Mapping):
+        return dict(value.arguments)
+    return {
+        name: part
+        for name, part in getattr(value, "__dict__", {}).items()
+        if not isinstance(getattr(type(value), name, None), cached_property)
+    }
+
+
+def _text_of(function: FunctionType) -> str:
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):
+        return repr(function.__code__.co_code)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=8).hexdigest()

@@ -15,16 +15,13 @@ from pyroclust.core.files import clear_leftovers, locked_folder
 from pyroclust.core.interrupts import interrupt_between_steps
 from pyroclust.core.progress import progress_bar
 from pyroclust.distributions.programs import as_model
-from pyroclust.infer.checks import check_own_model
+from pyroclust.infer.checks import check_model_of_guide
 from pyroclust.infer.choices import Choice
 from pyroclust.infer.training.checkpoint import CHECKPOINT_FILE, FAILURE, read_checkpoint, write_checkpoint
-from pyroclust.infer.training.devices import Devices
 from pyroclust.infer.training.logs import TrainingLog
-from pyroclust.infer.training.settings import FitSettings
+from pyroclust.infer.training.settings import Devices, FitSettings
 from pyroclust.infer.training.trainer import StepFigures, Trainer
 from pyroclust.infer.training.validation import Validation
-
-__all__ = ["FitResult", "fit"]
 
 _CHECKPOINT_SECONDS = 20.0
 # Figures of the last validation that the progress bar shows, with the words for them.
@@ -107,7 +104,7 @@ def fit(
         (2, True)
     """
     settings = FitSettings() if settings is None else settings
-    check_own_model(model, guide)
+    check_model_of_guide(model, guide)
     measured = None if validation is None else validation.up_to(settings.max_points)
     if measured is not None:
         measured.check_memory()

@@ -7,13 +7,9 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TextIO
 
 from pyroclust.core.files import replace_file
-
-__all__ = ["EVENTS_FOLDER", "LOG_FILE", "VALIDATION_FILE", "TrainingLog", "check_table"]
-
 
 LOG_FILE = "log.csv"
 VALIDATION_FILE = "validation.csv"
@@ -24,34 +20,30 @@ _EVENTS_EVERY = 20
 class TrainingLog:
     """Rows for every step and every validation, none twice after a resumption.
 
-    Args:
-        folder: an existing one; holds ``log.csv``, ``validation.csv`` and, where tensorboardX is installed
-            (``pip install 'pyroclust[tensorboard]'``), the folder ``tensorboard``.
-        step: the step at which the training starts or goes on; rows of this step or later are dropped.
-
-    Raises:
-        OSError: if the disk is full or the folder cannot be written.
-        ValueError: if a file there is no such table.
-
-    Example:
-        >>> import tempfile
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> with TrainingLog(folder) as log:
-        ...     log.step(0, {"points": 12, "nats_per_point": 0.4})
-        >>> (folder / LOG_FILE).read_text().split()
-        ['step,points,nats_per_point', '0,12,0.4']
+    Rows of ``step``, at which the training starts or goes on, or later are dropped. A folder ``tensorboard``
+    has the same figures where tensorboardX is installed (``pip install 'pyroclust[tensorboard]'``).
     """
 
-    def __init__(self, folder: Path, *, step: int = 0) -> None:
+    def __init__(self, folder: Path, *, step: int) -> None:
         # Both are read before either is changed.
         self._steps = _Table(folder / LOG_FILE, step)
         self._validations = _Table(folder / VALIDATION_FILE, step + 1)
+        self._folder, self._step = folder / EVENTS_FOLDER, step
+
+    def __enter__(self) -> Self:
         with ExitStack() as opened:
-            for one in (self._steps, self._validations):
-                one.open()
-                opened.callback(one.close)
-            opened.pop_all()
-        self._events = _event_writer(folder / EVENTS_FOLDER, step)
+            self._tables = [opened.enter_context(one.open()) for one in (self._steps, self._validations)]
+            self._events: Any = None
+            if find_spec("tensorboardX") is not None:
+                from tensorboardX import SummaryWriter
+
+                writer = SummaryWriter(str(self._folder), purge_step=self._step)
+                self._events = opened.enter_context(writer)
+            self._opened = opened.pop_all()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._opened.close()
 
     def step(self, step: int, figures: Mapping[str, float]) -> None:
         """Write the figures of a step."""
@@ -66,36 +58,16 @@ class TrainingLog:
 
     def flush(self) -> None:
         """Hand everything to the disk."""
-        self._steps.flush()
-        self._validations.flush()
+        for table in self._tables:
+            table.flush()
+            os.fsync(table.fileno())
         if self._events is not None:
             self._events.flush()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._steps.close()
-        self._validations.close()
-        if self._events is not None:
-            self._events.close()
-
     def _to_events(self, group: str, step: int, figures: Mapping[str, float]) -> None:
-        if self._events is None:
-            return
-        for name, value in figures.items():
-            self._events.add_scalar(f"{group}/{name}", value, step)
-
-
-def _event_writer(folder: Path, step: int) -> Any:
-    """Return a writer of events, or None without the extra: the tables hold the same figures."""
-    if find_spec("tensorboardX") is None:
-        return None
-    from tensorboardX import SummaryWriter
-
-    return SummaryWriter(str(folder), purge_step=step)
+        if self._events is not None:
+            for name, value in figures.items():
+                self._events.add_scalar(f"{group}/{name}", value, step)
 
 
 class _Table:
@@ -110,11 +82,12 @@ class _Table:
         self._kept = b"" if self._before is None else _rows_before(self._before, path, step)
         self._started = bool(self._kept)
 
-    def open(self) -> None:
+    def open(self) -> TextIO:
         if self._kept != self._before:
             replace_file(self._path, self._kept)
-        self._stream: TextIO = self._path.open("a", newline="", encoding="utf-8")
-        self._writer = csv.writer(self._stream, lineterminator="\n")
+        stream = self._path.open("a", newline="", encoding="utf-8")
+        self._writer = csv.writer(stream, lineterminator="\n")
+        return stream
 
     def write(self, step: int, figures: Mapping[str, float]) -> None:
         if not self._started:
@@ -122,20 +95,9 @@ class _Table:
             self._started = True
         self._writer.writerow([step, *figures.values()])
 
-    def flush(self) -> None:
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
-
-    def close(self) -> None:
-        self._stream.close()
-
 
 def check_table(path: Path) -> None:
-    """Refuse a file that is no table of a training.
-
-    Raises:
-        ValueError: if there is one; nothing at all is right.
-    """
+    """Refuse a file that is no table of a training."""
     if path.is_file():
         _rows_before(path.read_bytes(), path, 0)
 

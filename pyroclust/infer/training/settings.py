@@ -1,18 +1,21 @@
-"""How a guide is trained: sizes, schedule, averaging, seeds."""
+"""How and where a guide is trained: sizes, schedule, averaging, seeds; processes and precision."""
 
+import atexit
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import torch
 
 from pyroclust.core.counts import MAX_SEED, check_number, check_seed, shown
 from pyroclust.core.memory import check_memory
 from pyroclust.infer.checks import MAX_LEARNING_RATE
-from pyroclust.infer.chunked_loss import VisitingOrders
+from pyroclust.infer.losses import VisitingOrders
 
-__all__ = ["FitSettings"]
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 _NO_CLIPPING = 1e6
 
@@ -31,7 +34,7 @@ class FitSettings:
             that visits points in random order.
         antithetic: orders come in pairs, one the reverse of the other.
         consistency: weight of the variance of log q over the orders of a data set; see
-            :class:`~pyroclust.infer.chunked_loss.VisitingOrders`.
+            :class:`~pyroclust.infer.VisitingOrders`.
         batches_per_step: batches in each process whose gradients are averaged into one step.
         learning_rate: of AdamW, at the end of the warm-up.
         final_fraction: of the learning rate at the end of the cosine.
@@ -112,24 +115,14 @@ class FitSettings:
         )
 
     def visiting_orders(self) -> VisitingOrders:
-        """Return how each data set is visited.
-
-        Raises:
-            ValueError: if the numbers are out of range.
-        """
+        """Return how each data set is visited."""
         return VisitingOrders(self.orders, antithetic=self.antithetic, consistency=self.consistency)
 
     def check_size_of(self, data: object) -> None:
-        """Refuse, before a training, more points than a law of data has.
-
-        Args:
-            data: a law of data, whose ``most_points`` counts if it has one that is not None; or None.
+        """Refuse, before a training, more points than a law of data has, by its ``most_points``.
 
         Raises:
             ValueError: if there are fewer.
-
-        Example:
-            >>> FitSettings().check_size_of(None)
         """
         most = getattr(data, "most_points", None)
         if most is not None and self.max_points > most:
@@ -139,19 +132,7 @@ class FitSettings:
             )
 
     def check_memory(self, event_shape: Sequence[int]) -> None:
-        """Refuse, before a training, batches whose points alone are more than the memory that is left.
-
-        Args:
-            event_shape: shape of one point.
-
-        Raises:
-            ValueError: if they are.
-
-        Example:
-            >>> FitSettings(points_per_step=10**13).check_memory((2,))
-            Traceback (most recent call last):
-            ValueError: points_per_step is 10000000000000 and orders 1: a batch would take ... fewer points
-        """
+        """Refuse, before a training, batches whose points alone are more than the memory that is left."""
         # Of graphs a node has as many numbers as there are nodes.
         numbers = math.prod(self.max_points if size == -1 else size for size in event_shape)
         entries = max(self.points_per_step, self.min_points) * self.orders * numbers
@@ -198,3 +179,66 @@ def _check_type(name: str, value: Any, wanted: Any) -> None:
         raise ValueError(f"{name} is {shown(value)}, expected a {kind} below 2**63")
     if isinstance(value, bool) or not isinstance(value, numbers) or not math.isfinite(value):
         raise ValueError(f"{name} is {value!r}, expected a {kind}")
+
+
+@dataclass(frozen=True)
+class Devices:
+    """Where a training runs, in the words of Lightning Fabric.
+
+    Under ``torchrun`` every process simulates its own batches and gradients are averaged; on CPUs by gloo,
+    on GPUs by NCCL. Simulation stays on the CPU.
+
+    Attributes:
+        accelerator: ``"cpu"``, ``"gpu"`` or ``"auto"``.
+        precision: ``"32-true"``, or ``"bf16-mixed"`` for matrix products in bfloat16.
+
+    Raises:
+        ValueError: if a name is unknown, or there is no GPU where one is asked for.
+
+    Example:
+        >>> Devices().launch().world_size
+        1
+
+    References:
+        https://lightning.ai/docs/fabric/stable/api/fabric_args.html
+    """
+
+    accelerator: str = "cpu"
+    precision: str = "32-true"
+
+    def __post_init__(self) -> None:
+        """Check names."""
+        for name, known in (
+            ("accelerator", ("cpu", "gpu", "auto")),
+            ("precision", ("32-true", "bf16-mixed")),
+        ):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(known)}")
+        if self.accelerator == "gpu" and not torch.cuda.is_available():
+            raise ValueError(
+                "accelerator is 'gpu', but torch finds none; use 'cpu', or install torch for CUDA"
+            )
+
+    def launch(self) -> "Fabric":
+        """Join the processes that ``torchrun`` started, or stay alone."""
+        from lightning_fabric import Fabric
+
+        world = int(os.environ.get("WORLD_SIZE", "1"))
+        local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+        fabric = Fabric(
+            accelerator=self.accelerator,
+            devices=local,
+            num_nodes=max(1, world // local),
+            strategy="ddp" if world > 1 else "auto",
+            precision=cast(Any, self.precision),
+        )
+        fabric.launch()
+        if world > 1:
+            atexit.register(_leave)
+        return fabric
+
+
+def _leave() -> None:
+    """Leave the other processes before the interpreter ends: threads of gloo would abort it now and then."""
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()

@@ -1,38 +1,24 @@
 """One step of a training, and the state that the next one needs."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from pyroclust.core.random_state import pyro_seeded
-from pyroclust.core.text import listed
 from pyroclust.distributions.protocols import Guide, LawOfModels, points_shape
 from pyroclust.infer.choices import Choice
-from pyroclust.infer.chunked_loss import VisitingOrders
-from pyroclust.infer.inclusive_kl import InclusiveKL
-from pyroclust.infer.own_loss import HasLosses, OwnLoss, check_has_data
-from pyroclust.infer.simulated_loss import keeps_state
-from pyroclust.infer.training.averages import AveragedWeights
-from pyroclust.infer.training.checkpoint import FAILURE, FORMAT
-from pyroclust.infer.training.devices import average_gradients
-from pyroclust.infer.training.identity import identity
-from pyroclust.infer.training.restoring import (
-    check_averages,
-    check_entries,
-    check_figures,
-    check_optimizer,
-    check_tensors,
-)
+from pyroclust.infer.losses import GuideLoss, HasLosses, InclusiveKL, VisitingOrders, require_data
+from pyroclust.infer.training.checkpoint import check_same_training, identity
 from pyroclust.infer.training.settings import FitSettings
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
-
-__all__ = ["StepFigures", "Trainer"]
 
 # The entry of what the law of the data holds, where it holds something.
 _DATA = "data"
@@ -41,16 +27,10 @@ _SIZES = 1 << 20  # keeps the stream of sizes apart from those of the batches
 
 @dataclass(frozen=True)
 class StepFigures:
-    """What a step did, over all processes.
+    """What a step did over all processes: N, data sets simulated, the loss in nats per point, and so on.
 
-    Attributes:
-        points: N of the step's data sets.
-        datasets: data sets simulated.
-        loss: nats per point.
-        learning_rate: of the optimiser.
-        gradient_norm: before clipping.
-        stop: some process was asked to stop.
-        terms: of a loss that has several, nats per point, over the last batch of the first process.
+    ``stop`` says whether some process was asked to; ``terms`` are those of a loss that has several, in nats
+    per point, over the last batch of the first process.
     """
 
     points: int
@@ -67,22 +47,46 @@ class StepFigures:
         return math.isfinite(self.loss) and math.isfinite(self.gradient_norm)
 
 
+class AveragedWeights:
+    """Exponential moving average of a module's parameters, from its present weights on.
+
+    Torch's ``AveragedModel`` keeps a second module, replaces the first average and has one decay; here the
+    decay grows, and checkpoints hold a list of tensors.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        self._parameters = list(module.parameters())
+        self.values = [parameter.detach().clone() for parameter in self._parameters]
+
+    def update(self, decay: float) -> None:
+        """Move the average towards the present weights."""
+        get_ema_multi_avg_fn(decay)(self.values, list(self._parameters), None)
+
+    def copy_to_module(self) -> None:
+        """Give the module the averaged weights."""
+        _copy(self._parameters, self.values)
+
+    @contextmanager
+    def in_module(self) -> Iterator[None]:
+        """Lend the module the averaged weights for a while."""
+        kept = [parameter.detach().clone() for parameter in self._parameters]
+        self.copy_to_module()
+        try:
+            yield
+        finally:
+            _copy(self._parameters, kept)
+
+
+@torch.no_grad()
+def _copy(targets: list[Any], values: list[Tensor]) -> None:
+    for target, value in zip(targets, values, strict=True):
+        target.copy_(value)
+
+
 class Trainer:
     """Guide, optimiser and averaged weights, moved on one step at a time.
 
     The simulations of a step depend on the seed, the number of the step and the process alone.
-
-    Args:
-        model: Pyro model with a template as its argument.
-        guide: the guide, trained in place.
-        settings: see :class:`FitSettings`.
-        choice: which simulations to train on; ``None`` for all.
-        event_shape: shape of one point.
-        fabric: the processes and their device.
-        data: what data sets are drawn from; ``None`` for the model.
-
-    Raises:
-        ValueError: if the guide has nothing to train.
     """
 
     def __init__(
@@ -94,17 +98,20 @@ class Trainer:
         choice: Choice | None,
         event_shape: tuple[int, ...],
         fabric: "Fabric",
-        data: Callable[..., Any] | None = None,
+        data: Callable[..., Any] | None,
     ) -> None:
         self.model, self.guide, self.settings, self.fabric = model, guide.to(fabric.device), settings, fabric
         self.choice, self.event_shape, self.data = choice, event_shape, data
         self.loss = _loss(guide, settings, choice, data)
-        if keeps_state(data) and fabric.world_size > 1:
+        # What a law of data remembers is part of a checkpoint; a module has weights, and stays the same.
+        keeps_state = hasattr(data, "load_state_dict") and not isinstance(data, nn.Module)
+        self._stateful_data: Any = data if keeps_state else None
+        if keeps_state and fabric.world_size > 1:
             raise ValueError(
                 f"fit has {fabric.world_size} processes, expected one with a {type(data).__name__}: every "
                 "process would have data of its own, of which a checkpoint keeps the first's alone"
             )
-        self.parameters = [one for one in guide.parameters() if one.requires_grad]
+        self.parameters = [parameter for parameter in guide.parameters() if parameter.requires_grad]
         if not self.parameters:
             raise ValueError(f"guide {type(guide).__name__} has no parameters, expected some to train")
         self.optimizer = torch.optim.AdamW(
@@ -121,59 +128,52 @@ class Trainer:
     def step(self, *, stop: bool = False) -> StepFigures:
         """Simulate, differentiate, average over processes, and move the weights if all is finite.
 
-        Args:
-            stop: this process was asked to stop; all processes learn of it.
+        All processes learn of it where this one was asked to ``stop``.
         """
-        settings, seed = self.settings, self.settings.seed
-        with pyro_seeded(seed, self.done, _SIZES):
+        settings = self.settings
+        with pyro_seeded(settings.seed, self.done, _SIZES):
             points = settings.draw_points()
         datasets = max(1, settings.points_per_step // points)
         rate = settings.learning_rate_at(self.done)
         self.optimizer.zero_grad(set_to_none=True)
         loss = self._backward(datasets, points)
-        average_gradients(self.fabric, self.parameters)
+        self._average_gradients()
         mean, asked = cast(Tensor, self.fabric.all_reduce(torch.tensor([loss, float(stop)]))).tolist()
         norm = nn.utils.clip_grad_norm_(self.parameters, settings.clip, foreach=True).item()
-        every = datasets * settings.batches_per_step * self.fabric.world_size
-        by_point = {name: one / points for name, one in self.loss.terms.items()}
-        figures = StepFigures(points, every, mean, rate, norm, asked > 0, by_point)
+        simulated = datasets * settings.batches_per_step * self.fabric.world_size
+        by_point = {name: term / points for name, term in self.loss.terms.items()}
+        figures = StepFigures(points, simulated, mean, rate, norm, asked > 0, by_point)
         if figures.is_finite:
             self._move(figures)
         return figures
 
     def state(self) -> dict[str, Any]:
         """Return all that the next step depends on."""
-        choice = None if self.choice is None else self.choice.state_dict()
-        kept = {_DATA: self.data.state_dict()} if keeps_state(self.data) else {}
-        return kept | {
+        weights = self.guide.state_dict()
+        law = {} if self._stateful_data is None else {_DATA: self._stateful_data.state_dict()}
+        return law | {
             "settings": asdict(self.settings),
-            "guide": self._shapes(),
+            "guide": {name: list(value.shape) for name, value in weights.items()},
             "made_of": self._made_of,
             "done": self.done,
             "num_datasets": self.num_datasets,
             "seconds": self.seconds,
             "smooth_loss": self.smooth_loss,
-            "weights": {name: value.detach().cpu() for name, value in self.guide.state_dict().items()},
+            "weights": {name: value.detach().cpu() for name, value in weights.items()},
             "averages": self.averages.values,
             "optimizer": self.optimizer.state_dict(),
-            "choice": choice,
+            "choice": None if self.choice is None else self.choice.state_dict(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state.
-
-        Raises:
-            ValueError: if it belongs to other settings, another model or guide, or other versions of the
-                libraries, or cannot be what a training left; the sentence says what. Nothing is changed then.
-        """
-        self._check_same(state)
-        self._check_possible(state)
+        """Go on from a state of the same training; nothing is changed where it is that of another."""
+        check_same_training(state, self.state(), asdict(FitSettings()))
         if self.choice is not None:
             self.choice.load_state_dict(state["choice"])
-        if keeps_state(self.data):
-            self.data.load_state_dict(state[_DATA])
+        if self._stateful_data is not None:
+            self._stateful_data.load_state_dict(state[_DATA])
         self.guide.load_state_dict(state["weights"])
-        self.averages.load(state["averages"])
+        _copy(self.averages.values, state["averages"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.done, self.num_datasets = state["done"], state["num_datasets"]
         self.seconds, self.smooth_loss = state["seconds"], state["smooth_loss"]
@@ -190,12 +190,23 @@ class Trainer:
                 total += loss.backward(model, guide, template, scale=1 / (points * batches))
         return total
 
-    def _of_batch(self) -> tuple[Any, Any, InclusiveKL | OwnLoss]:
+    def _of_batch(self) -> tuple[Any, Any, InclusiveKL | GuideLoss]:
         """Return the model of a batch, the guide of that model, and the loss on its data sets."""
         if not isinstance(self.data, LawOfModels):
             return self.model, self.guide, self.loss
         law, guide = self.data.draw_model(), cast(Any, self.guide)
         return law.model, guide.of(law.model), self.loss.on(law)
+
+    def _average_gradients(self) -> None:
+        """Average gradients over processes, all in one message; a missing gradient counts as zero."""
+        if self.fabric.world_size == 1:
+            return
+        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.parameters]
+        flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
+        mean = cast(Tensor, self.fabric.all_reduce(flat, reduce_op="mean"))
+        parts = mean.split([gradient.numel() for gradient in gradients])
+        for parameter, part in zip(self.parameters, parts, strict=True):
+            parameter.grad = part.view_as(parameter)
 
     def _move(self, figures: StepFigures) -> None:
         for group in self.optimizer.param_groups:
@@ -207,67 +218,18 @@ class Trainer:
         self.done += 1
         self.num_datasets += figures.datasets
 
-    def _shapes(self) -> dict[str, list[int]]:
-        return {name: list(value.shape) for name, value in self.guide.state_dict().items()}
 
-    def _check_same(self, state: dict[str, Any]) -> None:
-        own = self.state()
-        # Checkpoints of earlier versions do not say what they were made of.
-        check_entries(state, own, others=("made_of", FORMAT, FAILURE, *(() if _DATA in own else (_DATA,))))
-        # A setting that a version did not have was at its default there.
-        before = {**asdict(FitSettings()), **state["settings"]}
-        mine = own["settings"]
-        changed = [str(name) for name, value in before.items() if name not in mine or mine[name] != value]
-        if changed:
-            raise ValueError(
-                f"the checkpoint was made with other settings ({', '.join(changed)}), expected the same: "
-                "restore them, or train anew into another folder"
-            )
-        if state["guide"] != self._shapes() or (state["choice"] is None) != (self.choice is None):
-            raise ValueError(
-                "the checkpoint belongs to another guide or choice of simulations, expected the same: "
-                "train anew into another folder"
-            )
-        before, now = state.get("made_of", self._made_of), self._made_of
-        other = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-        if other:
-            shown = (f"{one} was {before.get(one, 'absent')}, is {now.get(one, 'absent')}" for one in other)
-            raise ValueError(
-                f"the checkpoint was made of other things ({listed(shown, 3)}), expected the same: restore "
-                "them, or train anew into another folder"
-            )
-
-    def _check_possible(self, state: dict[str, Any]) -> None:
-        check_figures(state, self.settings)
-        if not isinstance(state["choice"], dict | type(None)):
-            raise ValueError("the checkpoint was changed: its entry 'choice' is no table; restore the file")
-        check_tensors("weights", state["weights"], self.guide.state_dict())
-        check_averages(state["averages"], self.averages.values)
-        names = {id(one): name for name, one in self.guide.named_parameters()}
-        places = {id(one): place for place, one in enumerate(self.guide.parameters())}
-        averaged = {
-            place: (state["weights"][names[id(one)]], state["averages"][places[id(one)]])
-            for place, one in enumerate(self.parameters)
-        }
-        own, rate_at = self.optimizer.state_dict(), self.settings.learning_rate_at
-        check_optimizer(state, own, self.parameters, rate_at, averaged)
-
-
-def _loss(guide: Any, settings: FitSettings, choice: Choice | None, data: Any) -> InclusiveKL | OwnLoss:
+def _loss(guide: Any, settings: FitSettings, choice: Choice | None, data: Any) -> InclusiveKL | GuideLoss:
     """Return the loss that a guide defines, and the inclusive divergence of all others."""
-    orders = _orders(guide, settings)
-    check_has_data(guide, data)
+    require_data(guide, data)
+    orders: VisitingOrders | None = settings.visiting_orders()
+    if settings.orders == 1 and not (isinstance(guide, Guide) and guide.mixes_orders):
+        # One order, by the guide's own rule.
+        orders = None
     if not isinstance(guide, HasLosses):
         return InclusiveKL(choice, orders=orders, data=data)
     if orders is not None:
         raise ValueError(
             f"settings has orders {settings.orders}, expected 1: {type(guide).__name__} has a loss of its own"
         )
-    return OwnLoss(choice, data=data)
-
-
-def _orders(guide: Any, settings: FitSettings) -> VisitingOrders | None:
-    """Return how data sets are visited, None for one order by the guide's own rule."""
-    orders = settings.visiting_orders()
-    mixes = isinstance(guide, Guide) and guide.mixes_orders
-    return orders if mixes or orders.number > 1 else None
+    return GuideLoss(choice, data=data)

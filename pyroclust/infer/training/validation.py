@@ -11,12 +11,10 @@ from pyroclust.core.counts import check_count, check_seed
 from pyroclust.core.memory import check_memory
 from pyroclust.core.random_state import pyro_seeded
 from pyroclust.distributions.protocols import LawOfModels, data_shape
-from pyroclust.infer.own_loss import HasTerms, OwnLoss
+from pyroclust.infer.losses import GuideLoss, HasLossTerms
 from pyroclust.infer.quality import divergences, efficiencies
 from pyroclust.infer.simulation import SimulatedBatch, simulate_batches
 from pyroclust.nn.modes import evaluating
-
-__all__ = ["Validation"]
 
 
 @dataclass(frozen=True)
@@ -51,26 +49,12 @@ class Validation:
         check_seed(self.seed, name="validation.seed")
 
     def up_to(self, max_points: int) -> Self:
-        """Return the validation without sizes beyond those of the training.
-
-        Example:
-            >>> Validation().up_to(20).sampled_points
-            20
-        """
+        """Return the validation without sizes beyond those of the training."""
         sizes = {name: min(getattr(self, name), max_points) for name in ("exact_points", "sampled_points")}
         return replace(self, **sizes)
 
     def check_memory(self) -> None:
-        """Refuse, before a training, draws whose labels alone are more than the memory that is left.
-
-        Raises:
-            ValueError: if they are.
-
-        Example:
-            >>> Validation(num_draws=10**12).check_memory()
-            Traceback (most recent call last):
-            ValueError: validation.num_draws is 1000000000000: labels of 40 data sets of 50 points take ...
-        """
+        """Refuse, before a training, draws whose labels alone are more than the memory that is left."""
         labels = self.num_datasets * self.num_draws * self.sampled_points
         check_memory(
             labels * torch.int64.itemsize,
@@ -99,31 +83,31 @@ class Validation:
             data: what it is trained on where that is not the model.
         """
         with evaluating(guide), pyro_seeded(self.seed):
-            if data is not None and isinstance(guide, HasTerms):
+            if data is not None and isinstance(guide, HasLossTerms):
                 return self._terms(model, guide, data)
             return self._figures(data if isinstance(data, LawOfModels) else model, guide)
 
     def _terms(self, model: Any, guide: Any, data: Callable[..., Any]) -> dict[str, float]:
-        loss, size = OwnLoss(data=data), data_shape(model, self.sampled_points)
-        like = next(guide.parameters())
-        loss.per_dataset(model, guide, torch.empty(self.num_datasets, *size, device=like.device))
-        return {name: one / self.sampled_points for name, one in loss.terms.items()}
+        loss, size = GuideLoss(data=data), data_shape(model, self.sampled_points)
+        device = next(guide.parameters()).device
+        loss.per_dataset(model, guide, torch.empty(self.num_datasets, *size, device=device))
+        return {name: term / self.sampled_points for name, term in loss.terms.items()}
 
     def _figures(self, model: Any, guide: Any) -> dict[str, float]:
-        large = self._worlds(model, guide, self.sampled_points)
+        large = self._simulated(model, guide, self.sampled_points)
         truth = [one.guide.posterior(one.data).log_prob(one.assignments) for one in large]
-        found = {"log_prob_truth": torch.cat(truth).mean().item()}
+        figures = {"log_prob_truth": torch.cat(truth).mean().item()}
         if not large[0].model.has_likelihood:
-            return found
+            return figures
         draws = self.num_draws
         share = torch.cat([efficiencies(one.model, one.guide, one.data, num_draws=draws) for one in large])
-        small = self._worlds(model, guide, self.exact_points)
+        small = self._simulated(model, guide, self.exact_points)
         kl = torch.cat([divergences(one.model, one.guide, one.data) for one in small])
-        return found | {
+        return figures | {
             "median_efficiency": share.median().item(),
             "mean_efficiency": share.mean().item(),
             "mean_kl": kl.mean().item(),
         }
 
-    def _worlds(self, model: Any, guide: Any, num_points: int) -> tuple[SimulatedBatch, ...]:
+    def _simulated(self, model: Any, guide: Any, num_points: int) -> tuple[SimulatedBatch, ...]:
         return simulate_batches(model, guide, None, num_datasets=self.num_datasets, num_points=num_points)

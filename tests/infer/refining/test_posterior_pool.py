@@ -9,7 +9,6 @@ from pyro import poutine
 from pyro.distributions import Delta
 from training_cases import same
 
-import pyroclust.infer.training.engine as engine
 from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.infer import FitSettings, exact_posterior, fit
@@ -81,18 +80,6 @@ def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
     trained(tmp_path, max_steps=7)
     torch.rand(5)
     assert same(whole, trained(tmp_path, resume=True))
-
-
-def test_a_changed_pool_is_refused(tmp_path: Path) -> None:
-    trained(tmp_path, max_steps=3)
-    path = tmp_path / "checkpoint.pt"
-    state = engine.read_checkpoint(path)
-    name = next(one for one in state["data"] if one.endswith(".labels"))
-    state["data"][name] = state["data"][name] - 5
-    del state["format"]
-    engine.write_checkpoint(path, state)
-    with pytest.raises(ValueError, match=r"entry 'data' is no state of the pool; restore the file"):
-        trained(tmp_path, resume=True)
 
 
 def test_bad_pools_are_refused() -> None:

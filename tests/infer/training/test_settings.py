@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from training_cases import TINY, run
 
 from pyroclust.infer import FitSettings, InclusiveKL
-from pyroclust.infer.training.averages import AveragedWeights
+from pyroclust.infer.training.trainer import AveragedWeights
 
 
 def test_the_learning_rate_warms_up_and_falls() -> None:
