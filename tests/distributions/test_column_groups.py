@@ -75,10 +75,13 @@ def write_cells(family: Any, work: Any, size: int, point: int) -> None:
 @pytest.mark.parametrize("name", FAMILIES)
 def test_compiled_cells_are_those_of_torch(name):
     family, number = FAMILIES[name]
+    # A family of one column is none of three that remembers how many moments these have.
+    assert family.num_moments
     torch.manual_seed(2)
     data = family.sample(torch.tensor([0, 0, 1, 1, 0, 2, 2, 0, 1])).double()
     groups = ColumnGroups(family)
     own, width = groups.component, data.shape[1] // number
+    assert own.num_moments == own.moments(data[0]).shape[-1]
     lost = torch.rand(len(data), number) < 0.3
     data[lost.repeat_interleave(width, -1)] = torch.nan
     moments, size = own.moments(data), 6

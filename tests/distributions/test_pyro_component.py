@@ -16,7 +16,8 @@ from pyroclust.distributions import (
     student_t,
     von_mises,
 )
-from pyroclust.distributions.families.product import GroupedSupport, SideBySide
+from pyroclust.distributions.families.product import SideBySide
+from pyroclust.distributions.families.supports import GroupedSupport
 
 
 def laplace_parameters():

@@ -16,6 +16,7 @@ from pyroclust.core.registry import register
 from pyroclust.distributions.compiled.log_rising import log_rising
 from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, hyper_array
 from pyroclust.distributions.families.component import Component, ConjugateComponent, number
+from pyroclust.distributions.families.supports import filled, of_levels
 from pyroclust.distributions.hyperparameters import Hyperparameter
 from pyroclust.distributions.points import broadcast_shapes
 
@@ -38,7 +39,7 @@ class CategoricalColumns(TorchDistribution):
 
     @property
     def support(self) -> constraints.Constraint:
-        return _OfLevels([one.shape[-1] for one in self.probs])
+        return of_levels([one.shape[-1] for one in self.probs])
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "CategoricalColumns":
         return CategoricalColumns([one.expand(*Size(batch_shape), one.shape[-1]) for one in self.probs])
@@ -62,25 +63,6 @@ class CategoricalColumns(TorchDistribution):
             found = found + torch.where(there, picked, 0.0)
         assert isinstance(found, Tensor)
         return found
-
-
-class _OfLevels(constraints.Constraint):
-    """Whole numbers below the number of categories of each column, or nan."""
-
-    event_dim = 1
-    is_discrete = True
-
-    def __init__(self, levels: Sequence[int]) -> None:
-        self.levels = tuple(levels)
-        super().__init__()
-
-    def check(self, value: Tensor) -> Tensor:
-        there = value.nan_to_num(0.0, posinf=-1.0, neginf=-1.0) if value.is_floating_point() else value
-        most = there.new_tensor(self.levels)
-        return ((there >= 0) & (there < most) & (there == there.round())).all(-1)
-
-    def __repr__(self) -> str:
-        return f"categories({', '.join(map(str, self.levels))})"
 
 
 @register(Component)
@@ -130,7 +112,7 @@ class Categories(ConjugateComponent):
 
     @property
     def support(self) -> constraints.Constraint:  # type: ignore[override]
-        return _OfLevels(self.levels)
+        return of_levels(self.levels)
 
     @property
     def typical_scale(self) -> float:
@@ -152,9 +134,7 @@ class Categories(ConjugateComponent):
         return CategoricalColumns([parameters[f"probs_{column}"] for column in range(self.dim)])
 
     def check(self, data: Tensor) -> None:
-        if data.dim() and data.shape[-1] == self.dim and data.is_floating_point():
-            data = data.nan_to_num(0.0, posinf=torch.inf, neginf=-torch.inf)
-        super().check(data)
+        super().check(filled(data))
 
     def moments(self, data: Tensor) -> Tensor:
         """Return a one for the category of each column, zeros where it is missing."""

@@ -13,20 +13,11 @@ from torch.distributions import Distribution, constraints
 
 from pyroclust.core.counts import check_count
 from pyroclust.core.random_state import seeded
-from pyroclust.distributions.families.parameter_sites import (
-    log_density_of_parameters,
-    sample_parameters_of_clusters,
-)
+from pyroclust.distributions.families.parameter_sites import BatchedSites, ScoredSites, without_handlers
 from pyroclust.distributions.hyper_integrals import Integral, integral_over
 from pyroclust.distributions.hyperparameters import Hyperparameter, Hyperparameterised
 from pyroclust.distributions.points import broadcast_shapes, check_tensor
 from pyroclust.partitions import most_clusters
-
-__all__ = ["Component", "ConjugateComponent"]
-
-
-# Larger whole numbers are not all exact in double precision, and their log factorials may overflow.
-COUNTS = constraints.independent(constraints.integer_interval(0, 2**53), 1)
 
 
 class Component(Hyperparameterised, ABC):
@@ -99,8 +90,8 @@ class Component(Hyperparameterised, ABC):
             shape: ``(..., K)``, ``batch_shape`` broadcast against the dimensions before K; output:
             ``(*shape, *event)`` by name.
         """
-        with torch.no_grad():
-            return sample_parameters_of_clusters(self.parameters, Size(shape))
+        with torch.no_grad(), without_handlers(), BatchedSites(Size(shape)):
+            return self.parameters()
 
     def log_prior(self, parameters: Mapping[str, Tensor]) -> Tensor:
         """Return the log-density of parameters under the prior in nats.
@@ -109,9 +100,14 @@ class Component(Hyperparameterised, ABC):
             parameters: ``(..., K, *event)`` by name; output: ``(..., K)``.
 
         Raises:
-            ValueError: if a parameter is missing.
+            ValueError: if a parameter is missing, or the program has no sites.
         """
-        return log_density_of_parameters(self.parameters, parameters)
+        scored = ScoredSites(parameters)
+        with without_handlers(), scored:
+            self.parameters()
+        if not isinstance(scored.log_density, Tensor):
+            raise ValueError("parameters() has no sites, expected at least one pyro.sample statement")
+        return scored.log_density
 
     def sample(self, assignments: Tensor) -> Tensor:
         """Draw parameters for every cluster, then points, in O(N).
@@ -278,11 +274,6 @@ class ConjugateComponent(Component):
             counts: ``(..., K)``; moments: ``(..., K, F)``; output: ``(..., K, *event)`` float64, by the names
             of :meth:`parameters`.
         """
-
-    @property
-    def num_parts(self) -> int:
-        """How many families it is made of, side by side."""
-        return 1
 
     @cached_property
     def num_moments(self) -> int:

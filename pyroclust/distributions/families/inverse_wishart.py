@@ -23,17 +23,7 @@ cholesky_factor = CholeskyFactor()
 
 
 class CholeskyFactorTransform(Transform):
-    r"""Map vectors to lower Cholesky factors: the triangle row by row, the diagonal through exp.
-
-    .. math:: L_{ij} = u_{i(i+1)/2 + j} \; (i > j), \qquad L_{ii} = \exp u_{i(i+1)/2 + i}
-
-    Shape:
-        domain: ``(..., D (D + 1) / 2)``; codomain: ``(..., D, D)``.
-
-    Example:
-        >>> CholeskyFactorTransform()(torch.tensor([0.0, 5.0, 0.0])).tolist()
-        [[1.0, 0.0], [5.0, 1.0]]
-    """
+    """Map vectors to lower Cholesky factors: the triangle row by row, the diagonal through exp."""
 
     domain = constraints.real_vector
     codomain = cholesky_factor
@@ -60,7 +50,6 @@ class CholeskyFactorTransform(Transform):
         return square[..., rows, columns]
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """Return the logarithm of the Jacobian determinant, the sum of the log diagonal, ``(...)``."""
         return y.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
     def forward_shape(self, shape: Any) -> Size:

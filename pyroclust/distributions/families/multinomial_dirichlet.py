@@ -14,7 +14,8 @@ from pyroclust.core.registry import register
 from pyroclust.distributions.compiled.log_rising import log_rising, look_up, table_of, tabulate_rising
 from pyroclust.distributions.compiled.non_zero import NonZero, non_zero
 from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, hyper_array
-from pyroclust.distributions.families.component import COUNTS, Component, ConjugateComponent, number
+from pyroclust.distributions.families.component import Component, ConjugateComponent, number
+from pyroclust.distributions.families.supports import COUNTS
 from pyroclust.distributions.hyperparameters import Hyperparameter
 
 

@@ -39,28 +39,16 @@ class VarianceIntegral:
     :math:`\log ((A + C) / (a + \frac{n-1}2))`, and outside f falls at least as fast as a log-gamma density.
     Hence the trapezoidal rule over a bracket known in advance converges geometrically: the error of the log
     integral is below 1e-10, with about 50 nodes a block, more where n is large and the two modes far apart.
-    Cost about 1.2 microseconds a block on one core.
-
-    Attributes:
-        counts: points n of each block.
-        shape: a of the inverse gamma prior.
-        rate: A.
-        pull: C.
-        spread: n v, v the prior variance of the mean.
-
-    Shape:
-        all ``(...)`` float64, of one shape.
-
-    References:
-        Trefethen & Weideman (2014), The exponentially convergent trapezoidal rule.
-        https://doi.org/10.1137/130932132
+    Cost about 1.2 microseconds a block on one core. See Trefethen & Weideman (2014), The exponentially
+    convergent trapezoidal rule, https://doi.org/10.1137/130932132.
     """
 
-    counts: Tensor
-    shape: Tensor
-    rate: Tensor
-    pull: Tensor
-    spread: Tensor
+    # All are float64 and of one shape.
+    counts: Tensor  # points n of each block
+    shape: Tensor  # a of the inverse gamma prior
+    rate: Tensor  # A
+    pull: Tensor  # C
+    spread: Tensor  # n v, v the prior variance of the mean
 
     def log_density(self, y: Tensor) -> Tensor:
         """Return log f at one log variance a block, ``(...)``."""
@@ -285,12 +273,7 @@ _DEGREE = 7
 
 
 class Nodes(NamedTuple):
-    """Scratch space: some nodes at a time.
-
-    Attributes:
-        variance: variances.
-        exponent: exponents there.
-    """
+    """Scratch space: some nodes at a time."""
 
     variance: np.ndarray
     exponent: np.ndarray
@@ -406,14 +389,6 @@ def log_integral(nodes: Any, size: int, shape: float, rate: float, pull: float, 
         p = a + \tfrac{n - 1}{2}
 
     by the trapezoidal rule on the bracket of ``VarianceIntegral``: error below 1e-9, about 50 nodes.
-
-    Args:
-        nodes: scratch space.
-        size: points n of the cluster, at least one.
-        shape: a.
-        rate: A.
-        pull: C.
-        spread: s.
     """
     power, variance, exponent = shape + 0.5 * (size - 1), nodes.variance, nodes.exponent
     low, high, step = _bracket(size, shape, rate, pull, spread)

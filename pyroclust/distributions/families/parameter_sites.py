@@ -1,7 +1,7 @@
-"""Running a program of cluster parameters outside of any other program, over a whole batch at once."""
+"""Handlers of a program of cluster parameters, which runs over a whole batch of clusters at once."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from pyro.distributions.torch_distribution import TorchDistributionMixin
 from pyro.poutine.messenger import Messenger, block_messengers
@@ -12,11 +12,7 @@ ParameterProgram = Callable[[], dict[str, Tensor]]
 
 
 class PrefixedSites(Messenger):
-    """Put a prefix before the names of all sites.
-
-    Args:
-        prefix: what to put before the names.
-    """
+    """Put a prefix before the names of all sites."""
 
     def __init__(self, prefix: str) -> None:
         super().__init__()
@@ -26,7 +22,7 @@ class PrefixedSites(Messenger):
         msg["name"] = self.prefix + msg["name"]
 
 
-class _BatchedSites(Messenger):
+class BatchedSites(Messenger):
     """Draw every site over a batch shape: what plates do, at a tenth of their price."""
 
     def __init__(self, shape: Size) -> None:
@@ -39,8 +35,8 @@ class _BatchedSites(Messenger):
             msg["fn"] = msg["fn"].expand(self.shape)
 
 
-class _ScoredSites(Messenger):
-    """Set every site to a given value and add up the log-densities."""
+class ScoredSites(Messenger):
+    """Set every site to a value and add up the log-densities."""
 
     def __init__(self, values: Mapping[str, Tensor]) -> None:
         super().__init__()
@@ -57,11 +53,12 @@ class _ScoredSites(Messenger):
                 )
             msg["value"] = self.values[name]
         msg["done"] = True
-        self.log_density = self.log_density + _log_prob(law, msg["value"])
+        self.log_density = self.log_density + law.log_prob(msg["value"])
 
 
-def _log_prob(law: TorchDistributionMixin, value: Tensor) -> Tensor:
-    return law.log_prob(value)
+def without_handlers() -> Any:
+    """Keep the sites of a program from all handlers outside."""
+    return block_messengers(lambda _: True)
 
 
 def _refuse_plates(msg: dict) -> None:
@@ -70,37 +67,3 @@ def _refuse_plates(msg: dict) -> None:
             f"the parameter program has a plate {msg['name']!r}, expected none: "
             "use .expand([...]).to_event(...) for the dimensions of its sites"
         )
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Keep the sites of a program from all handlers outside."""
-    with block_messengers(lambda _: True):
-        yield
-
-
-def sample_parameters_of_clusters(program: ParameterProgram, shape: Size) -> dict[str, Tensor]:
-    """Draw the parameters of a batch of clusters, unseen by the handlers of an enclosing program.
-
-    Shape:
-        output: ``(*shape, *event)`` each.
-    """
-    with _alone(), _BatchedSites(shape):
-        return program()
-
-
-def log_density_of_parameters(program: ParameterProgram, parameters: Mapping[str, Tensor]) -> Tensor:
-    """Return the log-density of given parameters under a program in nats.
-
-    Shape:
-        parameters: ``(*batch, *event)`` each; output: ``(*batch)``.
-
-    Raises:
-        ValueError: if a site is missing, or there is a plate.
-    """
-    scored = _ScoredSites(parameters)
-    with _alone(), scored:
-        program()
-    if not isinstance(scored.log_density, Tensor):
-        raise ValueError("the parameter program has no sites, expected at least one pyro.sample statement")
-    return scored.log_density

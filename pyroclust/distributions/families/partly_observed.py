@@ -25,6 +25,7 @@ from pyroclust.distributions.compiled.protocol import (
 )
 from pyroclust.distributions.families.component import Component, ConjugateComponent
 from pyroclust.distributions.families.product import Product, SideBySide
+from pyroclust.distributions.families.supports import OrMissing, filled
 
 
 class ObservedParts(SideBySide):
@@ -38,7 +39,7 @@ class ObservedParts(SideBySide):
 
     @property
     def support(self) -> constraints.Constraint:
-        return _OrMissing(super().support)
+        return OrMissing(super().support)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "ObservedParts":
         return ObservedParts([part.expand(Size(batch_shape)) for part in self.parts])
@@ -46,29 +47,9 @@ class ObservedParts(SideBySide):
     def log_prob(self, value: Tensor) -> Tensor:
         found: Tensor | float = 0.0
         for part, own in zip(self.parts, value.split(self._widths, -1), strict=True):
-            found = found + torch.where(own.isnan().any(-1), 0.0, part.log_prob(_filled(own)))
+            found = found + torch.where(own.isnan().any(-1), 0.0, part.log_prob(filled(own)))
         assert isinstance(found, Tensor)
         return found
-
-
-class _OrMissing(constraints.Constraint):
-    """Values of a constraint, or nan."""
-
-    event_dim = 1
-
-    def __init__(self, base: constraints.Constraint) -> None:
-        self.base = base
-        super().__init__()
-
-    @property
-    def is_discrete(self) -> bool:  # type: ignore[override]
-        return self.base.is_discrete
-
-    def check(self, value: Tensor) -> Tensor:
-        return self.base.check(_filled(value))
-
-    def __repr__(self) -> str:
-        return f"{self.base!r} or missing"
 
 
 @register(Component)
@@ -116,11 +97,6 @@ class PartlyObserved(ConjugateComponent):
         self._groups = Product([part] * self.num_groups)
 
     @property
-    def num_parts(self) -> int:
-        """Two: what is there, and the values of that."""
-        return 2
-
-    @property
     def hyper_names(self) -> tuple[str, ...]:  # type: ignore[override]
         return self.part.hyper_names
 
@@ -140,7 +116,7 @@ class PartlyObserved(ConjugateComponent):
 
     @property
     def support(self) -> constraints.Constraint:  # type: ignore[override]
-        return _OrMissing(self._groups.support)
+        return OrMissing(self._groups.support)
 
     @property
     def expected(self) -> str:  # type: ignore[override]
@@ -160,7 +136,7 @@ class PartlyObserved(ConjugateComponent):
         return ObservedParts(law.parts)
 
     def check_reach(self, data: Tensor) -> None:
-        self.part.check_reach(_filled(data))
+        self.part.check_reach(filled(data))
 
     def check(self, data: Tensor) -> None:
         if data.dim() and data.shape[-1] == self.dim and data.is_floating_point():
@@ -171,13 +147,13 @@ class PartlyObserved(ConjugateComponent):
                     f"{self.part.dim} columns are missing and others are not, expected all or none: take "
                     "independent columns, or leave these points out"
                 )
-        super().check(_filled(data))
+        super().check(filled(data))
 
     def moments(self, data: Tensor) -> Tensor:
         """Return what is observed, and the moments of that, ``(..., G (1 + F))``."""
         groups = self._in_groups(data.double())
         there = ~groups.isnan().any(-1)
-        own = self.part.moments(_filled(groups))
+        own = self.part.moments(filled(groups))
         own = torch.where(there.unsqueeze(-1), own, 0.0)
         return torch.cat([there.double(), own.flatten(-2)], -1)
 
@@ -199,7 +175,7 @@ class PartlyObserved(ConjugateComponent):
     def log_predictive_by_group(self, data: Tensor, parameters: Tensor) -> Tensor:
         """Return the log predictive density of each group in nats, 0 where it is missing, ``(..., G)``."""
         groups = self._in_groups(data)
-        found = self.part.log_predictive(_filled(groups), parameters.unflatten(-1, (self.num_groups, -1)))
+        found = self.part.log_predictive(filled(groups), parameters.unflatten(-1, (self.num_groups, -1)))
         return torch.where(groups.isnan().any(-1), 0.0, found)
 
     def counts_by_group(self, moments: Tensor) -> Tensor:
@@ -225,11 +201,6 @@ class PartlyObserved(ConjugateComponent):
         _, moments = self.over_batch(counts, moments)
         there, own = moments.tensor_split((self.num_groups,), -1)
         return there.movedim(-1, 0), own.unflatten(-1, (self.num_groups, -1)).movedim(-2, 0)
-
-
-def _filled(data: Tensor) -> Tensor:
-    """Put zeros, which every family takes, where cells are missing."""
-    return data.nan_to_num(0.0, posinf=torch.inf, neginf=-torch.inf) if data.is_floating_point() else data
 
 
 @compile_methods

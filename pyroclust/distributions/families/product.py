@@ -14,34 +14,9 @@ from pyroclust.core.registry import register
 from pyroclust.distributions.compiled.protocol import Family, compile_family, family_of, join_families
 from pyroclust.distributions.families.component import Component, ConjugateComponent
 from pyroclust.distributions.families.parameter_sites import PrefixedSites
+from pyroclust.distributions.families.supports import GroupedSupport
 from pyroclust.distributions.hyper_integrals import Integral
 from pyroclust.distributions.points import broadcast_shapes
-
-
-class GroupedSupport(constraints.Constraint):
-    """Consecutive groups of columns that satisfy their own constraints.
-
-    Args:
-        groups: constraints of event dimension 1, each with its number of columns.
-    """
-
-    event_dim = 1
-
-    def __init__(self, groups: Sequence[tuple[Any, int]]) -> None:
-        self.groups = tuple(groups)
-        super().__init__()
-
-    @property
-    def is_discrete(self) -> bool:  # type: ignore[override]
-        return any(support.is_discrete for support, _ in self.groups)
-
-    def check(self, value: Tensor) -> Tensor:
-        columns = value.split([width for _, width in self.groups], -1)
-        pairs = zip(self.groups, columns, strict=True)
-        return torch.stack([support.check(own) for (support, _), own in pairs]).all(0)
-
-    def __repr__(self) -> str:
-        return f"grouped({', '.join(f'{support} over {width} columns' for support, width in self.groups)})"
 
 
 class SideBySide(TorchDistribution):
@@ -152,11 +127,6 @@ class Product(ConjugateComponent):
         return GroupedSupport([(part.support, part.dim) for part in self.parts])
 
     @property
-    def num_parts(self) -> int:
-        """How many families there are, those of parts that are made of several counted one by one."""
-        return sum(part.num_parts for part in self.parts)
-
-    @property
     def takes_missing(self) -> bool:  # type: ignore[override]
         """Whether cells of a part may be missing."""
         return any(part.takes_missing for part in self.parts)
@@ -178,7 +148,7 @@ class Product(ConjugateComponent):
         return SideBySide([part.likelihood(own) for part, own in pairs])
 
     def check_reach(self, data: Tensor) -> None:
-        for part, columns in zip(self.parts, data.split([part.dim for part in self.parts], -1), strict=True):
+        for part, columns in zip(self.parts, self._columns(data), strict=True):
             part.check_reach(columns)
 
     def check(self, data: Tensor) -> None:
