@@ -16,12 +16,12 @@ def check_count(
     name: str, value: Any, *, at_least: int = 1, at_most: int = _MAX_COUNT, hint: str = ""
 ) -> int:
     """Return a whole number within bounds, whatever integer type it has."""
-    found = _whole(value)
-    if found is None or not at_least <= found <= at_most:
-        bounds = f"at most {at_most}" if found is not None and found > at_most else f"at least {at_least}"
-        kind = "a whole number of " if found is None else ""
+    whole = _whole(value)
+    if whole is None or not at_least <= whole <= at_most:
+        bounds = f"at most {at_most}" if whole is not None and whole > at_most else f"at least {at_least}"
+        kind = "a whole number of " if whole is None else ""
         raise ValueError(f"{name} is {shown(value)}, expected {kind}{bounds}{': ' if hint else ''}{hint}")
-    return found
+    return whole
 
 
 def check_range(name: str, value: Any) -> tuple[int, int]:
@@ -47,22 +47,22 @@ def check_number(
     at_most: float = math.inf,
 ) -> float:
     """Return a finite number within bounds as a ``float``, whatever real type it has."""
-    found = _real(value)
-    if not (math.isfinite(found) and above < found < below and at_least <= found <= at_most):
+    number = _real(value)
+    if not (math.isfinite(number) and above < number < below and at_least <= number <= at_most):
         limits = {"above": above, "of at least": at_least, "below": below, "of at most": at_most}
         bounds = " and ".join(f"{words} {one:g}" for words, one in limits.items() if math.isfinite(one))
         bounds = bounds.removeprefix("above 0 and ").removeprefix("above 0")
         kind = "positive number" if above == 0 else "number" if bounds else "finite number"
         raise ValueError(f"{name} is {shown(value)}, expected a {kind} {bounds}".rstrip())
-    return found
+    return number
 
 
 def check_seed(seed: Any, *, name: str = "seed") -> int:
     """Return a seed as an ``int``: a whole number from 0 to ``2**63 - 1``."""
-    found = _whole(seed)
-    if found is None or not 0 <= found <= MAX_SEED:
+    whole = _whole(seed)
+    if whole is None or not 0 <= whole <= MAX_SEED:
         raise ValueError(f"{name} is {shown(seed)}, expected a whole number from 0 to 2**63 - 1")
-    return found
+    return whole
 
 
 def short_seed(seed: int) -> int:

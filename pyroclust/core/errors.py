@@ -13,14 +13,14 @@ Found = TypeVar("Found")
 _LONGEST, _LINES = 60, 300
 
 
-def unknown_name(what: str, given: object, known: Iterable[str]) -> str:
+def unknown_name(what: str, name_given: object, known: Iterable[str]) -> str:
     """Say that a name is not known, with the nearest known one first and then as many as fit a line.
 
     Example:
         >>> unknown_name("guide", "ncp-nig", ["ncp-nig1d", "ncp-niw2d"])
         "unknown guide 'ncp-nig', did you mean 'ncp-nig1d'? Known: ncp-nig1d, ncp-niw2d"
     """
-    names, word = sorted(known), str(given)
+    names, word = sorted(known), str(name_given)
     nearest = get_close_matches(word[:_LONGEST], names, n=1, cutoff=0.5)
     question = f", did you mean '{short(visible(nearest[0]), _LONGEST)}'?" if nearest else "."
     fitting = sum(1 for reach in accumulate(len(visible(name)) + 2 for name in names) if reach <= _LINES)

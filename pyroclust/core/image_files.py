@@ -115,20 +115,20 @@ def _natural(path: Path) -> list[tuple[int, int, str]]:
 
 def _listed(folder: Path) -> tuple[list[Path], tuple[str, ...] | None]:
     """Return the files, and their classes where these are sub-folders."""
-    own = _files_of(folder)
-    below = [(one, path) for one in _subfolders(folder) for path in _files_of(one)]
-    if own and below:
+    files = _files_of(folder)
+    of_classes = [(one, path) for one in _subfolders(folder) for path in _files_of(one)]
+    if files and of_classes:
         raise ValueError(
-            f"'{folder}' has images both in itself and in '{below[0][0].name}', expected one or the other: "
-            "move those without a class away"
+            f"'{folder}' has images both in itself and in '{of_classes[0][0].name}', expected one or the "
+            "other: move those without a class away"
         )
-    if not own and not below:
+    if not files and not of_classes:
         raise ValueError(
             f"'{folder}' has no images, expected files {listed(SUFFIXES)} in it, or in one folder a class"
         )
-    if own:
-        return own, None
-    return [path for _, path in below], tuple(visible(one.name) for one, _ in below)
+    if files:
+        return files, None
+    return [path for _, path in of_classes], tuple(visible(one.name) for one, _ in of_classes)
 
 
 def _read_all(

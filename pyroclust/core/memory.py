@@ -18,14 +18,14 @@ def free_memory() -> int:
     """Return the bytes that new arrays may take: what machine, control groups and ``ulimit -v`` leave."""
     import psutil
 
-    found = [psutil.virtual_memory().available, *_left_to_groups()]
+    limits = [psutil.virtual_memory().available, *_left_to_groups()]
     with suppress(ImportError, ValueError, OSError):
         import resource
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
         if limit != resource.RLIM_INFINITY:
-            found.append(limit - psutil.Process().memory_info().vms)
-    return max(0, min(found))
+            limits.append(limit - psutil.Process().memory_info().vms)
+    return max(0, min(limits))
 
 
 def check_memory(needed: float, what: str, *, remedy: str) -> None:
@@ -56,8 +56,8 @@ def _groups() -> Iterator[Path]:
         if controllers and "memory" not in controllers.split(","):
             continue
         root = _CGROUPS / "memory" if controllers else _CGROUPS
-        own = root / path.strip("/")
-        for folder in (own, *own.parents):
+        group = root / path.strip("/")
+        for folder in (group, *group.parents):
             if folder.is_relative_to(root) and folder not in seen:
                 seen.add(folder)
                 yield folder

@@ -15,15 +15,15 @@ def check_threads() -> None:
         raise ValueError(
             f"the environment variable {_NO_CODE} is set, and chains are compiled code: unset it"
         )
-    given = os.environ.get(_VARIABLE, "")
+    text = os.environ.get(_VARIABLE, "")
     try:
-        is_too_few = int(given) < 1
+        is_too_few = int(text) < 1
     except ValueError:
         # Numba warns, naming the variable, and uses every core.
         return
     if is_too_few:
         raise ValueError(
-            f"the environment variable {_VARIABLE} is {int(given)}, expected 1 or more; correct or unset it"
+            f"the environment variable {_VARIABLE} is {int(text)}, expected 1 or more; correct or unset it"
         )
 
 
@@ -40,8 +40,8 @@ def map_in_threads(
     pool: ThreadPoolExecutor, function: Callable[[Any], Any], items: Sequence[Any]
 ) -> list[Any]:
     """Map a function over items, in as many tasks as threads: one takes 50 microseconds."""
-    some = max(1, -(-len(items) // num_threads()))
-    parts = [items[first : first + some] for first in range(0, len(items), some)]
+    size = max(1, -(-len(items) // num_threads()))
+    parts = [items[first : first + size] for first in range(0, len(items), size)]
     return [one for part in pool.map(lambda few: [function(item) for item in few], parts) for one in part]
 
 

@@ -38,16 +38,16 @@ class NumpyHeader:
         """Bytes of all entries."""
         return self.size * self.kind.itemsize
 
-    def check(self, path: Path, what: str, *, held: int) -> None:
+    def check(self, path: Path, what: str, *, num_held: int) -> None:
         """Refuse Python objects, and arrays that say of themselves to have other bytes than are held."""
         if self.kind.hasobject:
             raise ValueError(
                 f"'{path}' is not a readable {path.suffix} file ({what} holds Python objects, which could "
                 "run any code); save numbers or text"
             )
-        if held != self.length + self.num_bytes:
+        if num_held != self.length + self.num_bytes:
             raise ValueError(
-                f"'{path}' is not a readable {path.suffix} file ({what} has {held - self.length:,} bytes "
+                f"'{path}' is not a readable {path.suffix} file ({what} has {num_held - self.length:,} bytes "
                 f"where its header says {self.num_bytes:,}); write it again"
             )
 
@@ -78,7 +78,7 @@ def numpy_header_of(path: Path) -> NumpyHeader:
             raise ValueError(f"'{path}' holds several arrays, as a .npz file does, expected one array")
         file.seek(0)
         header = read_numpy_header(file)
-    header.check(path, "it", held=path.stat().st_size)
+    header.check(path, "it", num_held=path.stat().st_size)
     return header
 
 
@@ -87,13 +87,13 @@ def archived_headers(archive: ZipFile) -> dict[str, tuple[ZipInfo, NumpyHeader]]
     members = [one for one in archive.infolist() if one.filename.endswith(".npy")]
     if len(members) > _MOST_MEMBERS:
         raise ValueError(f"it has {len(members):,} arrays, expected at most {_MOST_MEMBERS:,}")
-    found: dict[str, tuple[ZipInfo, NumpyHeader]] = {}
+    headers: dict[str, tuple[ZipInfo, NumpyHeader]] = {}
     for member in members:
-        if (name := member.filename.removesuffix(".npy")) in found:
+        if (name := member.filename.removesuffix(".npy")) in headers:
             raise ValueError(f"it holds two arrays '{member.filename}', expected one of each name")
         with archive.open(member) as file:
-            found[name] = member, read_numpy_header(file)
-    return found
+            headers[name] = member, read_numpy_header(file)
+    return headers
 
 
 def check_self_contained(path: Path, *, is_read_whole: bool = False) -> None:

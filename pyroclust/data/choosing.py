@@ -64,46 +64,52 @@ def chosen_table(
         raw = replace(raw, names=(*units, *raw.names), columns=(*units.values(), *raw.columns))
     if aggregate is not None and aggregate != ROWS_AS_THEY_ARE:
         raw = aggregated(raw, raw.place_of(aggregate, name))
-    labelled, known, weighed = (
+    label_place, partial_place, weight_place = (
         None if one is None else raw.place_of(one, name) for one in (label, partial_labels, weight)
     )
-    if known is not None and known == labelled:
+    if partial_place is not None and partial_place == label_place:
         raise ValueError(
-            f"{name}: column '{short(raw.names[known], 60)}' is named by both label and partial_labels, "
-            "expected two columns: labels that were used say nothing of how well the rest was found; leave "
-            "--label out"
+            f"{name}: column '{short(raw.names[partial_place], 60)}' is named by both label and "
+            "partial_labels, expected two columns: labels that were used say nothing of how well the rest "
+            "was found; leave --label out"
         )
-    beside = {labelled: "is the label", known: "has the partial labels", weighed: "has the weights"}
+    beside = {
+        label_place: "is the label",
+        partial_place: "has the partial labels",
+        weight_place: "has the weights",
+    }
     chosen = _chosen(raw, name, columns=columns, leave_out=leave_out, preferred=preferred, beside=beside)
     if raw.num_rows < 2:
         raise ValueError(f"{name} has {raw.num_rows} row(s), expected at least 2 points to cluster")
     may_go, num_columns = columns is None and not preferred, len(chosen)
-    told = {raw.names[raw.place_of(one, name)]: kind for one, kind in checked_kinds(kinds or {}).items()}
-    for column in (one for one in told if one not in chosen):
+    declared = {raw.names[raw.place_of(one, name)]: kind for one, kind in checked_kinds(kinds or {}).items()}
+    for column in (one for one in declared if one not in chosen):
         raise ValueError(
             f"{name}: kinds has column '{short(column, 60)}', which is not clustered; leave it out"
         )
     if kinds is None or usual is not None:
-        told = dict.fromkeys(chosen, usual or Kind.NUMBER) | told
+        declared = dict.fromkeys(chosen, usual or Kind.NUMBER) | declared
     merged: list[str] = []
     if kinds is not None and may_go:
-        chosen, merged = one_hot_merged(chosen, told=told, names=raw.names)
+        chosen, merged = one_hot_merged(chosen, declared=declared, names=raw.names)
         if aggregate is None:
             refuse_long(chosen, name)
             refuse_rows_of_units(chosen, name)
-    table = _of_any_kind(raw, name, chosen, told=told, may_go=may_go, masses_apart=masses_apart, codes=codes)
+    table = _of_any_kind(
+        raw, name, chosen, declared=declared, may_go=may_go, masses_apart=masses_apart, codes=codes
+    )
     notes: list[str | None] = [*merged, *table.notes]
-    every = list(zip(table.columns, table.kinds, table.data.T, strict=True))
+    triples = list(zip(table.columns, table.kinds, table.data.T, strict=True))
     if kinds is not None:
-        numbers = {column: values for column, kind, values in every if kind is Kind.NUMBER}
-        groups = {column: values for column, kind, values in every if column in chosen and kind in _GROUPS}
+        numbers = {column: values for column, kind, values in triples if kind is Kind.NUMBER}
+        groups = {column: values for column, kind, values in triples if column in chosen and kind in _GROUPS}
         table = replace(table, doubts=doubts_of(numbers, raw.rows, groups=groups))
         notes.append(frequencies_note(table) if weight is None else None)
     elif table.has_missing:
-        lost = [f"{int(np.isnan(one).sum())} in '{short(column, 60)}'" for column, _, one in every]
-        lost = [one for one in lost if not one.startswith("0 ")]
+        gaps = [f"{int(np.isnan(one).sum())} in '{short(column, 60)}'" for column, _, one in triples]
+        gaps = [one for one in gaps if not one.startswith("0 ")]
         raise ValueError(
-            f"{name} holds missing values ({listed(lost, _MOST_SHOWN)}); drop or fill those rows first"
+            f"{name} holds missing values ({listed(gaps, _MOST_SHOWN)}); drop or fill those rows first"
         )
     else:
         notes.append(looks_note(chosen) if may_go else None)
@@ -111,57 +117,60 @@ def chosen_table(
     suspects = suspected_codes({column: chosen[column] for column in table.columns if column in chosen})
     notes = [*raw.notes, *turned_note(raw, num_columns), *notes, suspects, footer_note(last)]
     labels = partial = weights = None
-    if labelled is not None:
-        labels = raw.columns[labelled].labels()
-        notes += label_notes(labels, short(raw.names[labelled], 60), name)
-    if known is not None:
-        partial = raw.columns[known].labels()
-        notes += partial_label_notes(partial, short(raw.names[known], 60), name)
-    if weighed is not None:
-        said = short(raw.names[weighed], 60)
-        how_often = kind_of_column(said, raw.columns[weighed], Kind.NUMBER).values
-        weights = checked_weights(f"{name}: column '{said}'", how_often, row_names=raw.rows)
-    kept = tuple(note for note in (*notes, *table.doubts) if note is not None)
-    return replace(table, labels=labels, notes=kept, partial_labels=partial, weights=weights)
+    if label_place is not None:
+        labels = raw.columns[label_place].labels()
+        notes += label_notes(labels, short(raw.names[label_place], 60), name)
+    if partial_place is not None:
+        partial = raw.columns[partial_place].labels()
+        notes += partial_label_notes(partial, short(raw.names[partial_place], 60), name)
+    if weight_place is not None:
+        weight_name = short(raw.names[weight_place], 60)
+        how_often = kind_of_column(weight_name, raw.columns[weight_place], Kind.NUMBER).values
+        weights = checked_weights(f"{name}: column '{weight_name}'", how_often, row_names=raw.rows)
+    all_notes = tuple(note for note in (*notes, *table.doubts) if note is not None)
+    return replace(table, labels=labels, notes=all_notes, partial_labels=partial, weights=weights)
 
 
-def rows_as_clustered(raw: RawTable, name: str, like: Table, *, refuses_unseen: bool = False) -> Table:
+def rows_as_clustered(raw: RawTable, name: str, table: Table, *, refuses_unseen: bool = False) -> Table:
     """Take the columns of a table that was clustered, at least one row; unknown categories are missing."""
     name = visible(name)
     if not raw.num_rows:
         raise ValueError(f"{name} has 0 rows, expected at least 1")
-    wholes = {like.columns[number]: (number, value) for number, _, value in like.parts}
+    wholes = {table.columns[number]: (number, value) for number, _, value in table.parts}
     wholes |= {
-        like.columns[answer]: (number, value)
-        for number, answer, value in like.parts
-        if like.columns[answer] not in raw.names
+        table.columns[answer]: (number, value)
+        for number, answer, value in table.parts
+        if table.columns[answer] not in raw.names
     }
-    found: list[NDArray[np.float64]] = []
-    notes = [*raw.notes, *marks_note(raw.by_name, dict(zip(like.columns, like.levels, strict=True)))]
-    every = zip(like.columns, like.kinds, like.levels, like.units, like.codes, strict=True)
-    for column, kind, levels, unit, codes in every:
+    data: list[NDArray[np.float64]] = []
+    notes = [
+        *raw.notes,
+        *marks_note(raw.by_name, dict(zip(table.columns, table.levels, strict=True))),
+    ]
+    columns = zip(table.columns, table.kinds, table.levels, table.units, table.codes, strict=True)
+    for column, kind, levels, unit, codes in columns:
         number, value = wholes.get(column, (None, None))
         cells = one_hot_column(raw, column, levels) if levels and column not in raw.names else None
         if cells is None or number is not None:
-            cells = raw.columns[raw.place_of(column if number is None else like.columns[number], name)]
+            cells = raw.columns[raw.place_of(column if number is None else table.columns[number], name)]
         if codes:
             cells = without_values(cells, codes)[0]
         try:
             if number is not None and value is not None:
-                numbers = kind_of_column(like.columns[number], cells, Kind.NUMBER).values
+                numbers = kind_of_column(table.columns[number], cells, Kind.NUMBER).values
                 values = split_column(numbers, value)[kind is Kind.YES_NO].values
             else:
                 values, unseen = values_of_kind(column, cells, kind, levels=levels, unit=unit)
                 if unseen:
                     what = listed(f"'{short(visible(one), 40)}'" for one in unseen)
-                    said = f"which no row had that was clustered ({listed(levels)} are known)"
+                    why = f"which no row had that was clustered ({listed(levels)} are known)"
                     if refuses_unseen:
-                        raise ValueError(f"column '{short(column, 60)}' holds {what}, {said}")
-                    notes.append(f"In '{short(column, 60)}' {what}, {said}, was read as a missing cell.")
+                        raise ValueError(f"column '{short(column, 60)}' holds {what}, {why}")
+                    notes.append(f"In '{short(column, 60)}' {what}, {why}, was read as a missing cell.")
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
-        found.append(values)
-    rows = replace(like, name=name, data=np.stack(found, -1), row_names=raw.rows, notes=tuple(notes))
+        data.append(values)
+    rows = replace(table, name=name, data=np.stack(data, -1), row_names=raw.rows, notes=tuple(notes))
     return replace(rows, labels=None, partial_labels=None, weights=None, doubts=())
 
 
@@ -211,59 +220,61 @@ def _of_any_kind(
     name: str,
     columns: Mapping[str, Column],
     *,
-    told: Mapping[str, Kind],
+    declared: Mapping[str, Kind],
     may_go: bool,
     masses_apart: bool,
     codes: Mapping[str, tuple[str, ...]],
 ) -> Table:
     """Find out what columns hold, numbers first, with notes on that."""
-    every: dict[str, KindOfColumn] = {}
+    kinds: dict[str, KindOfColumn] = {}
     for column, cells in columns.items():
         try:
-            every[column] = kind_of_column(
-                column, cells, told.get(column), may_go=may_go and column not in told
+            kinds[column] = kind_of_column(
+                column, cells, declared.get(column), may_go=may_go and column not in declared
             )
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
-    found = {column: one for column, one in every.items() if one.kind is not None}
-    left = {column: one.why for column, one in every.items() if one.kind is None}
-    if not found:
+    clustered = {column: one for column, one in kinds.items() if one.kind is not None}
+    left_out = {column: one.why for column, one in kinds.items() if one.kind is None}
+    if not clustered:
         # Of a table that is nothing but such columns they are all there is.
-        found = {column: kind_of_column(column, cells, Kind.NUMBER) for column, cells in columns.items()}
-        left = {}
-    kept = told if masses_apart else None
-    found, wholes, divided = split_columns(found, kept=kept, names={*raw.names, *columns})
+        clustered = {column: kind_of_column(column, cells, Kind.NUMBER) for column, cells in columns.items()}
+        left_out = {}
+    kept_whole = declared if masses_apart else None
+    clustered, wholes, divided = split_columns(clustered, kept_whole=kept_whole, names={*raw.names, *columns})
 
     def order(column: str) -> tuple[int, float]:
         # Models of counts take them by their means.
-        one, kind = found[column], found[column].kind
+        one, kind = clustered[column], clustered[column].kind
         return [*Kind].index(kind), float(np.nanmean(one.values)) if kind is Kind.COUNT else 0.0
 
-    names = sorted(found, key=order)
-    found = {column: found[column] for column in names}
-    data = np.stack([one.values for one in found.values()], -1)
+    names = sorted(clustered, key=order)
+    clustered = {column: clustered[column] for column in names}
+    data = np.stack([one.values for one in clustered.values()], -1)
     parts = tuple(
         (names.index(whole), names.index(answer), value) for answer, (whole, value) in wholes.items()
     )
-    is_lost = np.isnan(data) & ~is_point_mass(data, parts)
-    lost = is_lost.sum(0)
+    is_missing = np.isnan(data) & ~is_point_mass(data, parts)
+    num_missing = is_missing.sum(0)
     # A cell that is missing is so in both parts of its column.
-    missing = {column: int(one) for column, one in zip(names, lost, strict=True) if column not in wholes}
-    units = {column: "" if one.levels else columns[column].unit for column, one in found.items()}
+    missing = {
+        column: int(one) for column, one in zip(names, num_missing, strict=True) if column not in wholes
+    }
+    units = {column: "" if one.levels else columns[column].unit for column, one in clustered.items()}
     notes = [
         _units_note(units),
-        *marks_note(columns, {column: one.levels for column, one in found.items()}),
-        kinds_note(found),
+        *marks_note(columns, {column: one.levels for column, one in clustered.items()}),
+        kinds_note(clustered),
         *divided,
-        _left_note(left),
+        _left_note(left_out),
         _missing_note(missing, raw.num_rows),
     ]
-    if empty := [raw.rows[row] for row in np.flatnonzero(is_lost.all(1)).tolist()]:
+    if empty := [raw.rows[row] for row in np.flatnonzero(is_missing.all(1)).tolist()]:
         notes.append(
             f"{len(empty):,} row(s) hold no value at all ({listed(empty, _MOST_SHOWN)}), and were read as "
             "points of which nothing is known: remove them if they are none."
         )
-    for column, one in found.items():
+    for column, one in clustered.items():
         notes += alike_notes(one.levels, short(column, 60))
         notes += (
             na_notes(columns[column].labels(), one.levels, column) if one.levels and column in columns else []
@@ -275,11 +286,11 @@ def _of_any_kind(
         None,
         raw.rows,
         tuple(note for note in notes if note is not None),
-        kinds=tuple(one.kind for one in found.values() if one.kind is not None),
-        levels=tuple(one.levels for one in found.values()),
+        kinds=tuple(one.kind for one in clustered.values() if one.kind is not None),
+        levels=tuple(one.levels for one in clustered.values()),
         units=tuple(units.values()),
         codes=tuple(
-            (*codes.get(one, ()), *(mark for mark in columns[one].lost if mark not in found[one].levels))
+            (*codes.get(one, ()), *(mark for mark in columns[one].lost if mark not in clustered[one].levels))
             for one in (wholes.get(column, (column, 0.0))[0] for column in names)
         ),
         parts=parts,
@@ -287,28 +298,28 @@ def _of_any_kind(
 
 
 def _units_note(units: Mapping[str, str]) -> str | None:
-    said = []
+    parts = []
     for unit in dict.fromkeys(filter(None, units.values())):
         some = [f"'{short(name, 40)}'" for name, one in units.items() if one == unit]
-        said.append(f"{listed(some, _MOST_SHOWN)} in {unit}")
-    return f"Read as numbers: {'; '.join(said)}." if said else None
+        parts.append(f"{listed(some, _MOST_SHOWN)} in {unit}")
+    return f"Read as numbers: {'; '.join(parts)}." if parts else None
 
 
-def _left_note(left: Mapping[str, str]) -> str | None:
-    if not left:
+def _left_note(left_out: Mapping[str, str]) -> str | None:
+    if not left_out:
         return None
-    said = "; ".join(f"'{short(name, 60)}': {why}" for name, why in list(left.items())[:_MOST_SHOWN])
-    others = [f"'{short(name, 60)}'" for name in list(left)[_MOST_SHOWN:]]
-    more = f"; and {listed(others)}" if others else ""
-    return f"Left out, and not clustered: {said}{more}. To cluster such a column, name it in --columns."
+    reasons = "; ".join(f"'{short(name, 60)}': {why}" for name, why in list(left_out.items())[:_MOST_SHOWN])
+    further = [f"'{short(name, 60)}'" for name in list(left_out)[_MOST_SHOWN:]]
+    more = f"; and {listed(further)}" if further else ""
+    return f"Left out, and not clustered: {reasons}{more}. To cluster such a column, name it in --columns."
 
 
-def _missing_note(lost: Mapping[str, int], num_rows: int) -> str | None:
-    counts = [f"{number:,} in '{short(name, 40)}'" for name, number in lost.items() if number]
+def _missing_note(num_missing: Mapping[str, int], num_rows: int) -> str | None:
+    counts = [f"{number:,} in '{short(name, 40)}'" for name, number in num_missing.items() if number]
     if not counts:
         return None
     return (
-        f"{sum(lost.values()):,} of {num_rows * len(lost):,} cells are missing "
+        f"{sum(num_missing.values()):,} of {num_rows * len(num_missing):,} cells are missing "
         f"({listed(counts, _MOST_SHOWN)}). They are integrated out: a missing cell says nothing of its row, "
         "and none is filled in."
     )

@@ -68,9 +68,9 @@ class Column:
         if isinstance(cells, pd.Series):
             cells = [as_text(one) or "" for one in cells]
         # Arrays of text of one width would lose what NUL characters stand at the end.
-        found = np.empty(len(cells), dtype=object)
-        found[:] = [cell if cell.strip() else None for cell in cells]
-        return found
+        labels = np.empty(len(cells), dtype=object)
+        labels[:] = [cell if cell.strip() else None for cell in cells]
+        return labels
 
     def without(self, gone: NDArray[np.bool_]) -> "Column":
         """Return the column with some of its cells empty."""

@@ -118,12 +118,12 @@ def read_table(
         >>> sorted(set(read_table("iris").labels.tolist()))
         ['setosa', 'versicolor', 'virginica']
     """
-    told, source = ReadingOptions(delimiter, decimal, header), _in_pandas(source)
+    reading, source = ReadingOptions(delimiter, decimal, header), _in_pandas(source)
     chosen: dict[str, Any] = {"columns": columns, "label": label, "partial_labels": partial_labels}
     chosen |= {"weight": weight, "aggregate": aggregate}
     emptied = {"kinds": kinds, "leave_out": leave_out, "missing": missing, "transpose": transpose}
-    every = chosen | {name: value or None for name, value in emptied.items()}
-    given = {name: value for name, value in every.items() if value is not None}
+    all_options = chosen | {name: value or None for name, value in emptied.items()}
+    given = {name: value for name, value in all_options.items() if value is not None}
     chosen |= {"kinds": kinds, "leave_out": leave_out, "missing": missing}
     if isinstance(source, Table):
         for name, value in given.items():
@@ -132,8 +132,8 @@ def read_table(
                 f"{name} to read_table"
             )
         return source
-    if told.told and not _is_file(source):
-        raise ValueError(f"{told.told[0]} is told, but source is no file: leave it out")
+    if reading.stated and not _is_file(source):
+        raise ValueError(f"{reading.stated[0]} is told, but source is no file: leave it out")
     if image_size is not None and not (isinstance(source, str | PathLike) and Path(source).is_dir()):
         raise ValueError(f"image_size is {image_size}, but source is no folder of images: leave it out")
     if edges:
@@ -141,12 +141,12 @@ def read_table(
             raise ValueError("edges is true, but a file of edges has no labels: leave label out")
         if not _is_file(source):
             raise ValueError("edges is true, but source is no file: leave edges out")
-        nodes = edges_table(Path(source), columns=columns, options=told)
+        nodes = edges_table(Path(source), columns=columns, options=reading)
         return _without_columns(nodes, [one for one in given if one != "columns"])
     if (graph := _graph(source, label)) is not None:
-        return _without_columns(graph, [one for one in (*given, *told.told) if one != "label"])
+        return _without_columns(graph, [one for one in (*given, *reading.stated) if one != "label"])
     if (shaped := _shaped(source, image_size)) is not None:
-        return _without_columns(shaped, (*given, *told.told))
+        return _without_columns(shaped, (*given, *reading.stated))
     name = "table"
     if isinstance(source, pd.DataFrame):
         raw = raw_frame(source)
@@ -156,11 +156,11 @@ def read_table(
         chosen["usual"] = Kind.NUMBER
     elif str(source) in BUILT_IN:
         name = str(source)
-        chosen["preferred"], own = BUILT_IN[name]
+        chosen["preferred"], built_in_label = BUILT_IN[name]
         with files("pyroclust").joinpath(f"data/{name}.csv").open() as lines:
             raw = raw_frame(pd.read_csv(lines))
-        if label is None and own != partial_labels:
-            chosen["label"] = own
+        if label is None and built_in_label != partial_labels:
+            chosen["label"] = built_in_label
     else:
         path = Path(source)
         if not path.suffix and not path.exists():
@@ -168,7 +168,7 @@ def read_table(
                 f"{unknown_name('data set', str(source), _NAMED)}; or give a file "
                 f"({', '.join((*SUFFIXES, *GRAPH_SUFFIXES))})"
             )
-        raw, name = read_raw(path, told), path.stem
+        raw, name = read_raw(path, reading), path.stem
     if transpose:
         raw = transposed(raw)
     table = chosen_table(raw, name, **chosen, masses_apart=masses_apart)
@@ -177,7 +177,7 @@ def read_table(
 
 def read_new_rows(
     source: Source,
-    like: Table,
+    clustered: Table,
     *,
     delimiter: str | None = None,
     decimal: str | None = None,
@@ -186,7 +186,7 @@ def read_new_rows(
     aggregate: str | None = None,
 ) -> Table:
     """Read rows that have the columns of a table that was clustered; one is enough."""
-    told, source, name = ReadingOptions(delimiter, decimal, header), _in_pandas(source), "table"
+    reading, source, name = ReadingOptions(delimiter, decimal, header), _in_pandas(source), "table"
     if isinstance(source, Table):
         raw = raw_frame(pd.DataFrame(dict(source.written())))
         columns = zip(raw.columns, source.units, strict=True)
@@ -195,18 +195,18 @@ def read_new_rows(
         raw = raw_frame(source)
     elif isinstance(source, str | PathLike):
         path = Path(source)
-        raw, name = read_raw(path, told), path.stem
+        raw, name = read_raw(path, reading), path.stem
     else:
-        raw, name, names = raw_array(_array(source)), "array", like.columns
+        raw, name, names = raw_array(_array(source)), "array", clustered.columns
         if len(raw.names) != len(names):
-            answers = {answer for _, answer, _ in like.parts}
+            answers = {answer for _, answer, _ in clustered.parts}
             names = tuple(one for place, one in enumerate(names) if place not in answers)
         if len(raw.names) != len(names):
             raise ValueError(f"new has {len(raw.names)} column(s), expected {len(names)}: {listed(names)}")
         raw = replace(raw, names=names)
     if aggregate is not None:
-        raw = aggregated(raw, raw.place_of(aggregate, name), counts_rows="rows" in like.columns)
-    return rows_as_clustered(raw, name, like, refuses_unseen=refuses_unseen)
+        raw = aggregated(raw, raw.place_of(aggregate, name), counts_rows="rows" in clustered.columns)
+    return rows_as_clustered(raw, name, clustered, refuses_unseen=refuses_unseen)
 
 
 def _in_pandas(source: Any) -> Any:
@@ -306,9 +306,9 @@ def _read(path: Path, *, label: str, min_points: int) -> Table:
             f"{table.name} has {len(table.data)} row(s), expected at least {min_points}: "
             "take the file out of the folder, or lower min_points"
         )
-    if lost := len(table.data) - len(labels):
+    if num_missing := len(table.data) - len(labels):
         raise ValueError(
-            f"{table.name}: column '{label}' has {lost} missing value(s), "
+            f"{table.name}: column '{label}' has {num_missing} missing value(s), "
             "expected a class for every row: drop those rows first"
         )
     if len(set(labels)) == len(labels):

@@ -34,13 +34,13 @@ def raw_frame(frame: pd.DataFrame) -> RawTable:
     # All else is read as the text that it would be in a file.
     places = [at for at, one in columns.items() if one is None]
     cells = [Cells(as_text(one) or "" for one in frame.iloc[:, at]) for at in places]
-    texts, said = text_columns(cells)
+    texts, number_notes = text_columns(cells)
     columns |= zip(places, texts, strict=True)
-    every = tuple(one for one in columns.values() if one is not None)
+    all_columns = tuple(one for one in columns.values() if one is not None)
     counts = isinstance(frame.index, pd.RangeIndex) and frame.index.start == 0 and frame.index.step == 1
     rows = None if counts else tuple(visible(_joined(row, ", ")) for row in frame.index)
     index = raw_frame(pd.DataFrame(shared)).by_name if shared else {}
-    return RawTable(names, every, len(frame), rows, (*notes, *said), index)
+    return RawTable(names, all_columns, len(frame), rows, (*notes, *number_notes), index)
 
 
 def _typed(series: "pd.Series[Any]") -> Column | None:
@@ -57,13 +57,16 @@ def text_columns(
 ) -> tuple[list[Column], tuple[str, ...]]:
     """Return columns of text with the numbers in them as they are meant, and notes on that."""
     bare = [without_marks(one) for one in written]
-    found = [None if one.plain is not None else quantities(one) for one, _ in bare]
-    cells = [one if own is None else Cells(own.cells) for (one, _), own in zip(bare, found, strict=True)]
+    measures = [None if one.plain is not None else quantities(one) for one, _ in bare]
+    cells = [
+        one if measure is None else Cells(measure.cells)
+        for (one, _), measure in zip(bare, measures, strict=True)
+    ]
     # In sheets and data frames, where nothing divides cells, numbers without a unit have decimal points.
-    theirs = [bool(delimiter) if own is None else not own.are_converted for own in found]
-    of_file = find_marks(compress(cells, theirs), delimiter=delimiter or ",", decimal=decimal)
-    marks = [of_file if is_theirs else Marks() for is_theirs in theirs]
-    units = ["" if own is None else own.unit for own in found]
+    as_in_file = [bool(delimiter) if measure is None else not measure.are_converted for measure in measures]
+    of_file = find_marks(compress(cells, as_in_file), delimiter=delimiter or ",", decimal=decimal)
+    marks = [of_file if is_of_file else Marks() for is_of_file in as_in_file]
+    units = ["" if measure is None else measure.unit for measure in measures]
     return list(map(Column, cells, marks, units, written, (lost for _, lost in bare))), of_file.notes
 
 
@@ -108,21 +111,21 @@ def transposed(raw: RawTable) -> RawTable:
 def aggregated(raw: RawTable, place: int, *, counts_rows: bool | None = None) -> RawTable:
     """Return a table with a row for each value of a column, which become the names of the rows."""
     units = raw.columns[place].labels()
-    if lost := sum(unit is None for unit in units):
+    if num_missing := sum(unit is None for unit in units):
         raise ValueError(
-            f"aggregate is '{short(raw.names[place], 60)}', and {lost} row(s) have no value there, expected "
-            "one in each row"
+            f"aggregate is '{short(raw.names[place], 60)}', and {num_missing} row(s) have no value there, "
+            "expected one in each row"
         )
-    codes, found = pd.factorize(pd.Series(units))
+    codes, different = pd.factorize(pd.Series(units))
     names: list[str] = []
     columns: list[Column] = []
-    left = []
+    left_out = []
     for at, (name, column) in enumerate(zip(raw.names, raw.columns, strict=True)):
         values = column.numbers_or_none()
         if at == place:
             continue
         if values is not None and are_identifiers(name, values[np.isfinite(values)]):
-            left.append(name)
+            left_out.append(name)
             continue
         if values is not None:
             merged = Column(pd.Series(values).groupby(codes).mean(), unit=column.unit)
@@ -136,14 +139,14 @@ def aggregated(raw: RawTable, place: int, *, counts_rows: bool | None = None) ->
         names.append(_ROWS if _ROWS not in names else f"{_ROWS} of {raw.names[place]}")
         columns.append(Column(pd.Series(times)))
         added = f" How many rows each had is a column too, '{short(names[-1], 60)}': see --except."
-    said = (
-        f"The {raw.num_rows:,} rows are those of {len(found):,} '{short(raw.names[place], 60)}', each of "
-        "which is one row: means of numbers, most frequent values of text." + added
+    note = (
+        f"The {raw.num_rows:,} rows are those of {len(different):,} '{short(raw.names[place], 60)}', each "
+        "of which is one row: means of numbers, most frequent values of text." + added
     )
-    if left:
-        said += f" Left out, as they name other things: {listed(left)}."
-    notes = (*raw.notes, *marks_note(raw.by_name, dict.fromkeys(raw.names, ())), said)
-    return RawTable(tuple(names), tuple(columns), len(found), tuple(map(str, found)), notes)
+    if left_out:
+        note += f" Left out, as they name other things: {listed(left_out)}."
+    notes = (*raw.notes, *marks_note(raw.by_name, dict.fromkeys(raw.names, ())), note)
+    return RawTable(tuple(names), tuple(columns), len(different), tuple(map(str, different)), notes)
 
 
 def _joined(name: Any, mark: str) -> str:

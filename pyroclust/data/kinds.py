@@ -75,37 +75,37 @@ def checked_kinds(kinds: Mapping[str, str]) -> dict[str, Kind]:
 
 
 def kind_of_column(
-    name: str, column: Column, told: Kind | None = None, *, may_go: bool = True
+    name: str, column: Column, declared: Kind | None = None, *, may_go: bool = True
 ) -> KindOfColumn:
     """Find out what a column holds, by the table of kinds in docs/tables.md."""
-    said = short(visible(name), 60)
-    if told in (Kind.YES_NO, Kind.CATEGORY):
-        return _of_levels(said, *_levels_of(column), kind=told)
+    shown = short(visible(name), 60)
+    if declared in (Kind.YES_NO, Kind.CATEGORY):
+        return _of_levels(shown, *_levels_of(column), kind=declared)
     try:
         values = column.numbers()
     except ValueError as error:
-        if told is not None or not column.is_text:
-            raise ValueError(no_numbers(said, error, is_text=column.is_text)) from None
-        return _of_text(said, column, may_go=may_go)
-    there = values[~np.isnan(values)]
-    if np.isinf(there).any():
+        if declared is not None or not column.is_text:
+            raise ValueError(no_numbers(shown, error, is_text=column.is_text)) from None
+        return _of_text(shown, column, may_go=may_go)
+    present = values[~np.isnan(values)]
+    if np.isinf(present).any():
         raise ValueError(
-            f"column '{said}' holds {int(np.isinf(there).sum())} infinite values, expected finite numbers, "
-            "or empty cells where there are none"
+            f"column '{shown}' holds {int(np.isinf(present).sum())} infinite values, expected finite "
+            "numbers, or empty cells where there are none"
         )
-    no_counts = there[(there < 0) | (there != np.round(there))]
-    if told is Kind.COUNT and len(no_counts):
+    no_counts = present[(present < 0) | (present != np.round(present))]
+    if declared is Kind.COUNT and len(no_counts):
         raise ValueError(
-            f"column '{said}' is told to be counts, but holds {no_counts[0]:g}, expected whole numbers from "
+            f"column '{shown}' is told to be counts, but holds {no_counts[0]:g}, expected whole numbers from "
             "0 up"
         )
-    if told is not None:
-        return KindOfColumn(told, values)
-    if not may_go and not len(there):
-        raise ValueError(f"column '{said}' holds no value, expected some numbers or texts; leave it out")
+    if declared is not None:
+        return KindOfColumn(declared, values)
+    if not may_go and not len(present):
+        raise ValueError(f"column '{shown}' holds no value, expected some numbers or texts; leave it out")
     if column.are_codes:
-        return _of_codes(said, column, values, may_go=may_go)
-    return _of_numbers(name, said, column, values, may_go=may_go)
+        return _of_codes(shown, column, values, may_go=may_go)
+    return _of_numbers(name, shown, column, values, may_go=may_go)
 
 
 def values_of_kind(
@@ -122,35 +122,35 @@ def values_of_kind(
     places = {level(one): float(place) for place, one in enumerate(levels)}
     cells, _ = _levels_of(column)
     # Whole numbers beside missing ones are often written 1.0.
-    found = [
+    values = [
         np.nan if one is None else places.get(level(one), places.get(level(one).removesuffix(".0")))
         for one in cells
     ]
-    strange = dict.fromkeys(cell for cell, place in zip(cells, found, strict=True) if place is None and cell)
-    return np.array([np.nan if one is None else one for one in found]), tuple(strange)
+    unseen = dict.fromkeys(cell for cell, place in zip(cells, values, strict=True) if place is None and cell)
+    return np.array([np.nan if one is None else one for one in values]), tuple(unseen)
 
 
 def _shift(name: str, unit: str, wanted: str) -> float:
     """Return what dates are to be moved by; other units have to be the same."""
     days = days_between(unit, wanted)
     if days is None and unit != wanted:
-        said = [f"in {one}" if one else "without a unit" for one in (unit, wanted)]
+        units = [f"in {one}" if one else "without a unit" for one in (unit, wanted)]
         raise ValueError(
-            f"column '{short(visible(name), 60)}' has numbers {said[0]}, and the rows that were clustered "
-            f"have them {said[1]}: write them alike"
+            f"column '{short(visible(name), 60)}' has numbers {units[0]}, and the rows that were clustered "
+            f"have them {units[1]}: write them alike"
         )
     return float(days or 0)
 
 
-def kinds_note(found: Mapping[str, KindOfColumn]) -> str | None:
+def kinds_note(kinds: Mapping[str, KindOfColumn]) -> str | None:
     """Say as what columns were read, and how to say otherwise; ``None`` where all are numbers."""
-    if all(one.kind is Kind.NUMBER for one in found.values()):
+    if all(one.kind is Kind.NUMBER for one in kinds.values()):
         return None
     parts = []
     for kind in Kind:
         some = [
             f"'{short(name, 40)}'" + f" ({len(one.levels)})" * (kind is Kind.CATEGORY)
-            for name, one in found.items()
+            for name, one in kinds.items()
             if one.kind is kind
         ]
         parts += [f"{_PLURAL[kind]}: {listed(some)}"] if some else []
@@ -175,47 +175,48 @@ def looks_note(columns: Mapping[str, Column]) -> str | None:
             looks[name] = found.why
     if not looks:
         return None
-    said = "; ".join(f"'{short(name, 60)}': {look}" for name, look in list(looks.items())[:_MOST_SHOWN])
+    reasons = "; ".join(f"'{short(name, 60)}': {look}" for name, look in list(looks.items())[:_MOST_SHOWN])
     more = f"; and {len(looks) - _MOST_SHOWN:,} more" if len(looks) > _MOST_SHOWN else ""
     return (
-        f"Clustered as numbers, whatever they look like: {said}{more}. To leave one out, name it in --except."
+        f"Clustered as numbers, whatever they look like: {reasons}{more}. "
+        "To leave one out, name it in --except."
     )
 
 
 def _of_numbers(
-    name: str, said: str, column: Column, values: NDArray[np.float64], *, may_go: bool
+    name: str, shown: str, column: Column, values: NDArray[np.float64], *, may_go: bool
 ) -> KindOfColumn:
-    there = values[~np.isnan(values)]
-    distinct = np.unique(there)
+    present = values[~np.isnan(values)]
+    distinct = np.unique(present)
     if may_go and len(distinct) < 2:
         return KindOfColumn(None, values, why=_few_values(len(distinct)))
-    is_whole = bool((there == np.round(there)).all())
+    is_whole = bool((present == np.round(present)).all())
     if column.is_logical:
         return KindOfColumn(Kind.YES_NO, values, ("false", "true"))
     if is_whole and len(distinct) > 2 and _are_days(distinct):
         raise ValueError(
-            f"column '{said}' holds dates such as {distinct[0]:.0f}: write them as 2020-12-31, or leave them "
-            "out with --except"
+            f"column '{shown}' holds dates such as {distinct[0]:.0f}: write them as 2020-12-31, or leave "
+            "them out with --except"
         )
     if column.unit:
         return KindOfColumn(Kind.NUMBER, values)
-    if may_go and are_identifiers(name, there):
+    if may_go and are_identifiers(name, present):
         why = f"its numbers name {len(distinct):,} things"
-        if len(distinct) == len(there):
-            why = f"it has {len(there):,} numbers in {len(values):,} rows, all different"
+        if len(distinct) == len(present):
+            why = f"it has {len(present):,} numbers in {len(values):,} rows, all different"
         if len(distinct) == len(values):
             why = "it names or counts the rows"
         return KindOfColumn(None, values, why=why)
-    if may_go and is_survey_weight(name, there):
+    if may_go and is_survey_weight(name, present):
         return KindOfColumn(None, values, why="it says how much a row counts, and is no measurement")
-    if not is_whole or not _repeat(len(distinct), len(there)):
+    if not is_whole or not _repeat(len(distinct), len(present)):
         return KindOfColumn(Kind.NUMBER, values)
     if distinct.tolist() == [0.0, 1.0]:
         return KindOfColumn(Kind.YES_NO, values, ("0", "1"))
     if 1 < len(distinct) <= _MOST_CODES:
         places = np.where(np.isnan(values), np.nan, np.searchsorted(distinct, values))
         return KindOfColumn(Kind.CATEGORY, places, tuple(f"{one:.0f}" for one in distinct))
-    is_count = distinct[0] == 0 and there.mean() <= _MOST_MEAN_COUNT
+    is_count = distinct[0] == 0 and present.mean() <= _MOST_MEAN_COUNT
     return KindOfColumn(Kind.COUNT if is_count else Kind.NUMBER, values)
 
 
@@ -230,39 +231,39 @@ def _are_days(values: NDArray[np.float64]) -> bool:
     return all(bool((part >= low).all() and (part <= high).all()) for part, low, high in ranges)
 
 
-def _of_codes(said: str, column: Column, values: NDArray[np.float64], *, may_go: bool) -> KindOfColumn:
+def _of_codes(shown: str, column: Column, values: NDArray[np.float64], *, may_go: bool) -> KindOfColumn:
     """Return numbers with zeros before them, as 007: categories where they repeat, and no measurements."""
     cells, levels = _levels_of(column)
     if 2 <= len(levels) <= _MOST_LEVELS and _repeat(len(levels), len(cells) - cells.count(None)):
-        return _of_levels(said, cells, levels, kind=Kind.CATEGORY)
+        return _of_levels(shown, cells, levels, kind=Kind.CATEGORY)
     if may_go:
         return KindOfColumn(None, values, why="its numbers begin with zeros, as codes do")
     return KindOfColumn(Kind.NUMBER, values)
 
 
-def _of_text(said: str, column: Column, *, may_go: bool) -> KindOfColumn:
+def _of_text(shown: str, column: Column, *, may_go: bool) -> KindOfColumn:
     cells, distinct = _levels_of(column)
-    there = [cell for cell in cells if cell is not None]
+    present = [cell for cell in cells if cell is not None]
     if sum(_DATE.fullmatch(cell.strip()) is not None for cell in distinct) > len(distinct) / 2:
         raise ValueError(
-            f"column '{said}' holds dates such as {short(visible(distinct[0]), 30)}, of which day and month "
+            f"column '{shown}' holds dates such as {short(visible(distinct[0]), 30)}, of which day and month "
             "could be either, or which are written in several ways: write them as 2020-12-31, or leave them "
             "out with --except"
         )
-    bare = [one for one in there if is_numeral(one)]
-    others = quantities([one for one in there if not is_numeral(one)]) if bare else None
-    if others is not None and others.unit:
+    bare = [one for one in present if is_numeral(one)]
+    measures = quantities([one for one in present if not is_numeral(one)]) if bare else None
+    if measures is not None and measures.unit:
         raise ValueError(
-            f"column '{said}' holds '{short(visible(bare[0]), 40)}' without the unit that others have "
-            f"({others.unit}): write all with it, or all without"
+            f"column '{shown}' holds '{short(visible(bare[0]), 40)}' without the unit that others have "
+            f"({measures.unit}): write all with it, or all without"
         )
-    nearly = len(bare) + sum(_NEARLY.fullmatch(one) is not None for one in there)
-    if 2 * nearly > len(there) and column.order is None:
-        text = next((one for one in there if not is_numeral(one)), there[0])
+    nearly = len(bare) + sum(_NEARLY.fullmatch(one) is not None for one in present)
+    if 2 * nearly > len(present) and column.order is None:
+        text = next((one for one in present if not is_numeral(one)), present[0])
         mark = short(visible(text), 40)
-        missing = f"read it as missing with --missing {shlex.quote(f'{said}={mark}')}, "
+        missing = f"read it as missing with --missing {shlex.quote(f'{shown}={mark}')}, "
         way = "" if is_numeral(text) else "write all digits out, " if _NEARLY.fullmatch(text) else missing
-        raise ValueError(no_numbers(said, f"'{mark}'", is_text=True, way=way))
+        raise ValueError(no_numbers(shown, f"'{mark}'", is_text=True, way=way))
     why = ""
     if len(distinct) < 2:
         why = _few_values(len(distinct))
@@ -270,35 +271,35 @@ def _of_text(said: str, column: Column, *, may_go: bool) -> KindOfColumn:
         numbers = numbers_in_names(cells)
         if len(distinct) == len(cells) > 2:
             why = "every row has a text of its own"
-        elif numbers is not None and are_identifiers(said, numbers):
+        elif numbers is not None and are_identifiers(shown, numbers):
             why = f"its texts name {len(distinct):,} things"
-        elif len(distinct) > _MOST_LEVELS or 2 * len(distinct) > max(len(there), 4):
-            why = f"it has {len(distinct):,} texts in {len(there):,} rows"
+        elif len(distinct) > _MOST_LEVELS or 2 * len(distinct) > max(len(present), 4):
+            why = f"it has {len(distinct):,} texts in {len(present):,} rows"
     if may_go and why:
         return KindOfColumn(None, np.full(len(cells), np.nan), why=why)
-    return _of_levels(said, cells, distinct, kind=None)
+    return _of_levels(shown, cells, distinct, kind=None)
 
 
 def _levels_of(column: Column) -> tuple[list[str | None], list[str]]:
     """Return cells as text, ``None`` where one is missing, and the texts that there are, in order."""
-    lost = {""} if column.only_empty else MISSING
-    cells = [None if one is None or one.strip() in lost else one.strip() for one in column.labels()]
-    there = dict.fromkeys(cell for cell in cells if cell is not None)
+    missing = {""} if column.only_empty else MISSING
+    cells = [None if one is None or one.strip() in missing else one.strip() for one in column.labels()]
+    present = dict.fromkeys(cell for cell in cells if cell is not None)
     if column.order is not None:
-        return cells, [one for one in column.order if one in there]
+        return cells, [one for one in column.order if one in present]
     with suppress(ValueError):
-        return cells, sorted(there, key=lambda one: (float(one), one))
-    return cells, sorted(there)
+        return cells, sorted(present, key=lambda one: (float(one), one))
+    return cells, sorted(present)
 
 
-def _of_levels(said: str, cells: list[str | None], levels: list[str], *, kind: Kind | None) -> KindOfColumn:
+def _of_levels(shown: str, cells: list[str | None], levels: list[str], *, kind: Kind | None) -> KindOfColumn:
     """Return a column of categories; of answers where two mean no and yes, or that is told."""
     answers = _answers(levels)
     if len(levels) < 2:
-        raise ValueError(f"column '{said}' has {len(levels)} category, expected at least 2; leave it out")
+        raise ValueError(f"column '{shown}' has {len(levels)} category, expected at least 2; leave it out")
     if kind is Kind.YES_NO and len(levels) != 2 and answers is None:
         raise ValueError(
-            f"column '{said}' is told to be yes/no, but holds {len(levels)} values ({listed(levels, 4)})"
+            f"column '{shown}' is told to be yes/no, but holds {len(levels)} values ({listed(levels, 4)})"
         )
     places = {one: place for place, one in enumerate(levels)}
     if answers is not None and kind is not Kind.CATEGORY:
@@ -313,18 +314,18 @@ def _of_levels(said: str, cells: list[str | None], levels: list[str], *, kind: K
 def _answers(levels: Sequence[str]) -> tuple[str, str] | None:
     """Return the words for no and yes that these are; single letters in two forms are levels of their own."""
     folded = {one.casefold() for one in levels}
-    found = next((one for one in _ANSWERS if folded == set(one)), None)
-    return None if found is None or (len(levels) > 2 and len(found[0]) == 1) else found
+    answers = next((one for one in _ANSWERS if folded == set(one)), None)
+    return None if answers is None or (len(levels) > 2 and len(answers[0]) == 1) else answers
 
 
 def _few_values(number: int) -> str:
     return "it has one value only" if number else "it holds no value"
 
 
-def no_numbers(said: str, what: object, *, is_text: bool = False, way: str = "") -> str:
+def no_numbers(shown: str, what: object, *, is_text: bool = False, way: str = "") -> str:
     """Say that a column holds something else, and what to do."""
-    kinds = f", say that it is a category with --kinds {shlex.quote(said)}=category" if is_text else ""
+    kinds = f", say that it is a category with --kinds {shlex.quote(shown)}=category" if is_text else ""
     return (
-        f"column '{said}' holds {what}, not only real numbers; {way}choose columns with --columns{kinds}, or "
-        f"keep it as reference labels with --label {shlex.quote(said)}"
+        f"column '{shown}' holds {what}, not only real numbers; {way}choose columns with --columns{kinds}, "
+        f"or keep it as reference labels with --label {shlex.quote(shown)}"
     )

@@ -39,49 +39,55 @@ _RANGES_OF_NONE, _RANGES_OF_ANY = 0.25, 2.0
 _MOST_OF_ANY = 0.2
 
 
-def without_codes(raw: RawTable, told: Sequence[str]) -> tuple[RawTable, dict[str, tuple[str, ...]]]:
+def without_codes(raw: RawTable, declared: Sequence[str]) -> tuple[RawTable, dict[str, tuple[str, ...]]]:
     """Empty the cells that hold a code, with a note of how many they are, and return codes by columns."""
-    columns, said, codes = list(raw.columns), [], _read_codes(told, raw)
-    kept = [f"'{short(raw.names[place], 40)}'" for place, values in codes.items() if "" in values]
+    columns, emptied, codes = list(raw.columns), [], _read_codes(declared, raw)
+    kept_as_levels = [f"'{short(raw.names[place], 40)}'" for place, values in codes.items() if "" in values]
     for place, values in codes.items():
         columns[place], number = without_values(columns[place], values)
-        said += [f"{number:,} in '{short(raw.names[place], 40)}'"] if number else []
-    if not said and not kept:
-        every = sorted(set().union(*codes.values()))
-        raise ValueError(f"missing is {listed(every)}, and no cell holds it; leave it out")
+        emptied += [f"{number:,} in '{short(raw.names[place], 40)}'"] if number else []
+    if not emptied and not kept_as_levels:
+        all_codes = sorted(set().union(*codes.values()))
+        raise ValueError(f"missing is {listed(all_codes)}, and no cell holds it; leave it out")
     notes = [*raw.notes]
-    notes += [f"Read as missing, as was said: {listed(said, _MOST_SHOWN)}."] if said else []
-    notes += [f"Texts such as NA are levels, as was said, in {listed(kept, _MOST_SHOWN)}."] if kept else []
+    notes += [f"Read as missing, as was said: {listed(emptied, _MOST_SHOWN)}."] if emptied else []
+    notes += (
+        [f"Texts such as NA are levels, as was said, in {listed(kept_as_levels, _MOST_SHOWN)}."]
+        if kept_as_levels
+        else []
+    )
     by_name = {raw.names[place]: tuple(sorted(values)) for place, values in codes.items()}
     return replace(raw, columns=tuple(columns), notes=tuple(notes)), by_name
 
 
 def without_values(column: Column, values: Collection[str]) -> tuple[Column, int]:
     """Empty the cells that hold one of some values, and count them; with "" NA and the like are levels."""
-    found = _holds(column, values)
-    lost = tuple(mark for mark in column.lost if mark not in values)
-    return replace(column.without(found), only_empty="" in values, lost=lost), int(found.sum())
+    is_code = _holds(column, values)
+    marks = tuple(mark for mark in column.lost if mark not in values)
+    return replace(column.without(is_code), only_empty="" in values, lost=marks), int(is_code.sum())
 
 
-def _read_codes(told: Sequence[str], raw: RawTable) -> dict[int, set[str]]:
+def _read_codes(declared: Sequence[str], raw: RawTable) -> dict[int, set[str]]:
     """Return which cells of which columns are missing: of all, of one, or of those from one to another."""
-    if isinstance(told, str):
-        raise ValueError(f"missing is the text '{short(visible(told), 40)}', expected a list such as ['99']")
-    found: dict[int, set[str]] = {}
-    for one in map(str, told):
+    if isinstance(declared, str):
+        raise ValueError(
+            f"missing is the text '{short(visible(declared), 40)}', expected a list such as ['99']"
+        )
+    codes: dict[int, set[str]] = {}
+    for one in map(str, declared):
         where, has_name, value = one.rpartition("=")
-        said = f"missing is '{short(visible(one), 40)}'"
+        shown = f"missing is '{short(visible(one), 40)}'"
         if not value.strip() and not where.strip():
-            raise ValueError(f"{said}, expected a value, as in 99 or income=99")
+            raise ValueError(f"{shown}, expected a value, as in 99 or income=99")
         begin, end = 0, len(raw.names) - 1
         if has_name:
             first, is_range, last = where.partition(_RANGE)
             begin, end = (raw.place_of(name, "missing") for name in (first, last if is_range else first))
             if end < begin:
-                raise ValueError(f"{said}, and '{last}' stands before '{first}'")
+                raise ValueError(f"{shown}, and '{last}' stands before '{first}'")
         for place in range(begin, end + 1):
-            found.setdefault(place, set()).add(value.strip())
-    return found
+            codes.setdefault(place, set()).add(value.strip())
+    return codes
 
 
 def _holds(column: Column, values: Collection[str]) -> NDArray[np.bool_]:
@@ -104,7 +110,7 @@ def _number(text: str) -> float | None:
 def without_marks(column: Cells) -> tuple[Cells, list[str]]:
     """Empty the cells of a column of numbers that hold a mark for a missing one, and return the marks."""
     marks = [] if column.plain is not None else column.texts
-    numbers = column.there.total() - sum(column.there[mark] for mark in marks) if marks else 0
+    numbers = column.present.total() - sum(column.present[mark] for mark in marks) if marks else 0
     if not marks or 2 * numbers < len(column) or any(mark.casefold() not in _MARKS for mark in marks):
         return column, []
     return Cells("" if cell.strip() in marks else cell for cell in column), marks
@@ -112,44 +118,44 @@ def without_marks(column: Cells) -> tuple[Cells, list[str]]:
 
 def marks_note(columns: Mapping[str, Column], levels: Mapping[str, Sequence[str]]) -> list[str]:
     """Say which marks were read as missing in columns, whose levels they are not."""
-    said = [
+    parts = [
         f"{listed(f'“{mark}”' for mark in marks)} in '{short(name, 40)}'"
         for name, column in columns.items()
         if (marks := [mark for mark in column.lost if mark not in levels.get(name, column.lost)])
     ]
     way = "To cluster such a column as a category, marks and all, give --kinds NAME=category."
-    return [f"Read as missing among numbers: {listed(said, _MOST_SHOWN)}. {way}"] if said else []
+    return [f"Read as missing among numbers: {listed(parts, _MOST_SHOWN)}. {way}"] if parts else []
 
 
 def suspected_codes(columns: Mapping[str, Column]) -> str | None:
     """Say which numbers may stand for missing ones: far from all others, or 0 where a scale begins at 1."""
     numbers = ((name, column.numbers_or_none()) for name, column in columns.items())
-    there = {name: one[np.isfinite(one)] for name, one in numbers if one is not None}
-    codes = {name: _codes(values) for name, values in there.items()}
-    found = [
-        (name, _written(columns[name], one), int((there[name] == one).sum()))
-        for name, some in (*codes.items(), *_zeros_of_scales(there))
+    present = {name: one[np.isfinite(one)] for name, one in numbers if one is not None}
+    codes = {name: _codes(values) for name, values in present.items()}
+    suspects = [
+        (name, _written(columns[name], one), int((present[name] == one).sum()))
+        for name, some in (*codes.items(), *_zeros_of_scales(present))
         for one in some
     ]
-    if not found:
+    if not suspects:
         return None
-    said = [f"{code} ({times:,} in '{short(name, 40)}')" for name, code, times in found]
-    more = f" and {len(said) - _MOST_SHOWN:,} more" if len(said) > _MOST_SHOWN else ""
-    every = {one for _, one, _ in found}
-    names_them = len(found) == 1 or len(every) > 1 or "0" in every
-    how = [f"{name}={code}" for name, code, _ in found] if names_them else list(every)
+    parts = [f"{code} ({times:,} in '{short(name, 40)}')" for name, code, times in suspects]
+    more = f" and {len(parts) - _MOST_SHOWN:,} more" if len(parts) > _MOST_SHOWN else ""
+    different = {one for _, one, _ in suspects}
+    names_them = len(suspects) == 1 or len(different) > 1 or "0" in different
+    how = [f"{name}={code}" for name, code, _ in suspects] if names_them else list(different)
     ways = " ".join(f"--missing {shlex.quote(one)}" for one in how[:_MOST_SHOWN])
     ways += " and so on" if len(how) > _MOST_SHOWN else ""
     return (
-        f"May stand for missing values, and were read as numbers: {', '.join(said[:_MOST_SHOWN])}{more}. If "
+        f"May stand for missing values, and were read as numbers: {', '.join(parts[:_MOST_SHOWN])}{more}. If "
         f"so, give {ways}."
     )
 
 
 def _are_stand_ins(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     # Of short columns numpy's own search takes ten times as long.
-    found: NDArray[np.bool_] = _STAND_INS.take(np.searchsorted(_STAND_INS, values), mode="clip") == values
-    return found
+    are_known: NDArray[np.bool_] = _STAND_INS.take(np.searchsorted(_STAND_INS, values), mode="clip") == values
+    return are_known
 
 
 def _written(column: Column, number: float) -> str:
@@ -168,19 +174,19 @@ def _codes(values: NDArray[np.float64]) -> list[float]:
         return []
     many = len(np.unique(others)) > _LARGEST_SCALE
     known = np.unique(values[is_known]).tolist()
-    found = [one for one in known if _is_away(one, others, 1.0) or (one < 0 <= others.min() and many)]
-    return found or _beyond_a_scale(values) or _far_ends(values)
+    codes = [one for one in known if _is_away(one, others, 1.0) or (one < 0 <= others.min() and many)]
+    return codes or _beyond_a_scale(values) or _far_ends(values)
 
 
 def _far_ends(values: NDArray[np.float64]) -> list[float]:
     """Return a smallest or largest number that comes several times, far from many different others."""
-    found = []
+    ends = []
     for one in (float(values.min()), float(values.max())):
         others = values[values != one]
         times, ranges = len(values) - len(others), _RANGES_OF_NONE if one in (0.0, -1.0) else _RANGES_OF_ANY
         if _FEWEST_ALIKE <= times <= _MOST_OF_ANY * len(values) and _is_away(one, others, ranges):
-            found += [one] if len(np.unique(others)) > _LARGEST_SCALE else []
-    return found
+            ends += [one] if len(np.unique(others)) > _LARGEST_SCALE else []
+    return ends
 
 
 def _is_away(one: float, others: NDArray[np.float64], ranges: float) -> bool:
@@ -211,9 +217,9 @@ def _zeros_of_scales(columns: Mapping[str, NDArray[np.float64]]) -> list[tuple[s
         is_whole = len(answers) > 0 and (answers == np.round(answers)).all()
         if is_whole and 2 < answers.max() <= _LARGEST_SCALE:
             groups.setdefault(match[1], {})[name] = answers
-    found = []
+    zeros = []
     for group in groups.values():
-        zero = [(name, [0.0]) for name, one in group.items() if one.min() == 0]
-        if len(group) >= _FEWEST_ALIKE and len(zero) <= sum(one.min() == 1 for one in group.values()):
-            found += zero
-    return found
+        with_zeros = [(name, [0.0]) for name, one in group.items() if one.min() == 0]
+        if len(group) >= _FEWEST_ALIKE and len(with_zeros) <= sum(one.min() == 1 for one in group.values()):
+            zeros += with_zeros
+    return zeros

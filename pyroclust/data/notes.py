@@ -50,15 +50,15 @@ def doubts_of(
     """Return a sentence for each way in which columns of numbers, or of groups, may mislead."""
     heaps, few, far = [], [], []
     for name, values in columns.items():
-        said, there = f"'{short(name, 40)}'", values[~np.isnan(values)]
-        distinct, times = np.unique(there, return_counts=True)
-        heaps += _heap(said, distinct, times)
-        few += _few_values(said, distinct, len(there))
-        far += _far(said, values, np.repeat(distinct, times), row_names)
+        shown, present = f"'{short(name, 40)}'", values[~np.isnan(values)]
+        distinct, times = np.unique(present, return_counts=True)
+        heaps += _heap(shown, distinct, times)
+        few += _few_values(shown, distinct, len(present))
+        far += _far(shown, values, np.repeat(distinct, times), row_names)
     one_hot = one_hot_groups(groups).values()
     turns = {one for names in one_hot for one in names}
     numbers = {name: one for name, one in groups.items() if np.nanmax(one) == 1 and name not in turns}
-    found = {
+    doubts = {
         ": clusters may be patterns of who is there.": heaps,
         ": clusters may be single values; give answers and counts as they were before they were rescaled, or "
         "take such columns as categories with --kinds NAME=category.": few,
@@ -78,10 +78,10 @@ def doubts_of(
         " in every column of numbers: remove it if it is no point.": _totals(columns),
         " divide the rows alike: together they count twice; leave one out with --except.": _copies(groups),
     }
-    return tuple(f"{listed(some, _MOST_SHOWN)}{what}" for what, some in found.items() if some)
+    return tuple(f"{listed(some, _MOST_SHOWN)}{what}" for what, some in doubts.items() if some)
 
 
-def _heap(said: str, distinct: NDArray[np.float64], times: NDArray[np.int64]) -> list[str]:
+def _heap(shown: str, distinct: NDArray[np.float64], times: NDArray[np.int64]) -> list[str]:
     if times.sum() < _FEWEST_ROWS or len(distinct) < _FEWEST_VALUES:
         return []
     most = int(times.argmax())
@@ -89,20 +89,20 @@ def _heap(said: str, distinct: NDArray[np.float64], times: NDArray[np.int64]) ->
     if share < _HEAP or times[most] < _TIMES_OTHERS * np.quantile(others, 0.9):
         return []
     end = {0: ", its smallest value", len(distinct) - 1: ", its largest value"}.get(most, "")
-    return [f"{100 * share:.0f} % of the rows have {distinct[most]:g} in {said}{end}"]
+    return [f"{100 * share:.0f} % of the rows have {distinct[most]:g} in {shown}{end}"]
 
 
-def _few_values(said: str, distinct: NDArray[np.float64], num_rows: int) -> list[str]:
+def _few_values(shown: str, distinct: NDArray[np.float64], num_rows: int) -> list[str]:
     number = len(distinct)
     is_few = 2 <= number <= _MOST_VALUES and num_rows >= _ROWS_A_VALUE * number
     # Whole numbers are seen as what they are where kinds are found out.
     if not is_few or (distinct == np.round(distinct)).all():
         return []
-    return [f"{said} has {number} different values in {num_rows:,} rows"]
+    return [f"{shown} has {number} different values in {num_rows:,} rows"]
 
 
 def _far(
-    said: str, values: NDArray[np.float64], ranked: NDArray[np.float64], row_names: Sequence[str]
+    shown: str, values: NDArray[np.float64], ranked: NDArray[np.float64], row_names: Sequence[str]
 ) -> list[str]:
     number = len(ranked)
     if number < _FEWEST_ROWS:
@@ -113,20 +113,20 @@ def _far(
     if high == low or not 0 < number_far <= max(1, _SHARE_OF_FAR * number):
         return []
     row = int(np.nanargmax(distance))
-    cell = f"row {short(row_names[row], 30)} has {values[row]:g} in {said}"
+    cell = f"row {short(row_names[row], 30)} has {values[row]:g} in {shown}"
     return [f"{cell}, where others are {low:g} to {high:g}"]
 
 
 def _copies(groups: Mapping[str, NDArray[np.float64]]) -> list[str]:
     """Return columns whose categories are those of an earlier one under other names."""
     seen: dict[bytes, str] = {}
-    found = []
+    copies = []
     for name, values in groups.items():
         codes, different = pd.factorize(values, use_na_sentinel=False)
         if len(different) > 1 and len(values) >= _FEWEST_ROWS:
             other = seen.setdefault(codes.tobytes(), name)
-            found += [f"'{short(other, 40)}' and '{short(name, 40)}'"] if other != name else []
-    return found
+            copies += [f"'{short(other, 40)}' and '{short(name, 40)}'"] if other != name else []
+    return copies
 
 
 def _sums(columns: Mapping[str, NDArray[np.float64]]) -> list[str]:
@@ -139,8 +139,8 @@ def _sums(columns: Mapping[str, NDArray[np.float64]]) -> list[str]:
     alone = ~(np.abs(np.triu(correlations, 1)) > 1 - _SAME).any(0)
     # The diagonal of the inverse is one over the share of the variance that others do not say.
     inverse = np.linalg.inv(correlations[np.ix_(alone, alone)] + 1e-12 * np.eye(alone.sum()))
-    said = zip(np.array([*whole], dtype=object)[alone], np.diag(inverse), strict=True)
-    names = [f"'{short(name, 40)}'" for name, one in said if one > 1 / _ROUNDED]
+    inverse_shares = zip(np.array([*whole], dtype=object)[alone], np.diag(inverse), strict=True)
+    names = [f"'{short(name, 40)}'" for name, one in inverse_shares if one > 1 / _ROUNDED]
     return names if len(names) > 1 else []
 
 
@@ -189,13 +189,13 @@ def _twins(columns: Mapping[str, NDArray[np.float64]]) -> list[str]:
 
 def label_notes(labels: NDArray[np.object_], column: str, name: str) -> list[str]:
     """Return notes on labels that are missing, or that somebody may have meant otherwise."""
-    classes, lost = _classes(labels)
+    classes, num_missing = _classes(labels)
     if not classes:
         raise ValueError(f"{name}: column '{column}' holds no label; leave --label out")
     named = _that_stand_for_none(classes)
-    said = {
-        f"{lost:,} of {len(labels):,} rows have no label in '{column}': they are clustered, and left out "
-        "where a clustering is compared with the labels.": lost > 0,
+    notes = {
+        f"{num_missing:,} of {len(labels):,} rows have no label in '{column}': they are clustered, and left "
+        "out where a clustering is compared with the labels.": num_missing > 0,
         f"In '{column}' {named} is the name of a class like any other; a row without a label has an empty "
         "cell.": named != "",
         f"In '{column}' all labels are the same one, “{short(visible(classes[0]), 30)}”.": len(classes) == 1,
@@ -203,29 +203,29 @@ def label_notes(labels: NDArray[np.object_], column: str, name: str) -> list[str
             len(classes) == len(labels) > 2
         ),
     }
-    return [*(note for note, is_so in said.items() if is_so), *alike_notes(classes, column)]
+    return [*(note for note, is_so in notes.items() if is_so), *alike_notes(classes, column)]
 
 
 def partial_label_notes(labels: NDArray[np.object_], column: str, name: str) -> list[str]:
     """Return notes on partial labels that somebody may have meant otherwise."""
-    classes, lost = _classes(labels)
-    said = f"{name}: column '{column}'"
+    classes, num_missing = _classes(labels)
+    shown = f"{name}: column '{column}'"
     if not classes:
-        raise ValueError(f"{said} holds no label, expected some rows with one; leave --partial-labels out")
+        raise ValueError(f"{shown} holds no label, expected some rows with one; leave --partial-labels out")
     if len(classes) == len(labels):
         raise ValueError(
-            f"{said} gives every row a label of its own, expected empty cells where nothing is known: name "
+            f"{shown} gives every row a label of its own, expected empty cells where nothing is known: name "
             "another column with --partial-labels"
         )
     if named := _that_stand_for_none(classes):
         raise ValueError(
-            f"{said} holds {named}, which would be a class like any other, expected empty cells where "
+            f"{shown} holds {named}, which would be a class like any other, expected empty cells where "
             "nothing is known: empty these cells"
         )
     notes = alike_notes(classes, column)
-    if len(labels) < 2 * min(2 * len(classes), len(labels) - lost):
+    if len(labels) < 2 * min(2 * len(classes), len(labels) - num_missing):
         notes.append(
-            f"In '{column}' {len(classes):,} labels are known of {len(labels) - lost:,} rows, as of a "
+            f"In '{column}' {len(classes):,} labels are known of {len(labels) - num_missing:,} rows, as of a "
             "measurement: rows of different labels are kept apart."
         )
     return notes
@@ -256,12 +256,12 @@ def alike_notes(classes: Iterable[str], column: str, what: str = "classes") -> l
 
 def na_notes(cells: NDArray[np.object_], levels: Sequence[str], column: str) -> list[str]:
     """Return a note on cells that are missing as they hold NA, where all else are codes of two letters."""
-    lost = sum(cell is not None and cell.strip() == "NA" for cell in cells)
-    if not lost or "NA" in levels or not all(map(_CODE.fullmatch, levels or ("",))):
+    num_missing = sum(cell is not None and cell.strip() == "NA" for cell in cells)
+    if not num_missing or "NA" in levels or not all(map(_CODE.fullmatch, levels or ("",))):
         return []
     return [
-        f"In '{short(column, 60)}' {lost:,} cell(s) written NA were read as missing, beside codes such as "
-        f"{levels[0]}: if NA is a code too, give --missing {shlex.quote(f'{column}=')}."
+        f"In '{short(column, 60)}' {num_missing:,} cell(s) written NA were read as missing, beside codes "
+        f"such as {levels[0]}: if NA is a code too, give --missing {shlex.quote(f'{column}=')}."
     ]
 
 
@@ -270,8 +270,8 @@ def footer_note(last: Sequence[str]) -> str | None:
     for text in last:
         words = text.strip(" :.").casefold().split()
         if words and len(words) <= 3 and _FOOTERS & {words[0], words[-1]}:
-            said = short(visible(text.strip()), 30)
-            return f"The last row, with “{said}”, was read as a point: if it is no point, remove it."
+            shown = short(visible(text.strip()), 30)
+            return f"The last row, with “{shown}”, was read as a point: if it is no point, remove it."
     return None
 
 

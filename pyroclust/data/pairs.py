@@ -24,16 +24,16 @@ def read_pairs(pairs: PairsLike, *, name: str, row_names: Sequence[str]) -> NDAr
     if not isinstance(pairs, str | PathLike):
         return _of_points(pairs, name, len(row_names))
     path = Path(pairs)
-    said = f"{name}: '{visible(str(path))}'"
+    shown = f"{name}: '{visible(str(path))}'"
     if path.suffix.lower() not in PLAIN:
         raise ValueError(f"{name}: cannot read '{visible(str(path))}': {foreign_suffix(path, tuple(PLAIN))}")
     check_file(path)
-    cells, times = _cells(path, said), Counter(row_names)
+    cells, times = _cells(path, shown), Counter(row_names)
     if not any(cell in times or cell.isdigit() for cell in cells[0]):
         # Names of the two columns, unless no line names a row: then the first is as wrong as the others.
         cells = cells[1:] if any(cell in times for row in cells[1:] for cell in row) else cells
     for cell in (cell for row in cells for cell in row if times[cell] != 1):
-        where = f"{said} names the row '{short(visible(cell), 40)}'"
+        where = f"{shown} names the row '{short(visible(cell), 40)}'"
         if cell in times:
             raise ValueError(f"{where}, a name that several rows have: give every row a name of its own")
         are_numbers = all(row == str(place) for place, row in enumerate(times, start=1))
@@ -45,34 +45,36 @@ def read_pairs(pairs: PairsLike, *, name: str, row_names: Sequence[str]) -> NDAr
 
 def _of_points(pairs: Any, name: str, num_points: int) -> NDArray[np.int64]:
     try:
-        found = np.asarray(on_host(pairs))
+        points = np.asarray(on_host(pairs))
     except ValueError:
-        found = np.empty(1, dtype=object)
-    if not found.size:
+        points = np.empty(1, dtype=object)
+    if not points.size:
         return np.empty((0, _COLUMNS), dtype=np.int64)
-    if found.shape[1:] != (_COLUMNS,) or not np.issubdtype(found.dtype, np.integer):
+    if points.shape[1:] != (_COLUMNS,) or not np.issubdtype(points.dtype, np.integer):
         raise ValueError(
-            f"{name} has shape {found.shape} and type {found.dtype}, expected a file, or pairs of points, "
+            f"{name} has shape {points.shape} and type {points.dtype}, expected a file, or pairs of points, "
             "(P, 2) integers that count from 0"
         )
-    outside = ((found < 0) | (found >= num_points)).any(-1)
+    outside = ((points < 0) | (points >= num_points)).any(-1)
     if outside.any():
         raise ValueError(
-            f"{name} has the pair {tuple(found[outside][0].tolist())}, expected points from 0 to "
+            f"{name} has the pair {tuple(points[outside][0].tolist())}, expected points from 0 to "
             f"{num_points - 1}: in Python they count from 0"
         )
-    return found.astype(np.int64)
+    return points.astype(np.int64)
 
 
-def _cells(path: Path, said: str) -> list[list[str]]:
+def _cells(path: Path, shown: str) -> list[list[str]]:
     # Names of rows are no decimal numbers: "1,200" is a pair. Whether the first line is one is seen later.
     usual = "\t" if path.suffix.lower() == ".tsv" else ","
     rows = read_delimited(path, options=ReadingOptions(usual)).cells
     if not rows or len(rows[0]) != _COLUMNS:
         rows = read_delimited(path).cells
     if not rows:
-        raise ValueError(f"{said} is empty, expected a pair of rows a line")
+        raise ValueError(f"{shown} is empty, expected a pair of rows a line")
     if len(rows[0]) != _COLUMNS:
         number = len(rows[0])
-        raise ValueError(f"{said} has {number} column{'s' * (number != 1)}, expected two, the rows of a pair")
+        raise ValueError(
+            f"{shown} has {number} column{'s' * (number != 1)}, expected two, the rows of a pair"
+        )
     return [[cell.strip() for cell in row] for row in rows]

@@ -18,28 +18,28 @@ _IS = " is "
 
 
 def split_columns(
-    found: Mapping[str, KindOfColumn], *, kept: Container[str] | None, names: Container[str]
+    columns: Mapping[str, KindOfColumn], *, kept_whole: Container[str] | None, names: Container[str]
 ) -> tuple[dict[str, KindOfColumn], dict[str, tuple[str, float]], list[str]]:
     """Divide columns that are mostly one value in two; say, by names of answers, which and the value."""
-    divided, wholes, said, whole_ones = dict(found), dict[str, tuple[str, float]](), list[str](), list[str]()
-    for whole, one in found.items():
+    divided, wholes, split, unsplit = dict(columns), dict[str, tuple[str, float]](), list[str](), list[str]()
+    for whole, one in columns.items():
         if one.kind is not Kind.NUMBER or (value := _mass_of(one.values)) is None:
             continue
-        there, answer = (~np.isnan(one.values)).sum(), f"{whole}{_IS}{value:g}"
-        words = f"'{short(whole, 40)}' ({value:g}: {(one.values == value).sum():,} of {there:,})"
+        num_present, answer = (~np.isnan(one.values)).sum(), f"{whole}{_IS}{value:g}"
+        words = f"'{short(whole, 40)}' ({value:g}: {(one.values == value).sum():,} of {num_present:,})"
         # The name has to say the value exactly.
-        if kept is None or whole in kept or float(f"{value:g}") != value or answer in names:
-            whole_ones.append(words)
+        if kept_whole is None or whole in kept_whole or float(f"{value:g}") != value or answer in names:
+            unsplit.append(words)
             continue
-        said.append(words)
+        split.append(words)
         divided[whole], divided[answer] = split_column(one.values, value)
         wholes[answer] = whole, value
     ways = {
         "Such a column is divided in two: whether a cell holds it, and the number where it does not. To keep "
-        "one whole, give --kinds NAME=number.": said,
+        "one whole, give --kinds NAME=number.": split,
         "Normal clusters shrink onto such rows, and chains may not find such clusters, or not leave them. "
         "Divide such a column in two: whether a cell holds that value, and the number where it does not "
-        "(docs/tables.md).": whole_ones,
+        "(docs/tables.md).": unsplit,
     }
     begin = "More than half of the cells hold one value in"
     return divided, wholes, [f"{begin} {listed(some)}. {way}" for way, some in ways.items() if some]
@@ -57,10 +57,10 @@ def split_column(values: NDArray[np.float64], value: float) -> tuple[KindOfColum
 
 def is_point_mass(data: NDArray[np.float64], parts: Parts) -> NDArray[np.bool_]:
     """Say which cells hold no number because they hold the value that is kept apart, and so miss nothing."""
-    found = np.zeros(data.shape, dtype=bool)
+    is_mass = np.zeros(data.shape, dtype=bool)
     for at, place, _ in parts:
-        found[:, at] = np.isnan(data[:, at]) & (data[:, place] == 1)
-    return found
+        is_mass[:, at] = np.isnan(data[:, at]) & (data[:, place] == 1)
+    return is_mass
 
 
 def with_point_masses(
@@ -79,23 +79,23 @@ def with_point_masses(
 
 def parts_by_name(columns: Sequence[str], kinds: Sequence[Kind]) -> Parts:
     """Return what was divided in folders that do not say so."""
-    found, every = [], list(enumerate(zip(columns, kinds, strict=True)))
-    numbers = {name: place for place, (name, kind) in every if kind is Kind.NUMBER}
-    for place, (name, kind) in every:
+    parts, columns_and_kinds = [], list(enumerate(zip(columns, kinds, strict=True)))
+    numbers = {name: place for place, (name, kind) in columns_and_kinds if kind is Kind.NUMBER}
+    for place, (name, kind) in columns_and_kinds:
         whole, _, text = name.rpartition(_IS)
         if kind is Kind.YES_NO and whole in numbers:
             with suppress(ValueError):
-                found.append((numbers[whole], place, float(text)))
-    return tuple(found)
+                parts.append((numbers[whole], place, float(text)))
+    return tuple(parts)
 
 
 def _mass_of(values: NDArray[np.float64]) -> float | None:
     """Return the value of more than half of the cells, and at least ten; ``None`` where there is none."""
-    there = values[~np.isnan(values)]
-    if len(there) < _FEWEST:
+    present = values[~np.isnan(values)]
+    if len(present) < _FEWEST:
         return None
     # What more than half of the cells hold is in the middle of all.
-    value = float(np.partition(there, len(there) // 2)[len(there) // 2])
-    number = (there == value).sum()
-    is_mass = number >= _FEWEST and 2 * number > len(there) and len(np.unique(there)) > 2
+    value = float(np.partition(present, len(present) // 2)[len(present) // 2])
+    number = (present == value).sum()
+    is_mass = number >= _FEWEST and 2 * number > len(present) and len(np.unique(present)) > 2
     return value if is_mass else None

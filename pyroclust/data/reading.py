@@ -59,7 +59,7 @@ def read_raw(path: Path, options: ReadingOptions | None = None, *, of_edges: boo
         raise ValueError(f"cannot read '{path}': {foreign_suffix(path, SUFFIXES)}")
     check_file(path)
     options = options or ReadingOptions()
-    for told in options.told if kind not in PLAIN else ():
+    for told in options.stated if kind not in PLAIN else ():
         if kind != ".xlsx" or told != "header":
             raise ValueError(f"{told} is told, but only {' and '.join(PLAIN)} files need it: leave it out")
     try:
@@ -149,12 +149,12 @@ def _without_title(cells: list[list[str]]) -> tuple[list[str], list[list[str]]]:
 def _read_parquet(path: Path) -> RawTable:
     from pyarrow.parquet import read_metadata
 
-    about = read_safely(path, lambda: read_metadata(path))
+    metadata = read_safely(path, lambda: read_metadata(path))
     needed = max(
-        about.num_rows * about.num_columns * _BYTES_A_NUMBER,
-        2 * sum(about.row_group(place).total_byte_size for place in range(about.num_row_groups)),
+        metadata.num_rows * metadata.num_columns * _BYTES_A_NUMBER,
+        2 * sum(metadata.row_group(place).total_byte_size for place in range(metadata.num_row_groups)),
     )
-    check_memory(needed, f"the {about.num_rows:,} rows of '{path}'", remedy="take fewer rows")
+    check_memory(needed, f"the {metadata.num_rows:,} rows of '{path}'", remedy="take fewer rows")
     return read_safely(path, lambda: raw_frame(pd.read_parquet(path)))
 
 

@@ -93,12 +93,12 @@ def are_identifiers(name: str, values: NDArray[np.float64]) -> bool:
 
 def numbers_in_names(cells: Sequence[str | None]) -> NDArray[np.float64] | None:
     """Return the numbers in names such as P01, P02, which have no scale; ``None`` of other text."""
-    there = [cell for cell in cells if cell is not None and cell.strip() not in MISSING]
-    if len({_DIGITS.sub("", cell) for cell in there}) != 1 or any(
-        len(_DIGITS.findall(one)) != 1 for one in there
+    present = [cell for cell in cells if cell is not None and cell.strip() not in MISSING]
+    if len({_DIGITS.sub("", cell) for cell in present}) != 1 or any(
+        len(_DIGITS.findall(one)) != 1 for one in present
     ):
         return None
-    return np.unique(there, return_inverse=True)[1].astype(np.float64) + _SEVERAL_DIGITS
+    return np.unique(present, return_inverse=True)[1].astype(np.float64) + _SEVERAL_DIGITS
 
 
 def is_survey_weight(name: str, values: NDArray[np.float64]) -> bool:
@@ -129,7 +129,9 @@ def _are_round(values: NDArray[np.float64]) -> bool:
 def refuse_long(columns: Mapping[str, Column], name: str) -> None:
     """Refuse a row for each value, with a column that says which quantity it is of."""
     numbers = {one: column.numbers_or_none() for one, column in columns.items()}
-    measured = [one for one, own in numbers.items() if own is not None and not are_identifiers(one, own)]
+    measured = [
+        one for one, values in numbers.items() if values is not None and not are_identifiers(one, values)
+    ]
     if len(measured) != 1 or measured[0].casefold() not in _VALUES:
         return
     for quantity in (one for one in columns if numbers[one] is None and one.casefold() in _QUANTITIES):
@@ -156,12 +158,12 @@ def refuse_rows_of_units(columns: Mapping[str, Column], name: str) -> None:
 
 def unit_columns(columns: Mapping[str, Column]) -> dict[str, str]:
     """Return columns that say what rows are of, where several rows are of one, with how many there are."""
-    found: list[tuple[int, str, str]] = []
+    units: list[tuple[int, str, str]] = []
     for name, column in columns.items():
-        own = column.numbers_or_none()
-        every = numbers_in_names(column.labels().tolist()) if own is None else own
-        values = np.empty(0) if every is None else every[np.isfinite(every)]
+        numbers = column.numbers_or_none()
+        values_or_none = numbers_in_names(column.labels().tolist()) if numbers is None else numbers
+        values = np.empty(0) if values_or_none is None else values_or_none[np.isfinite(values_or_none)]
         number = len(np.unique(values))
         if 2 * number <= len(values) and are_identifiers(name, values):
-            found.append((-number, name, f"{len(values):,} rows of {number:,} '{name}'"))
-    return {name: said for _, name, said in sorted(found, key=lambda one: one[0])}
+            units.append((-number, name, f"{len(values):,} rows of {number:,} '{name}'"))
+    return {name: said for _, name, said in sorted(units, key=lambda one: one[0])}

@@ -121,9 +121,9 @@ def edges_table(path: Path, *, columns: Sequence[str] | None = None, options: Re
         nodes.sort(key=int)
     numbers = {node: place for place, node in enumerate(nodes)}
     alone = "A node without an edge has no line, and is not in the graph."
-    found = np.array([numbers[one] for one in names]).reshape(-1, 2)
+    pairs = np.array([numbers[one] for one in names]).reshape(-1, 2)
     name = visible(path.stem)
-    return _table_of_graph(name, found, nodes, notes=[*raw.notes, alone, *alike_notes(nodes, name, "nodes")])
+    return _table_of_graph(name, pairs, nodes, notes=[*raw.notes, alone, *alike_notes(nodes, name, "nodes")])
 
 
 def read_graph(path: Path, *, label: str | None = None) -> Table:
@@ -151,7 +151,7 @@ def _check_arrays(path: Path) -> None:
     with read_safely(path, lambda: zipfile.ZipFile(path)) as archive:
         headers = read_safely(path, lambda: archived_headers(archive))
     for name, (member, header) in headers.items():
-        header.check(path, f"'{visible(name)}'", held=member.file_size)
+        header.check(path, f"'{visible(name)}'", num_held=member.file_size)
     total = sum(header.num_bytes for _, header in headers.values())
     check_memory(2 * total, f"the arrays of '{path}'", remedy="take a part of the graph")
 
@@ -160,13 +160,13 @@ def _matrix_of(path: Path) -> Any:
     """Return a sparse matrix."""
     from scipy.sparse import coo_array, load_npz
 
-    with np.load(path, allow_pickle=False) as held:
-        names = list(held)
+    with np.load(path, allow_pickle=False) as archive:
+        names = list(archive)
         if "format" not in names:
             if len(names) != 1:
                 holds = f"the arrays {listed(names)}" if names else "no array"
                 raise ValueError(f"it holds {holds}, expected one matrix")
-            if (matrix := held[names[0]]).dtype.kind not in "biufc":
+            if (matrix := archive[names[0]]).dtype.kind not in "biufc":
                 raise ValueError("its entries are no numbers, expected zeros and ones")
             return coo_array(np.atleast_2d(matrix))
     return load_npz(path)
@@ -186,13 +186,13 @@ def _of_matrix(matrix: Any, name: str) -> Table:
             raise ValueError(
                 f"{name} is no sparse matrix that can be read ({first_line(error)}); save it again"
             ) from None
-    found = matrix.tocoo()
-    values = np.asarray(found.data)
+    entries = matrix.tocoo()
+    values = np.asarray(entries.data)
     if values.dtype.kind not in "biuf" or not np.isfinite(values.astype(float)).all():
         raise ValueError(f"{name} holds entries that are no finite numbers, expected zeros and ones")
-    kept = values != 0
-    ends = np.unique(np.stack([found.row[kept], found.col[kept]], 1).astype(np.int64), axis=0)
-    is_weighted = bool((values[kept] != 1).any())
+    is_edge = values != 0
+    ends = np.unique(np.stack([entries.row[is_edge], entries.col[is_edge]], 1).astype(np.int64), axis=0)
+    is_weighted = bool((values[is_edge] != 1).any())
     is_full = is_weighted and (ends[:, 0] != ends[:, 1]).sum() == size * (size - 1) > 2
     if is_full or (values < 0).any():
         raise ValueError(
@@ -223,19 +223,19 @@ def _table_of_graph(
     loops = ends[:, 0] == ends[:, 1]
     matrix[ends[:, 0], ends[:, 1]] = matrix[ends[:, 1], ends[:, 0]] = 1
     np.fill_diagonal(matrix, 0)
-    said = list(notes)
+    notes_and_more = list(notes)
     if loops.any():
-        said.append(f"{int(loops.sum()):,} edge(s) from a node to itself were left out.")
+        notes_and_more.append(f"{int(loops.sum()):,} edge(s) from a node to itself were left out.")
     repeated = int((~loops).sum() - matrix.sum() / 2)
     if repeated:
-        said.append(f"{repeated:,} edge(s) that come again were left out.")
+        notes_and_more.append(f"{repeated:,} edge(s) that come again were left out.")
     names = tuple(map(visible, nodes))
     if len(set(names)) < size:
         twice = next(one for one in names if names.count(one) > 1)
         raise ValueError(
             f"{name} has two nodes that are written '{short(twice, 40)}': give each a name of its own"
         )
-    return Table(name, matrix, names, labels, names, tuple(said), Graph(matrix))
+    return Table(name, matrix, names, labels, names, tuple(notes_and_more), Graph(matrix))
 
 
 def _check_size(size: int) -> None:
@@ -250,16 +250,16 @@ def images_table(folder: Path, *, size: int | None = None) -> Table:
     """Read a folder of images as points to cluster; its sub-folders are their known labels."""
     if size is None and image_sizes(folder) not in ({(_LARGE, _LARGE)}, {(_SMALL, _SMALL)}):
         size = _LARGE
-    found = read_image_folder(folder, size=size)
-    labels = None if found.classes is None else np.array(found.classes, dtype=object)
-    _, height, width = found.images.shape
+    folder_of_images = read_image_folder(folder, size=size)
+    labels = None if folder_of_images.classes is None else np.array(folder_of_images.classes, dtype=object)
+    _, height, width = folder_of_images.images.shape
     return _table_of_arrays(
         visible(folder.resolve().name),
-        found.images.astype(float),
+        folder_of_images.images.astype(float),
         Images(height, width),
         labels=labels,
-        names=found.names,
-        notes=found.notes,
+        names=folder_of_images.names,
+        notes=folder_of_images.notes,
     )
 
 
@@ -274,9 +274,11 @@ def shaped_table(array: NDArray[Any], name: str) -> Table:
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} holds entries of type {array.dtype}, expected real numbers")
     values = array.astype(float)
-    lost = int((~np.isfinite(values)).sum())
-    if lost:
-        raise ValueError(f"{name} holds {lost:,} missing or infinite values; drop or fill those points first")
+    num_missing = int((~np.isfinite(values)).sum())
+    if num_missing:
+        raise ValueError(
+            f"{name} holds {num_missing:,} missing or infinite values; drop or fill those points first"
+        )
     high = values.max()
     is_of_pixels = values.min() >= 0 and (high <= 1 or not (values % 1).any())
     white = next((white for white in _WHITES if is_of_pixels and high <= white), None)

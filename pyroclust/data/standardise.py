@@ -64,11 +64,11 @@ def _mean_and_spread(
     data: NDArray[np.float64], weights: NDArray[np.int64] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if weights is not None:
-        there = ~np.isnan(data) * weights[:, None]
+        present = ~np.isnan(data) * weights[:, None]
         with np.errstate(divide="ignore"):
-            mean = np.where(there, data, 0.0).T @ weights / there.sum(0)
-            squares = np.where(there, data - mean, 0.0) ** 2
-            return mean, np.sqrt(squares.T @ weights / there.sum(0))
+            mean = np.where(present, data, 0.0).T @ weights / present.sum(0)
+            squares = np.where(present, data - mean, 0.0) ** 2
+            return mean, np.sqrt(squares.T @ weights / present.sum(0))
     # Columns without any value are refused afterwards, in a sentence instead of numpy's warning.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -127,11 +127,11 @@ def principal_components(points: Standardised, num_components: int) -> Standardi
         )
     # One number for all: distances keep their proportions, and the first component stays the widest.
     common = 1.0 if points.is_raw else float(np.sqrt(scores.var(0).mean()))
-    kept = ", ".join(f"{share:.1%}" for share in shares)
+    variances = ", ".join(f"{share:.1%}" for share in shares)
     kind = "columns as they are" if points.is_raw else "standardised columns"
     note = (
         f"{num_components} principal component(s) of {dim} {kind} ({listed(points.columns)}) were clustered; "
-        f"they keep {kept} of the variance."
+        f"they keep {variances} of the variance."
     )
     return Standardised(
         data=scores / common,
@@ -143,38 +143,38 @@ def principal_components(points: Standardised, num_components: int) -> Standardi
     )
 
 
-def indicators(data: NDArray[np.float64], like: Table) -> NDArray[np.float64]:
+def indicators(data: NDArray[np.float64], table: Table) -> NDArray[np.float64]:
     """Return rows with a column of 0 and 1 for each category, and all other columns as they are."""
     parts = []
-    for place, (kind, levels) in enumerate(zip(like.kinds, like.levels, strict=True)):
+    for place, (kind, levels) in enumerate(zip(table.kinds, table.levels, strict=True)):
         column = data[..., place : place + 1]
         if kind is Kind.CATEGORY:
             column = np.where(np.isnan(column), np.nan, column == np.arange(len(levels)))
         parts.append(column)
-    return np.concatenate(parts, -1) if Kind.CATEGORY in like.kinds else data
+    return np.concatenate(parts, -1) if Kind.CATEGORY in table.kinds else data
 
 
-def indicator_names(like: Table) -> tuple[str, ...]:
+def indicator_names(table: Table) -> tuple[str, ...]:
     """Return the names of the columns of :func:`indicators`."""
-    found: list[str] = []
-    for column, kind, levels in zip(like.columns, like.kinds, like.levels, strict=True):
+    names: list[str] = []
+    for column, kind, levels in zip(table.columns, table.kinds, table.levels, strict=True):
         shown = levels[1:] if kind is Kind.YES_NO else levels
-        found += [f"{column} = {one}" for one in shown] or [column]
-    return tuple(found)
+        names += [f"{column} = {one}" for one in shown] or [column]
+    return tuple(names)
 
 
-def as_vectors(data: NDArray[np.float64], like: Table) -> NDArray[np.float64]:
+def as_vectors(data: NDArray[np.float64], table: Table) -> NDArray[np.float64]:
     """Return complete vectors of rows, for pictures and methods of distances: gaps are at the means."""
-    wide = mean_imputed(indicators(data, like))
-    if like.are_numbers:
+    wide = mean_imputed(indicators(data, table))
+    if table.are_numbers:
         return wide
     centred = wide - wide.mean(-2, keepdims=True)
     spread = np.sqrt((centred**2).mean(-2, keepdims=True))
-    columns = zip(like.kinds, like.levels, strict=True)
+    columns = zip(table.kinds, table.levels, strict=True)
     sizes = [len(levels) if kind is Kind.CATEGORY else 1 for kind, levels in columns]
     # A category counts as one column does.
     scaled = centred / np.where(spread > 0, spread, 1.0) / np.sqrt(np.repeat(sizes, sizes))
-    are_numbers = np.repeat([kind is Kind.NUMBER for kind in like.kinds], sizes)
+    are_numbers = np.repeat([kind is Kind.NUMBER for kind in table.kinds], sizes)
     return np.where(are_numbers, wide, scaled)
 
 

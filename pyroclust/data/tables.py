@@ -55,14 +55,14 @@ class Table:
 
     def written(self) -> tuple[tuple[str, NDArray[Any]], ...]:
         """Return names and values of the columns: numbers, or text where they hold answers or categories."""
-        found: list[tuple[str, NDArray[Any]]] = []
+        columns: list[tuple[str, NDArray[Any]]] = []
         whole = with_point_masses(self.data, self.parts)
         for name, levels, values in zip(self.columns, self.levels, whole.T, strict=True):
             if levels:
                 texts = np.array([*levels, None], dtype=object)
                 values = texts[np.nan_to_num(values, nan=len(levels)).astype(int)]
-            found.append((name, values))
-        return tuple(found)
+            columns.append((name, values))
+        return tuple(columns)
 
     def __repr__(self) -> str:
         known = set() if self.labels is None else set(self.labels) - {None}

@@ -16,26 +16,26 @@ _BYTES_AN_ENTRY = 16
 def as_adjacency(graph: Any, *, name: str = "adjacency") -> Tensor:
     """Return graphs as symmetric matrices of zeros and ones with an empty diagonal, float64."""
     if isinstance(graph, Tensor):
-        found = graph.detach().to_dense() if graph.layout != torch.strided else graph.detach()
+        matrix = graph.detach().to_dense() if graph.layout != torch.strided else graph.detach()
     elif hasattr(graph, "toarray"):
         _check_size(int(graph.shape[0]), name)
-        found = torch.from_numpy(np.asarray(graph.toarray(), dtype=np.float64))
+        matrix = torch.from_numpy(np.asarray(graph.toarray(), dtype=np.float64))
     elif hasattr(graph, "adjacency") and hasattr(graph, "nodes"):
-        found = _of_networkx(graph, name)
+        matrix = _of_networkx(graph, name)
     else:
         try:
             array = np.asarray(graph)
-            found = torch.from_numpy(array if array.dtype.kind == "c" else array.astype(np.float64))
+            matrix = torch.from_numpy(array if array.dtype.kind == "c" else array.astype(np.float64))
         except (TypeError, ValueError):
             raise ValueError(
                 f"{name} is of type {type(graph).__name__}, expected an adjacency matrix (N, N) of zeros and "
                 "ones, or a graph of networkx"
             ) from None
-    if found.is_complex():
+    if matrix.is_complex():
         raise ValueError(f"{name} holds complex numbers, expected zeros and ones")
-    found = found.to(torch.float64)
-    check_adjacency(found, name=name)
-    return found
+    matrix = matrix.to(torch.float64)
+    check_adjacency(matrix, name=name)
+    return matrix
 
 
 def check_adjacency(graphs: Tensor, *, name: str = "adjacency") -> None:
@@ -140,13 +140,13 @@ def leading_eigenvectors(adjacency: Tensor, count: int) -> Tensor:
     scale = graphs.sum(-1).clamp(min=1).rsqrt()
     _, vectors = torch.linalg.eigh(scale.unsqueeze(-1) * graphs * scale.unsqueeze(-2))
     nodes = graphs.shape[-1]
-    found = vectors.flip(-1)[..., 1 : count + 1] * nodes**0.5
-    cubes = found.pow(3).sum(-2, keepdim=True)
+    leading = vectors.flip(-1)[..., 1 : count + 1] * nodes**0.5
+    cubes = leading.pow(3).sum(-2, keepdim=True)
     # Where these cancel, rounding would decide: there the first entry that is not zero does.
-    first = (found.abs() > _ROUNDING).to(torch.uint8).argmax(-2, keepdim=True)
-    side = torch.where(cubes.abs() > _ROUNDING, cubes, found.gather(-2, first))
-    found = torch.where(side < 0, -found, found)
-    return torch.nn.functional.pad(found, (0, count - found.shape[-1]))
+    first = (leading.abs() > _ROUNDING).to(torch.uint8).argmax(-2, keepdim=True)
+    side = torch.where(cubes.abs() > _ROUNDING, cubes, leading.gather(-2, first))
+    leading = torch.where(side < 0, -leading, leading)
+    return torch.nn.functional.pad(leading, (0, count - leading.shape[-1]))
 
 
 def _check_size(num_nodes: int, name: str) -> None:
@@ -164,8 +164,8 @@ def _of_networkx(graph: Any, name: str) -> Tensor:
             raise ValueError(f"{name} is {word}, expected a simple undirected graph: take {remedy}")
     _check_size(graph.number_of_nodes(), name)
     places = {node: place for place, node in enumerate(graph.nodes)}
-    found = torch.zeros(len(places), len(places), dtype=torch.float64)
+    matrix = torch.zeros(len(places), len(places), dtype=torch.float64)
     ends = torch.tensor([[places[one], places[other]] for one, other in graph.edges]).view(-1, 2)
-    found[ends[:, 0], ends[:, 1]] = 1
-    found[ends[:, 1], ends[:, 0]] = 1
-    return found
+    matrix[ends[:, 0], ends[:, 1]] = 1
+    matrix[ends[:, 1], ends[:, 0]] = 1
+    return matrix

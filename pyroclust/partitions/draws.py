@@ -200,8 +200,8 @@ def draws_of_labels(
     assignments = canonical_draws(labels, where=where)
     chains, number, _ = assignments.shape
     if chains > max(_MANY_CHAINS, number):
-        said = f"Read as {chains:,} chains of {number:,} draws: if draws come first, exchange the two axes."
-        notes = (*notes, said)
+        note = f"Read as {chains:,} chains of {number:,} draws: if draws come first, exchange the two axes."
+        notes = (*notes, note)
     return Draws(
         name=name,
         assignments=assignments,

@@ -71,7 +71,7 @@ def node_positions(adjacency: np.ndarray) -> NDArray[np.float64]:
     import networkx
 
     places = networkx.spring_layout(networkx.from_numpy_array(matrix), seed=0)
-    found = np.array([places[node] for node in range(len(matrix))]).reshape(-1, 2)
-    centred = found - found.mean(0)
+    positions = np.array([places[node] for node in range(len(matrix))]).reshape(-1, 2)
+    centred = positions - positions.mean(0)
     # The longer axis lies across.
     return centred @ np.linalg.svd(centred, full_matrices=False)[2].T

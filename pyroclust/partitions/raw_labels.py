@@ -79,8 +79,8 @@ def values_beside(name: str, draws: DrawsLike, values: str) -> np.ndarray | None
         source = source.get_samples(group_by_chain=True)
     if getattr(source, "posterior", None) is not None:
         source = source.posterior
-    found = source.get(values) if isinstance(source, Mapping) else getattr(source, values, None)
-    return None if found is None or callable(found) else _array(name, found)
+    array = source.get(values) if isinstance(source, Mapping) else getattr(source, values, None)
+    return None if array is None or callable(array) else _array(name, array)
 
 
 def _holder(name: str, draws: Any) -> Any:
@@ -96,22 +96,22 @@ def _holder(name: str, draws: Any) -> Any:
             "give posterior(data).sample((num_draws,))"
         )
     if posterior is not None or isinstance(draws, Mapping):
-        found = draws if posterior is None else posterior
-        if "assignments" not in found:
+        group = draws if posterior is None else posterior
+        if "assignments" not in group:
             raise ValueError(
-                f"{name} holds {listed(sorted(map(str, found))) or 'nothing'}, expected 'assignments': "
+                f"{name} holds {listed(sorted(map(str, group))) or 'nothing'}, expected 'assignments': "
                 "give the array of labels itself"
             )
-        refuse_weights(found, _array(name, found["assignments"]).shape[:-1], name)
-        return found["assignments"]
+        refuse_weights(group, _array(name, group["assignments"]).shape[:-1], name)
+        return group["assignments"]
     return draws
 
 
-def refuse_weights(found: Any, draws: tuple[int, ...], where: str) -> None:
+def refuse_weights(arrays: Any, draws: tuple[int, ...], where: str) -> None:
     """Refuse what holds one weight a draw beside its labels, unless all are equal: nobody would use them."""
     for one in WEIGHT_NAMES:
-        if one in found:
-            weights = np.asarray(_on_host(found[one]))
+        if one in arrays:
+            weights = np.asarray(_on_host(arrays[one]))
             if weights.size == math.prod(draws) > 1 and (weights != weights.flat[0]).any():
                 raise ValueError(
                     f"{where} holds '{one}', one a draw, expected equally weighted draws: resample them with "
@@ -140,25 +140,25 @@ def _samples(name: str, run: Any) -> Any:
     return values.astype(np.int64)
 
 
-def _array(name: str, found: Any) -> np.ndarray:
+def _array(name: str, labels: Any) -> np.ndarray:
     # What xarray stacks of chains and draws is called a sample.
-    ordered = [one for one in ("chain", "draw", "sample") if one in getattr(found, "dims", ())]
+    ordered = [one for one in ("chain", "draw", "sample") if one in getattr(labels, "dims", ())]
     if ordered:
-        found = found.transpose(*ordered, ...)
-    refuse_masked(name, found)
+        labels = labels.transpose(*ordered, ...)
+    refuse_masked(name, labels)
     try:
-        array = np.asarray(_on_host(found))
-        if array.dtype.kind in "US" and isinstance(found, list | tuple):
+        array = np.asarray(_on_host(labels))
+        if array.dtype.kind in "US" and isinstance(labels, list | tuple):
             # Beside text numpy makes text of numbers, and of missing values.
-            array = np.array(found, dtype=object)
+            array = np.array(labels, dtype=object)
         if array.dtype == object and any(isinstance(one, _NO_LABELS) for one in array.flat):
             raise TypeError
     except (TypeError, ValueError, RuntimeError):
-        is_list = isinstance(found, list | tuple)
+        is_list = isinstance(labels, list | tuple)
         what = " with rows of unequal lengths, or sets" if is_list else " that is no array"
-        raise ValueError(f"{name} is {_of_type(found)}{what}, {_EXPECTED}") from None
+        raise ValueError(f"{name} is {_of_type(labels)}{what}, {_EXPECTED}") from None
     if array.ndim == 0:
-        raise ValueError(f"{name} is {_of_type(found)}, {_EXPECTED}")
+        raise ValueError(f"{name} is {_of_type(labels)}, {_EXPECTED}")
     return array
 
 

@@ -60,12 +60,12 @@ def _check_shared(flat: np.ndarray, draws: np.ndarray, where: str) -> None:
     apart = float(draws.max(1).mean()) / (points - 1)
     if apart < _ALMOST_ALL_APART:
         return
-    found = len(np.unique(flat))
-    if found > points * _MOST_LABELS_A_POINT:
+    num_labels = len(np.unique(flat))
+    if num_labels > points * _MOST_LABELS_A_POINT:
         raise ValueError(
-            f"{where} holds {found} different values for {points} points, and hardly any two of a draw are "
-            "equal, expected labels of clusters, one row a draw and one column a point; if these are labels, "
-            "number those of each draw from 0"
+            f"{where} holds {num_labels} different values for {points} points, and hardly any two of a draw "
+            "are equal, expected labels of clusters, one row a draw and one column a point; if these are "
+            "labels, number those of each draw from 0"
         )
 
 
@@ -109,9 +109,9 @@ def _check_names(names: np.ndarray, codes: np.ndarray, where: str) -> None:
 
 
 def _check_whole(flat: np.ndarray, where: str) -> None:
-    lost = ~np.isfinite(flat)
-    if lost.any():
-        _refuse_missing(lost, where)
+    is_missing = ~np.isfinite(flat)
+    if is_missing.any():
+        _refuse_missing(is_missing, where)
     _check_fractions(flat, where)
     digits = np.finfo(flat.dtype).nmant + 1
     if float(np.abs(flat).max()) >= 2.0**digits:
@@ -131,10 +131,10 @@ def _check_fractions(flat: np.ndarray, where: str) -> None:
         )
 
 
-def _refuse_missing(lost: np.ndarray, where: str) -> None:
-    draw, point = np.argwhere(lost)[0]
+def _refuse_missing(is_missing: np.ndarray, where: str) -> None:
+    draw, point = np.argwhere(is_missing)[0]
     raise ValueError(
-        f"{where} holds {lost.sum()} missing or infinite label(s), the first in draw {draw + 1}, point "
+        f"{where} holds {is_missing.sum()} missing or infinite label(s), the first in draw {draw + 1}, point "
         f"{point + 1}: every point needs a label in every draw"
     )
 

@@ -21,33 +21,37 @@ def exchange_results(part: Path, folder: Path, *, record: str) -> None:
     # Earlier files move aside, records first, and go once the new record stands, which comes last; a process
     # that is killed meanwhile leaves a journal, with which settle_results puts them back.
     settle_results(folder)
-    ours = written_results(folder)
+    written = written_results(folder)
     names = sorted((path.name for path in part.iterdir()), key=lambda name: (name == record, name))
     for name in names:
-        check_replaceable(folder / name, ours)
+        check_replaceable(folder / name, written)
     for name in names:
         with (part / name).open("rb") as stream:
             os.fsync(stream.fileno())
-    kept = [name for name, told in ours.items() if told and told == checksum(folder / name)]
-    kept.sort(key=lambda name: (name != record, name not in RESULTS))
+    earlier_files = [name for name, digest in written.items() if digest and digest == checksum(folder / name)]
+    earlier_files.sort(key=lambda name: (name != record, name not in RESULTS))
     aside = folder / f"earlier-results-{token_hex(4)}"
     journal = {
         "says": (
             "A process that was writing results into this folder was stopped. "
-            + (f"The earlier results lie in '{aside.name}'. " if kept else "There were none before. ")
+            + (
+                f"The earlier results lie in '{aside.name}'. "
+                if earlier_files
+                else "There were none before. "
+            )
             + "The next pyroclust command that writes into this folder puts it in order; or do it yourself: "
             "delete the files of 'new' that are here, move those of the folder back, and delete this file."
         ),
         "aside": aside.name,
-        "earlier": {name: ours[name] for name in kept},
+        "earlier": {name: written[name] for name in earlier_files},
         "new": {name: checksum(part / name) for name in names},
     }
     try:
         write_new_file(folder / JOURNAL, json_text(journal).encode())
         aside.mkdir()
-        for name in kept:
+        for name in earlier_files:
             os.rename(folder / name, aside / name)
-            if checksum(aside / name) != ours[name]:
+            if checksum(aside / name) != written[name]:
                 raise ValueError(f"'{folder / name}' was changed while results were written, and stays")
         for name in names:
             move_to_new(part / name, folder / name)
@@ -68,21 +72,21 @@ def exchange_results(part: Path, folder: Path, *, record: str) -> None:
 def settle_results(folder: Path) -> None:
     """Complete what a process was doing in :func:`exchange_results` when it was stopped."""
     journal = folder / JOURNAL
-    found = _read(journal)
-    if not found:
+    content = _read(journal)
+    if not content:
         return
     sync_folder(folder)
-    aside, earlier, new = folder / found["aside"], found["earlier"], found["new"]
+    aside, earlier, new = folder / content["aside"], content["earlier"], content["new"]
     record = next(reversed(new))
     # The new record has the name of the first file that is moved aside: with its checksum there is either
     # the new one, or nothing was moved yet.
     if checksum(folder / record) == new[record]:
-        for name, told in earlier.items():
-            _remove(aside / name, told)
+        for name, digest in earlier.items():
+            _remove(aside / name, digest)
     else:
-        for name, told in new.items():
+        for name, digest in new.items():
             if name not in earlier or os.path.lexists(aside / name):
-                _remove(folder / name, told)
+                _remove(folder / name, digest)
         for name in reversed(earlier):
             if os.path.lexists(aside / name):
                 _move_back(aside / name, folder / name)
@@ -100,11 +104,11 @@ def unfinished(folder: Path) -> str:
 def _read(journal: Path) -> dict[str, Any]:
     """Return what a journal says; nothing where there is none of ours."""
     with suppress(OSError, ValueError, RecursionError):
-        found = parse_json(read_text(journal))
-        if isinstance(found, dict) and _ASIDE.fullmatch(str(found.get("aside"))):
-            tables = (found.get("earlier"), found.get("new"))
-            if all(isinstance(one, dict) and one.keys() <= _NAMES for one in tables) and found["new"]:
-                return found
+        content = parse_json(read_text(journal))
+        if isinstance(content, dict) and _ASIDE.fullmatch(str(content.get("aside"))):
+            tables = (content.get("earlier"), content.get("new"))
+            if all(isinstance(one, dict) and one.keys() <= _NAMES for one in tables) and content["new"]:
+                return content
     return {}
 
 
@@ -122,6 +126,6 @@ def _move_back(source: Path, target: Path) -> None:
         ) from None
 
 
-def _remove(path: Path, told: str) -> None:
-    if told and checksum(path) == told:
+def _remove(path: Path, digest: str) -> None:
+    if digest and checksum(path) == digest:
         os.unlink(path)

@@ -49,12 +49,12 @@ def parse_json(text: str) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    content: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in content:
             raise ValueError(f"the key {reprlib.repr(key)} comes twice, expected once")
-        found[key] = value
-    return found
+        content[key] = value
+    return content
 
 
 def _finite(digits: str) -> float:

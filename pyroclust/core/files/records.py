@@ -39,7 +39,7 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def check_replaceable(path: Path, ours: Mapping[str, str], inputs: Iterable[Path] = ()) -> None:
+def check_replaceable(path: Path, written: Mapping[str, str], inputs: Iterable[Path] = ()) -> None:
     """Refuse a place where anything lies but an unchanged file of ours that is no input."""
     if not os.path.lexists(path):
         return
@@ -50,9 +50,9 @@ def check_replaceable(path: Path, ours: Mapping[str, str], inputs: Iterable[Path
     # Of inputs that are folders any file may be read.
     elif any(_is(path, one) or _is(path.parent, one) for one in inputs):
         why = "is an input of this run"
-    elif path.name not in ours:
+    elif path.name not in written:
         why = "is no earlier result of this command"
-    elif ours[path.name] != checksum(path):
+    elif written[path.name] != checksum(path):
         why = "was changed since pyroclust wrote it"
     else:
         return
@@ -80,8 +80,8 @@ def json_text(content: Mapping[str, Any]) -> str:
 def sealed(name: str, content: Mapping[str, Any], files: Mapping[str, str]) -> str:
     """Return the text of a record that lists files with their checksums, itself last."""
     listed = {**content, "files": dict(files)}
-    own = hashlib.sha256(json_text(listed).encode()).hexdigest()
-    return json_text({**content, "files": {**files, name: own}})
+    digest = hashlib.sha256(json_text(listed).encode()).hexdigest()
+    return json_text({**content, "files": {**files, name: digest}})
 
 
 def read_record(path: Path) -> dict[str, Any]:
@@ -96,21 +96,21 @@ def read_record(path: Path) -> dict[str, Any]:
 def written_results(folder: Path) -> dict[str, str]:
     """Return the checksums of the files that the records of a folder list, by name, the records first."""
     records: dict[str, str] = {}
-    found: dict[str, str] = {}
+    listed_files: dict[str, str] = {}
     for name, others in RESULTS.items():
         content = read_record(folder / name)
         files = content.get("files")
         if isinstance(files, dict):
             records[name] = checksum(folder / name) if _is_sealed(folder / name, content) else _CHANGED
-            found |= {one: str(files[one]) for one in others if one in files}
+            listed_files |= {one: str(files[one]) for one in others if one in files}
         elif isinstance(content.get("run"), str):
             records[name] = checksum(folder / name)
-            found |= {one: checksum(folder / one) for one in others}
-    return records | found
+            listed_files |= {one: checksum(folder / one) for one in others}
+    return records | listed_files
 
 
 def _is_sealed(path: Path, content: Mapping[str, Any]) -> bool:
-    files = {name: told for name, told in content["files"].items() if name != path.name}
+    files = {name: digest for name, digest in content["files"].items() if name != path.name}
     with suppress(OSError, ValueError):
         return sealed(path.name, content, files).encode() == path.read_bytes()
     return False
@@ -122,9 +122,9 @@ def _is_sealed(path: Path, content: Mapping[str, Any]) -> bool:
 def check_file(path: Path, *, overwrite: bool = False, inputs: Iterable[Path] = ()) -> None:
     """Refuse a place for a single file where something lies."""
     check_outside_the_package(path)
-    ours = written_file(path)
-    check_replaceable(path, ours, inputs)
-    if not ours:
+    written = written_file(path)
+    check_replaceable(path, written, inputs)
+    if not written:
         check_replaceable(_record_of(path), {})
     if path.exists() and not overwrite:
         raise ValueError(
@@ -135,12 +135,12 @@ def check_file(path: Path, *, overwrite: bool = False, inputs: Iterable[Path] = 
 
 def write_file(path: Path, content: bytes, *, overwrite: bool = False, inputs: Iterable[Path] = ()) -> None:
     """Write a file and the record beside it, by which a later run knows that it may replace the file."""
-    told = hashlib.sha256(content).hexdigest()
-    if checksum(path) == told:
+    digest = hashlib.sha256(content).hexdigest()
+    if checksum(path) == digest:
         return
     check_file(path, overwrite=overwrite, inputs=inputs)
     (replace_file if os.path.lexists(path) else write_new_file)(path, content)
-    record = {"written_by_pyroclust": path.name, "sha256": told}
+    record = {"written_by_pyroclust": path.name, "sha256": digest}
     # Without the record the file counts as changed.
     with suppress(OSError):
         replace_file(_record_of(path), json_text(record).encode())
@@ -148,8 +148,8 @@ def write_file(path: Path, content: bytes, *, overwrite: bool = False, inputs: I
 
 def written_file(path: Path) -> dict[str, str]:
     """Return the checksum of a single file by its name; nothing where no record beside it says it is ours."""
-    said = read_record(_record_of(path))
-    return {path.name: str(said.get("sha256"))} if said.get("written_by_pyroclust") == path.name else {}
+    record = read_record(_record_of(path))
+    return {path.name: str(record.get("sha256"))} if record.get("written_by_pyroclust") == path.name else {}
 
 
 def _record_of(path: Path) -> Path:

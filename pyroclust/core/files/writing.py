@@ -30,11 +30,11 @@ def clear_leftovers(folder: Path) -> None:
     """Remove what killed processes were writing into a folder, a day later."""
     for path in folder.glob(".part-*"):
         with suppress(OSError):
-            found = path.lstat()
-            is_own = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
-            if not _PART.fullmatch(path.name) or not is_own or time.time() - found.st_mtime < _DAY:
+            status = path.lstat()
+            is_own = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+            if not _PART.fullmatch(path.name) or not is_own or time.time() - status.st_mtime < _DAY:
                 continue
-            if stat.S_ISDIR(found.st_mode):
+            if stat.S_ISDIR(status.st_mode):
                 shutil.rmtree(path, ignore_errors=True)
             else:
                 path.unlink()
@@ -100,9 +100,9 @@ def sync_folder(folder: Path) -> None:
 
 def _keep_permissions(path: Path, part: Path) -> None:
     with suppress(OSError):
-        found = path.lstat()
-        if stat.S_ISREG(found.st_mode):
-            part.chmod(stat.S_IMODE(found.st_mode))
+        status = path.lstat()
+        if stat.S_ISREG(status.st_mode):
+            part.chmod(stat.S_IMODE(status.st_mode))
 
 
 @contextmanager

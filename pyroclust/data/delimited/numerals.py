@@ -61,17 +61,17 @@ class Cells(list[str]):
         return Plain(np.array(values, dtype=np.float64), mark)
 
     @cached_property
-    def there(self) -> Counter[str]:
+    def present(self) -> Counter[str]:
         """How often each cell comes that is not missing, without spaces around it."""
-        found = Counter(map(str.strip, self))
+        times = Counter(map(str.strip, self))
         for cell in MISSING:
-            found.pop(cell, None)
-        return found
+            times.pop(cell, None)
+        return times
 
     @cached_property
     def texts(self) -> list[str]:
         """Those of them that can be no numbers."""
-        return [cell for cell in self.there if not is_numeral(cell)]
+        return [cell for cell in self.present if not is_numeral(cell)]
 
 
 @dataclass(frozen=True)
@@ -106,14 +106,14 @@ class Marks:
 def is_numeral(text: str) -> bool:
     """Say whether a cell can be read as a number, under any marks."""
     text = text.strip()
-    found = _PLAIN.fullmatch(text) or _BROKEN.fullmatch(text) or grouped(text) or _INFINITE.fullmatch(text)
-    return found is not None
+    match = _PLAIN.fullmatch(text) or _BROKEN.fullmatch(text) or grouped(text) or _INFINITE.fullmatch(text)
+    return match is not None
 
 
 def grouped(text: str) -> re.Match[str] | None:
     """Match a number with marks between its thousands, the mark first and then the decimal mark."""
-    found = _GROUPED.fullmatch(text)
-    return None if found is None or found[1] == found[2] else found
+    match = _GROUPED.fullmatch(text)
+    return None if match is None or match[1] == match[2] else match
 
 
 def find_marks(columns: Iterable[Sequence[str]], *, delimiter: str, decimal: str | None = None) -> Marks:
@@ -146,15 +146,15 @@ def find_marks(columns: Iterable[Sequence[str]], *, delimiter: str, decimal: str
 
 def _marked(columns: Iterable[Sequence[str]]) -> list[str]:
     """Return numbers with marks in them, of columns in which every cell that is there can be a number."""
-    found: dict[str, None] = {}
+    marked: dict[str, None] = {}
     for cells in map(Cells.of, columns):
         if cells.plain is None:
-            found |= dict.fromkeys(cells.there if not cells.texts else ())
+            marked |= dict.fromkeys(cells.present if not cells.texts else ())
         elif mark := cells.plain.mark:
             # The first with a decimal mark that is certain says all.
             certain = next((cell for cell in cells if mark in cell and not grouped(cell)), None)
-            found |= dict.fromkeys(cells if certain is None else [certain])
-    return [text for text in found if not _PLAIN.fullmatch(text) and not _INFINITE.fullmatch(text)]
+            marked |= dict.fromkeys(cells if certain is None else [certain])
+    return [text for text in marked if not _PLAIN.fullmatch(text) and not _INFINITE.fullmatch(text)]
 
 
 def _is_read(text: str, decimal: str) -> bool:

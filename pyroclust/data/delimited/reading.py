@@ -70,7 +70,7 @@ class ReadingOptions:
             raise ValueError(f"decimal is '{visible(self.decimal)}', expected '.' or ','")
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def stated(self) -> tuple[str, ...]:
         """Names of what is told."""
         return tuple(name for name, value in vars(self).items() if value is not None)
 
@@ -92,17 +92,17 @@ class _TwoWays(Exception):
 def read_delimited(path: Path, *, options: ReadingOptions | None = None) -> Rows:
     """Read a text file and find out what divides its cells."""
     options = options or ReadingOptions()
-    told, plain = options.delimiter, PLAIN[path.suffix.lower()]
+    delimiter_given, plain = options.delimiter, PLAIN[path.suffix.lower()]
     check_memory(path.stat().st_size * _BYTES_A_BYTE, f"the cells of '{path}'", remedy="take fewer rows")
     try:
         text, notes = _decoded(path.read_bytes())
         # The first line that Excel understands.
         if (word := re.match(r'"?sep=(.)"?[ \t]*(?=[\r\n])', text, re.IGNORECASE)) is not None:
-            text, told = text[word.end() :], told or word[1]
+            text, delimiter_given = text[word.end() :], delimiter_given or word[1]
         if _BRACKETS.match(text):
             raise ValueError("brackets stand around its rows, as in JSON or web pages: write it as CSV")
         comment = _COMMENT if text.lstrip("\n\r\t ").startswith(_COMMENT) else None
-        delimiter = told or _found(text, plain, comment, options.decimal)
+        delimiter = delimiter_given or _delimiter_of(text, plain, comment, options.decimal)
         rows = _rows_of(text, delimiter, comment=comment)
     except _TwoWays as two:
         raise ValueError(f"'{path}' can be read in two ways: {two}") from None
@@ -146,20 +146,22 @@ def _rows_of(text: str, delimiter: str, *, comment: str | None = None, most: int
                 is_new, start, line = False, number, line if line.strip(" \r\n") else "\n"
             yield line.replace("\t", " ").rstrip() + "\n" if delimiter == " " else line
 
-    every: list[tuple[int, list[str]]] = []
+    numbered: list[tuple[int, list[str]]] = []
     try:
         for cells in csv.reader(lines(), delimiter=delimiter, skipinitialspace=True, strict=True):
             is_new = True
-            every.append((start, cells))
-            if len(every) == most:
+            numbered.append((start, cells))
+            if len(numbered) == most:
                 break
     except csv.Error as error:
         raise ValueError(f"line {start} cannot be divided into cells ({error})") from None
     # One cell that is empty stands in quotes: it is missing.
-    full = [place for place, (_, cells) in enumerate(every) if len(cells) == 1 or any(map(str.strip, cells))]
-    kept = every[full[0] : full[-1] + 1] if full else []
-    rows = {line: cells for line, cells in kept if cells}
-    blank = len(kept) - len(rows)
+    full = [
+        place for place, (_, cells) in enumerate(numbered) if len(cells) == 1 or any(map(str.strip, cells))
+    ]
+    between = numbered[full[0] : full[-1] + 1] if full else []
+    rows = {line: cells for line, cells in between if cells}
+    blank = len(between) - len(rows)
     notes = [f"{blank:,} blank line(s) between the rows held no row."] * bool(blank)
     if names_rows := _is_one_name_short([*rows.values()], text, delimiter):
         first = next(iter(rows))
@@ -167,10 +169,10 @@ def _rows_of(text: str, delimiter: str, *, comment: str | None = None, most: int
         notes.append(
             "The first line has one name less than the others have cells: the first column names the rows."
         )
-    found = _of_one_width(rows)
-    if found and len(found[0]) < max(map(len, rows.values())):
+    of_one_width = _of_one_width(rows)
+    if of_one_width and len(of_one_width[0]) < max(map(len, rows.values())):
         notes.append("Every line ends with a delimiter, behind which no column was read.")
-    return Rows(found, tuple(notes), delimiter, names_rows)
+    return Rows(of_one_width, tuple(notes), delimiter, names_rows)
 
 
 def _is_one_name_short(rows: list[list[str]], text: str, delimiter: str) -> bool:
@@ -192,12 +194,12 @@ def _is_one_name_short(rows: list[list[str]], text: str, delimiter: str) -> bool
 
 def _of_one_width(rows: dict[int, list[str]]) -> list[list[str]]:
     """Cut off what is empty at the ends of all rows, and refuse rows of unequal widths."""
-    every = [*rows.values()]
-    longest = max(map(len, every), default=1)
+    all_rows = [*rows.values()]
+    longest = max(map(len, all_rows), default=1)
     width = next(
-        (at for at in range(longest, 1, -1) if any(len(one) >= at and one[at - 1] for one in every)), 1
+        (at for at in range(longest, 1, -1) if any(len(one) >= at and one[at - 1] for one in all_rows)), 1
     )
-    if any(len(cells) < width for cells in every):
+    if any(len(cells) < width for cells in all_rows):
         (first, expected), *others = ((line, len(cells)) for line, cells in rows.items())
         # One cell in the first line may be a title, and all others as they should be.
         if expected == 1 and others:
@@ -211,7 +213,7 @@ def _of_one_width(rows: dict[int, list[str]]) -> list[list[str]]:
         raise ValueError(
             f"line {line} has {number} cell{'s' * (number > 1)}, expected {expected} as in line {first}{way}"
         )
-    return every if longest == width else [cells[:width] for cells in every]
+    return all_rows if longest == width else [cells[:width] for cells in all_rows]
 
 
 @dataclass(frozen=True)
@@ -239,7 +241,7 @@ def _readings(head: str, marks: Sequence[str], comment: str | None) -> Iterator[
                 yield _Reading(rows, strays, share)
 
 
-def _found(text: str, plain: str, comment: str | None, decimal: str | None) -> str:
+def _delimiter_of(text: str, plain: str, comment: str | None, decimal: str | None) -> str:
     head = text if len(text) <= _HEAD else text[: text.rfind("\n", 0, _HEAD) + 1]
     marks = [mark for mark in dict.fromkeys([plain, *_NAMES]) if mark in head]
     readings = [one for one in _readings(head, marks, comment) if one.rows.delimiter != decimal]
@@ -249,7 +251,7 @@ def _found(text: str, plain: str, comment: str | None, decimal: str | None) -> s
     lines = [line.strip() for line in re.split(r"\r\n|\r|\n", head)]
     lines = [line for line in lines if line and not (comment and line.startswith(comment))][:_LOOKED_AT]
     if not readings:
-        return _alone(head, lines, [mark for mark in marks if mark != " "] or [plain], decimal)
+        return _delimiter_of_uneven(head, lines, [mark for mark in marks if mark != " "] or [plain], decimal)
     best = min((one.strays, one.words) for one in readings)
     chosen, *others = [one for one in readings if (one.strays, one.words) == best]
     if chosen.rows.delimiter in ", ":
@@ -260,7 +262,7 @@ def _found(text: str, plain: str, comment: str | None, decimal: str | None) -> s
     return chosen.rows.delimiter
 
 
-def _alone(head: str, lines: Sequence[str], marks: Sequence[str], decimal: str | None) -> str:
+def _delimiter_of_uneven(head: str, lines: Sequence[str], marks: Sequence[str], decimal: str | None) -> str:
     """Return a delimiter for a file that none divides evenly: the one of most lines, or none that occurs."""
     name, below = lines[0] if lines else "", lines[1:]
     if below and all(map(is_numeral, below)):

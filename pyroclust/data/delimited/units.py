@@ -51,14 +51,14 @@ class Quantities:
 def quantities(cells: Sequence[str]) -> Quantities | None:
     """Return cells that all have one unit as numbers; ``None`` for numbers without one and for other text."""
     plain = Cells([cell.translate(_ASCII).strip() for cell in cells])
-    there = list(plain.there)
+    present = list(plain.present)
     if not plain.texts:
         is_changed = any(cell != old.strip() for cell, old in zip(plain, cells, strict=True))
-        return Quantities("", plain) if there and is_changed else None
+        return Quantities("", plain) if present and is_changed else None
     for read in (_times, _measures, _dates):
-        found = read(there)
-        if found is not None:
-            unit, numbers = found
+        read_as = read(present)
+        if read_as is not None:
+            unit, numbers = read_as
             return Quantities(unit, [numbers.get(cell, cell) for cell in plain])
     return None
 
@@ -95,8 +95,8 @@ def _measures(cells: Sequence[str]) -> tuple[str, dict[str, str]] | None:
 
 def _times(cells: Sequence[str]) -> tuple[str, dict[str, str]] | None:
     for pattern in _TIMES:
-        if all(found := [pattern.fullmatch(cell) for cell in cells]):
-            return HOURS, {one.string: f"{_hours(one):.10g}" for one in found if one}
+        if all(matches := [pattern.fullmatch(cell) for cell in cells]):
+            return HOURS, {one.string: f"{_hours(one):.10g}" for one in matches if one}
     return None
 
 
@@ -108,18 +108,18 @@ def _hours(time: re.Match[str]) -> float:
 
 def _dates(cells: Sequence[str]) -> tuple[str, dict[str, str]] | None:
     """Read dates, those of ISO with times and zones too, in one way, unless day and month could be either."""
-    found = [one for form in ("", *_FORMS) if (one := _moments(cells, form)) is not None]
-    if not found or any(one != found[0] for one in found) or len({one.tzinfo for one in found[0]}) != 1:
+    ways = [one for form in ("", *_FORMS) if (one := _moments(cells, form)) is not None]
+    if not ways or any(one != ways[0] for one in ways) or len({one.tzinfo for one in ways[0]}) != 1:
         return None
-    zone = found[0][0].tzinfo
-    first = min(found[0]).date()
+    zone = ways[0][0].tzinfo
+    first = min(ways[0]).date()
     start = datetime.combine(first, time(), zone)
-    numbers = (f"{(one - start) / timedelta(days=1):.10g}" for one in found[0])
+    numbers = (f"{(one - start) / timedelta(days=1):.10g}" for one in ways[0])
     return f"{DAYS}{first.isoformat()}" + " UTC" * (zone is not None), dict(zip(cells, numbers, strict=True))
 
 
 def _moments(cells: Sequence[str], form: str) -> list[datetime] | None:
     with suppress(ValueError, OverflowError):
-        found = [datetime.strptime(one, form) if form else datetime.fromisoformat(one) for one in cells]
-        return [one if one.tzinfo is None else one.astimezone(UTC) for one in found]
+        moments = [datetime.strptime(one, form) if form else datetime.fromisoformat(one) for one in cells]
+        return [one if one.tzinfo is None else one.astimezone(UTC) for one in moments]
     return None

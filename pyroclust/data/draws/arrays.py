@@ -49,20 +49,20 @@ def read_npz_draws(path: Path, *, variable: str | None = None) -> Draws:
         chosen = labels_among(can_be, variable, f"'{path}'")
         wanted = {name: one for name, one in headers.items() if name in (chosen, *_BESIDE, *WEIGHT_NAMES)}
         for name, header in wanted.items():
-            header.check(path, f"its array '{visible(name)}'", held=members[name][0].file_size)
+            header.check(path, f"its array '{visible(name)}'", num_held=members[name][0].file_size)
         check_labels_fit(f"'{path}'", wanted[chosen].size)
         beside = sum(one.num_bytes for name, one in wanted.items() if name != chosen)
         check_memory(beside, f"what stands in '{path}' beside the draws would", remedy="leave it out")
-        found = read_safely(path, lambda: {name: _array(archive, members[name][0]) for name in wanted})
-    labels, points = found.pop(chosen), found.get("point_names")
-    refuse_weights(found, labels.shape[:-1], f"'{path}'")
+        arrays = read_safely(path, lambda: {name: _array(archive, members[name][0]) for name in wanted})
+    labels, points = arrays.pop(chosen), arrays.get("point_names")
+    refuse_weights(arrays, labels.shape[:-1], f"'{path}'")
     if points is not None and points.shape != labels.shape[-1:]:
         raise ValueError(f"'{path}' has point_names of shape {points.shape}, expected {labels.shape[-1:]}")
     return draws_of_labels(
         labels,
         where=f"'{path}'",
-        log_joint=found.get("log_joint"),
-        log_prob=found.get("log_prob"),
+        log_joint=arrays.get("log_joint"),
+        log_prob=arrays.get("log_prob"),
         point_names=None if points is None else tuple(str(name) for name in points),
     )
 
@@ -78,13 +78,13 @@ def labels_among(names: Mapping[str, bool], variable: str | None, where: str) ->
         raise ValueError(f"{where}: {unknown_name('variable', variable, names)}")
     if variable is not None or "assignments" in names:
         return variable or "assignments"
-    found = [name for name, can_be in names.items() if can_be]
-    if len(found) != 1:
+    candidates = [name for name, can_be in names.items() if can_be]
+    if len(candidates) != 1:
         raise ValueError(
-            f"{where} holds {listed(names) or 'no variables'}, and {len(found)} of them can be draws: name "
-            "the labels with variable"
+            f"{where} holds {listed(names) or 'no variables'}, and {len(candidates)} of them can be draws: "
+            "name the labels with variable"
         )
-    return found[0]
+    return candidates[0]
 
 
 def read_netcdf_draws(path: Path, *, variable: str | None = None, group: str | None = None) -> Draws:
@@ -141,8 +141,8 @@ def _ordered(labels: "xr.DataArray") -> "xr.DataArray":
 
 
 def _log(dataset: "xr.Dataset", names: tuple[str, ...], path: Path) -> np.ndarray | None:
-    found = next((dataset[name] for name in names if name in dataset.data_vars), None)
-    if found is None:
+    values = next((dataset[name] for name in names if name in dataset.data_vars), None)
+    if values is None:
         return None
-    check_memory(found.nbytes, f"values of '{found.name}' in '{path}'", remedy="thin the draws")
-    return read_safely(path, lambda: np.asarray(_ordered(found).values))
+    check_memory(values.nbytes, f"values of '{values.name}' in '{path}'", remedy="thin the draws")
+    return read_safely(path, lambda: np.asarray(_ordered(values).values))

@@ -102,21 +102,21 @@ def groups_of(
         # Weighted draws are refused.
         raw_labels(draws["posterior"].name, draws["posterior"])
     main = draws.get("mcmc") or draws.get("guide") or next(iter(draws.values()))
-    data, about = None if analysis is None else analysis.data, _about(main, analysis)
-    others = ("guide", "proposals", "refined", "weighted", "second")
-    every = {
+    data, attributes = None if analysis is None else analysis.data, _about(main, analysis)
+    further = ("guide", "proposals", "refined", "weighted", "second")
+    draws_of_groups = {
         name: DrawsOfGroup(
             one.assignments,
             {"log_joint": one.log_joint, "log_prob": one.log_prob, **one.parameters},
-            {**about, "sampler": one.name, "seconds": float(one.seconds)},
+            {**attributes, "sampler": one.name, "seconds": float(one.seconds)},
         )
         for name, one in {
             "posterior": main,
-            **{name: draws[name] for name in others if name in draws},
+            **{name: draws[name] for name in further if name in draws},
         }.items()
     }
-    found = groups_of_draws(
-        every,
+    groups = groups_of_draws(
+        draws_of_groups,
         stats={"lp": main.log_joint, "log_prob": main.log_prob},
         reference=reference,
         point_names=main.point_names if data is None else data.table.row_names,
@@ -124,19 +124,19 @@ def groups_of(
         row_weights=None if data is None else data.table.weights,
         model=model,
     )
-    if found["observed_data"] is not None:
-        found["observed_data"] = _observed(analysis, found["observed_data"])
-    found["prior_sbc"] = None if calibration is None else prior_sbc_group(calibration)
+    if groups["observed_data"] is not None:
+        groups["observed_data"] = _observed(analysis, groups["observed_data"])
+    groups["prior_sbc"] = None if calibration is None else prior_sbc_group(calibration)
     # Files, arrays and what was diagnosed are draws of any software.
     is_ours = isinstance(source, Draws) if analysis is None else analysis.command != "diagnose"
-    return stamped(found, is_ours=is_ours)
+    return stamped(groups, is_ours=is_ours)
 
 
 def _about(draws: Draws, analysis: Any) -> dict[str, Any]:
     if analysis is None:
         return {"source": draws.name} | ({"notes": list(draws.notes)} if draws.notes else {})
-    found = {"source": analysis.name}
-    return found if analysis.model is None else found | {"model": analysis.model.name}
+    attributes = {"source": analysis.name}
+    return attributes if analysis.model is None else attributes | {"model": analysis.model.name}
 
 
 def _observed(analysis: Any, group: xr.Dataset) -> xr.Dataset:
@@ -148,15 +148,15 @@ def _observed(analysis: Any, group: xr.Dataset) -> xr.Dataset:
     if any(table.levels) or len(set(table.kinds)) > 1:
         names += ["kinds", "levels", "parts"]
     attributes |= {name: json.dumps(getattr(table, name)) for name in names}
-    found = group.assign_coords(column=list(data.points.columns))
-    found["location"], found["scale"] = ("column", data.points.location), ("column", data.points.scale)
+    observed = group.assign_coords(column=list(data.points.columns))
+    observed["location"], observed["scale"] = ("column", data.points.location), ("column", data.points.scale)
     if data.table.labels is not None:
         # HDF5 has no NUL.
         texts = ["" if one is None else visible(str(one)) for one in data.table.labels]
-        found["label"] = "point", np.array(texts)
+        observed["label"] = "point", np.array(texts)
     if data.table.weights is not None:
-        found["weight"] = "point", data.table.weights
-    return found.assign_attrs(attributes)
+        observed["weight"] = "point", data.table.weights
+    return observed.assign_attrs(attributes)
 
 
 def groups_of_draws(
@@ -180,34 +180,34 @@ def groups_of_draws(
     if reference.shape != (size,):
         raise ValueError(f"reference has shape {reference.shape}, expected ({size},), one label a point")
     points = {"point": np.arange(size) if point_names is None else [str(name) for name in point_names]}
-    found: dict[str, Any] = {name: _draws_group(one, reference, row_weights) for name, one in draws.items()}
-    kept = {name: (_DRAWS[: np.ndim(one)], one) for name, one in stats.items() if one is not None}
-    found |= {
-        "sample_stats": xr.Dataset(kept) if kept else None,
+    groups: dict[str, Any] = {name: _draws_group(one, reference, row_weights) for name, one in draws.items()}
+    known_stats = {name: (_DRAWS[: np.ndim(one)], one) for name, one in stats.items() if one is not None}
+    groups |= {
+        "sample_stats": xr.Dataset(known_stats) if known_stats else None,
         "log_likelihood": None,
         "observed_data": None,
     }
     if model is not None:
         pointwise = {"data": ((*_DRAWS, "point"), _log_likelihood(model, data, labels, values))}
-        found["log_likelihood"] = xr.Dataset(pointwise)
+        groups["log_likelihood"] = xr.Dataset(pointwise)
     if data is not None:
-        found["observed_data"] = xr.Dataset({"data": (("point", "column"), data)})
-    found["constant_data"] = xr.Dataset({"reference": (("point",), reference.astype(np.int64))})
-    for name, group in found.items():
+        groups["observed_data"] = xr.Dataset({"data": (("point", "column"), data)})
+    groups["constant_data"] = xr.Dataset({"reference": (("point",), reference.astype(np.int64))})
+    for name, group in groups.items():
         if group is not None and "point" in group.sizes:
-            found[name] = group.assign_coords(points)
-    return found
+            groups[name] = group.assign_coords(points)
+    return groups
 
 
 def _draws_group(draws: DrawsOfGroup, reference: np.ndarray, row_weights: np.ndarray | None) -> xr.Dataset:
     labels = np.asarray(draws.labels, dtype=np.int64)
-    found = functionals(labels, reference=reference, num_pairs=0, row_weights=row_weights)
+    of_partitions = functionals(labels, reference=reference, num_pairs=0, row_weights=row_weights)
     # All are float64: ArviZ cannot draw a constant integer.
-    variables: dict[str, Any] = {name: (_DRAWS, array) for name, array in found.items()}
+    variables: dict[str, Any] = {name: (_DRAWS, array) for name, array in of_partitions.items()}
     for name, array in draws.values.items():
         if array is not None:
-            own = tuple(f"{name}_dim_{place}" for place in range(np.ndim(array) - 2))
-            variables[name] = ((*_DRAWS, *own), np.asarray(array, dtype=np.float64))
+            dims = tuple(f"{name}_dim_{place}" for place in range(np.ndim(array) - 2))
+            variables[name] = ((*_DRAWS, *dims), np.asarray(array, dtype=np.float64))
     # Summaries and traces pass over a coordinate: the mean of a label says nothing.
     coordinates = {"assignments": ((*_DRAWS, "point"), labels)}
     return xr.Dataset(variables, coords=coordinates, attrs=dict(draws.attributes))
@@ -226,8 +226,8 @@ def _log_likelihood(
         for name, one in values.items()
         if one is not None and one.ndim == 2
     }
-    found = pointwise_log_likelihood(model, torch.as_tensor(data), flat, values=known)
-    return found.numpy().reshape(labels.shape)
+    densities = pointwise_log_likelihood(model, torch.as_tensor(data), flat, values=known)
+    return densities.numpy().reshape(labels.shape)
 
 
 def prior_sbc_group(calibration: SimulationBasedCalibration | Mapping[str, np.ndarray]) -> xr.Dataset:
@@ -267,11 +267,11 @@ def prior_sbc_group(calibration: SimulationBasedCalibration | Mapping[str, np.nd
 def stamped(groups: Mapping[str, xr.Dataset | None], *, is_ours: bool = True) -> dict[str, xr.Dataset]:
     """Return the groups that there are, numbered from 0, with the attributes that ArviZ gives to its own."""
     ours = "pyroclust", version("pyroclust")
-    about = dict(zip(("creation_library", "creation_library_version"), ours, strict=True))
+    attributes = dict(zip(("creation_library", "creation_library_version"), ours, strict=True))
     if is_ours:
-        about |= zip(("inference_library", "inference_library_version"), ours, strict=True)
-    about["created_at"] = datetime.now(UTC).isoformat()
-    return {name: _numbered(one).assign_attrs(about) for name, one in groups.items() if one is not None}
+        attributes |= zip(("inference_library", "inference_library_version"), ours, strict=True)
+    attributes["created_at"] = datetime.now(UTC).isoformat()
+    return {name: _numbered(one).assign_attrs(attributes) for name, one in groups.items() if one is not None}
 
 
 def _numbered(group: xr.Dataset) -> xr.Dataset:

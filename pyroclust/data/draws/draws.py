@@ -90,21 +90,21 @@ def read_draws(
     options = ReadingOptions(delimiter, decimal, header)
 
     def in_file(one: str | PathLike[str]) -> Draws:
-        found = _in_file(Path(one), variable=variable, group=group, options=options, transpose=transpose)
+        draws = _in_file(Path(one), variable=variable, group=group, options=options, transpose=transpose)
         suffix = "" if group in (None, "posterior") else f" ({group})"
-        return replace(found, name=visible(Path(one).stem + suffix))
+        return replace(draws, name=visible(Path(one).stem + suffix))
 
     if isinstance(path, pd.DataFrame):
         # Read as the table that it would be in a file; numbers as names name no points.
         named = all(isinstance(one, str) for one in path.columns)
-        found = draws_in_frame(
+        draws = draws_in_frame(
             path, where="the data frame", is_header=named, names_points=named, transpose=transpose
         )
     elif isinstance(path, str | PathLike):
-        found = in_file(path)
+        draws = in_file(path)
     else:
-        found = _as_chains([in_file(one) for one in path])
-    return _without_burn_in(found, burn_in) if check_count("burn_in", burn_in, at_least=0) else found
+        draws = _as_chains([in_file(one) for one in path])
+    return _without_burn_in(draws, burn_in) if check_count("burn_in", burn_in, at_least=0) else draws
 
 
 def _in_file(
@@ -115,8 +115,8 @@ def _in_file(
         raise ValueError(f"cannot read draws from '{path}': {foreign_suffix(path, DRAWS_SUFFIXES)}")
     if group is not None and kind != ".nc":
         raise ValueError(f"group is '{group}', but only .nc files have groups and '{path}' is a {kind} file")
-    if options.told and kind not in PLAIN:
-        raise ValueError(f"{options.told[0]} is told, but '{path}' is no text file: leave it out")
+    if options.stated and kind not in PLAIN:
+        raise ValueError(f"{options.stated[0]} is told, but '{path}' is no text file: leave it out")
     check_file(path)
     try:
         if kind in PLAIN:

@@ -65,7 +65,7 @@ def from_pyro(
         if name not in _OURS
     }
     attributes = {"sampler": type(mcmc.kernel).__name__, "warmup": mcmc.warmup_steps}
-    found = groups_of_draws(
+    groups = groups_of_draws(
         {"posterior": DrawsOfGroup(labels, sites, attributes)},
         stats={"lp": sites.get("log_joint"), **_sample_stats(mcmc, labels.shape[:2])},
         reference=reference,
@@ -73,17 +73,17 @@ def from_pyro(
         data=None if data is None else data.numpy(),
         model=model,
     )
-    return arviz_container(stamped(found))
+    return arviz_container(stamped(groups))
 
 
 def _sample_stats(mcmc: MCMC, shape: tuple[int, int]) -> dict[str, np.ndarray]:
     chains = [mcmc._diagnostics[chain] or {} for chain in range(shape[0])]
     diverging = np.zeros(shape, dtype=bool)
-    for row, found in zip(diverging, chains, strict=True):
-        row[np.asarray(found.get("divergences", []), dtype=np.int64)] = True
-    names = sorted({name for found in chains for name in found} - {"divergences"})
+    for row, diagnostics in zip(diverging, chains, strict=True):
+        row[np.asarray(diagnostics.get("divergences", []), dtype=np.int64)] = True
+    names = sorted({name for diagnostics in chains for name in diagnostics} - {"divergences"})
     per_chain = {
-        name.replace(" ", "_"): np.array([float(found.get(name, np.nan)) for found in chains])
+        name.replace(" ", "_"): np.array([float(diagnostics.get(name, np.nan)) for diagnostics in chains])
         for name in names
     }
     return {"diverging": diverging, **per_chain}

@@ -178,18 +178,18 @@ def draws_in_frame(
 
 def _without_known(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, np.ndarray], tuple[str, ...]]:
     """Divide a table with a header into candidates for points, what is known of each draw, and a note."""
-    kept, found, left = [], dict[str, np.ndarray](), []
+    candidates, known, left_out = [], dict[str, np.ndarray](), []
     are_letters = all(len(name) == 1 for name in frame.columns)
     for place, name in enumerate(frame.columns):
         if _is_beside(name):
-            found[_plain(name)] = frame.iloc[:, place].to_numpy()
+            known[_plain(name)] = frame.iloc[:, place].to_numpy()
         elif _plain(name) in _OF_A_DRAW or (_plain(name) == "k" and not are_letters):
-            left.append(name)
+            left_out.append(name)
         # A first column without a name is an index of R or pandas.
         elif place > 0 or name != "Unnamed: 0":
-            kept.append(place)
-    notes = (f"Left out: {listed(left)}; by its name no point.",) if left else ()
-    return frame.iloc[:, kept], found, notes
+            candidates.append(place)
+    notes = (f"Left out: {listed(left_out)}; by its name no point.",) if left_out else ()
+    return frame.iloc[:, candidates], known, notes
 
 
 def _names(frame: pd.DataFrame, where: str) -> list[str]:
@@ -232,14 +232,14 @@ def _points(
     if not bases:
         return names, ()
     can_be = {
-        base: len(some) > 1 and all(map(pd.api.types.is_integer_dtype, frame[[*some]].dtypes))
-        for base, some in bases.items()
+        base: len(indexed) > 1 and all(map(pd.api.types.is_integer_dtype, frame[[*indexed]].dtypes))
+        for base, indexed in bases.items()
     }
     base = labels_among({one: True for one in bases} if len(bases) == 1 else can_be, variable, where)
     chosen = sorted(bases[base], key=lambda name: (bases[base][name], name))
-    left = [name for name in names if name not in bases[base]]
-    note = f"The points are the columns {visible(base)}[...]; left out: {listed(left, 5)}."
-    return chosen, (note,) if left else ()
+    left_out = [name for name in names if name not in bases[base]]
+    note = f"The points are the columns {visible(base)}[...]; left out: {listed(left_out, 5)}."
+    return chosen, (note,) if left_out else ()
 
 
 def _refuse_names(frame: pd.DataFrame, where: str) -> None:
@@ -333,15 +333,15 @@ def _are_numbers(frame: pd.DataFrame) -> bool:
 def _as_text(frame: pd.DataFrame, where: str) -> np.ndarray:
     """Return labels as they are written, where some are names, or numbers begin with zeros."""
     text = frame.astype(str).to_numpy(dtype=object)
-    lost = (frame.isna() | frame.isin(MISSING)).to_numpy()
-    if lost.any():
-        draw, point = np.argwhere(lost)[0]
+    is_missing = (frame.isna() | frame.isin(MISSING)).to_numpy()
+    if is_missing.any():
+        draw, point = np.argwhere(is_missing)[0]
         word = frame.iloc[draw, point]
         is_word = isinstance(word, str) and word
-        said = f", '{visible(word)}' for one; rename a cluster of that name" if is_word else ""
+        hint = f", '{visible(word)}' for one; rename a cluster of that name" if is_word else ""
         raise ValueError(
-            f"{where} holds {lost.sum()} missing or infinite label(s), the first in draw {draw + 1}, point "
-            f"{point + 1}{said}: every point needs a label in every draw"
+            f"{where} holds {is_missing.sum()} missing or infinite label(s), the first in draw {draw + 1}, "
+            f"point {point + 1}{hint}: every point needs a label in every draw"
         )
     seen: dict[int, str] = {}
     for label in pd.unique(text.ravel()):
