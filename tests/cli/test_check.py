@@ -157,7 +157,7 @@ def test_a_card_that_cannot_be_written_is_as_it_was(folder, monkeypatch, capsys)
 
 
 def test_nothing_is_written_into_the_package(folder, monkeypatch, capsys) -> None:
-    monkeypatch.setattr("pyroclust.core.files.records._LIBRARY", folder.parent)
+    monkeypatch.setattr("pyroclust.core.files._LIBRARY", folder.parent)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     for option in ("--save", "--out"):
         _, error = run(capsys, str(folder), option, str(folder), code=2)

@@ -18,8 +18,7 @@ from faults.cases import Case, snapshot
 from faults.processes import broken, without_room
 
 from pyroclust import load_guide, save_guide
-from pyroclust.core.files import clear_leftovers, locked_folder, new_part, replace_file
-from pyroclust.core.files.writing import LOCK_FILE
+from pyroclust.core.files import LOCK_FILE, clear_leftovers, locked_folder, new_part, replace_file
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.models import overlap2d
@@ -84,7 +83,7 @@ def _guessed_name(folder: Path) -> str:
     precious.write_bytes(b"precious")
     part.symlink_to(precious)
     with (
-        mock.patch("pyroclust.core.files.writing.new_part", return_value=part),
+        mock.patch("pyroclust.core.files.new_part", return_value=part),
         pytest.raises(FileExistsError),
     ):
         replace_file(folder / "card.json", b"new")

@@ -18,8 +18,7 @@ from faults.cases import Case, run_command, snapshot
 from faults.processes import broken, left_over, run_and_signal, without_room
 
 from pyroclust import Analysis, diagnose
-from pyroclust.core.files import check_outside_the_package, unfinished, write_file
-from pyroclust.core.files.exchange import JOURNAL
+from pyroclust.core.files import JOURNAL, check_outside_the_package, unfinished, write_file
 from pyroclust.results.files import name_of_run, results_folder, write_files, write_json
 
 _FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -315,8 +314,8 @@ def _read_unfinished(folder: Path) -> str:
     diagnose(_draws(), out=out)
     before = snapshot(out)
     with (
-        mock.patch("pyroclust.core.files.exchange.move_to_new", side_effect=SystemExit),
-        mock.patch("pyroclust.core.files.exchange.settle_results", side_effect=[None, OSError("dead")]),
+        mock.patch("pyroclust.core.files.move_to_new", side_effect=SystemExit),
+        mock.patch("pyroclust.core.files.settle_results", side_effect=[None, OSError("dead")]),
         pytest.raises(SystemExit),
     ):
         diagnose(_draws(1), out=out, overwrite=True)
