@@ -14,8 +14,8 @@ from torch.distributions import constraints
 
 from pyroclust.core.threads import single_precision
 from pyroclust.data import Standardised, Table
-from pyroclust.data.shapes import Graph, PointShape
 from pyroclust.data.standardise import ColumnsOfTable
+from pyroclust.data.tables import Graph, PointShape
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.families.column_groups import ColumnGroups
 from pyroclust.distributions.protocols import is_of_graphs, takes_missing

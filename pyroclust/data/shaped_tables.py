@@ -18,8 +18,7 @@ from pyroclust.data.binary_files import archived_headers
 from pyroclust.data.delimited.reading import ReadingOptions, check_file
 from pyroclust.data.notes import alike_notes
 from pyroclust.data.reading import read_raw
-from pyroclust.data.shapes import Graph, Images, PointShape, Waveforms
-from pyroclust.data.tables import Table
+from pyroclust.data.tables import Graph, Images, PointShape, Table, Waveforms
 
 GRAPH_SUFFIXES = (".graphml", ".npz")
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from pyroclust import plots
 from pyroclust.core.text import short, visible
-from pyroclust.data.shapes import Graph, Images, Waveforms
+from pyroclust.data.tables import Graph, Images, Waveforms
 from pyroclust.diagnostics.verdicts.findings import num_doubtful
 from pyroclust.plots.graphs import MOST_EDGES
 from pyroclust.plots.names import counted

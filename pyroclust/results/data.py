@@ -9,7 +9,6 @@ import numpy as np
 from pyroclust.core.text import listed
 from pyroclust.data import Table
 from pyroclust.data.point_masses import with_point_masses
-from pyroclust.data.shapes import Graph, PointShape
 from pyroclust.data.standardise import (
     Standardised,
     as_vectors,
@@ -17,6 +16,7 @@ from pyroclust.data.standardise import (
     indicators,
     leading_components,
 )
+from pyroclust.data.tables import Graph, PointShape
 
 __all__ = ["AnalysedData"]
 

@@ -9,9 +9,8 @@ from msgspec import structs
 
 from pyroclust.analysis import picking
 from pyroclust.data.kinds import Kind
-from pyroclust.data.shapes import Images, Waveforms
 from pyroclust.data.standardise import ColumnsOfTable, Standardised
-from pyroclust.data.tables import Table
+from pyroclust.data.tables import Images, Table, Waveforms
 from pyroclust.guides import AnchoredGuide, NeuralClusteringProcess, PredictiveFilter
 from pyroclust.models import default_mixture, nig_mixture, niw_mixture, normal_mixture, table_mixture
 from pyroclust.results.data import AnalysedData

@@ -1,12 +1,15 @@
+"""Built-in tables, files, arrays and folders as tables, and their scale."""
+
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from pyroclust.data.datasets import read_table
+from pyroclust.data.datasets import read_labelled_folder, read_table
 from pyroclust.data.standardise import principal_components, standardise
 from pyroclust.data.tables import Table
+from pyroclust.models.labelled.labelled_tables import LabelledTables
 
 GOOD = pd.DataFrame({"width": [1.0, 2.0, 4.0, 2.0], "height": [3, 1, 1, 1], "kind": list("aabb")})
 
@@ -68,15 +71,10 @@ def test_header_may_be_missing_and_an_unnamed_first_column_names_the_rows(tmp_pa
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", "is empty"),
         ("a,b\n", "has 0 row"),
         ("a,b\n1,2\n", "has 1 row"),
-        ("a,b\n1,2\n,3\n4,\n", "1 in 'a', 1 in 'b'"),
-        ("a,b\n1,2\n4,inf\n", "column 'b' holds 1 infinite values"),
         ("a,b\n1,2\n?x,3\n", "column 'a' holds '?x'"),
-        ("a,b\n1,2\n1,3,4\n", "not a readable .csv"),
         ("a,when\n1,early\n2,late\n", "--label when"),
-        ("x,0.5\ny,b\nz,c\n", "could be names of columns or a row"),
     ],
 )
 def test_bad_csv_is_one_sentence(tmp_path, text, expected):
@@ -183,3 +181,59 @@ def test_frames_that_do_not_turn_into_one_of_pandas_are_refused():
     frame.to_pandas = lambda: 1 / 0
     with pytest.raises(ValueError, match="source is a OtherFrame that does not turn into a data frame"):
         read_table(frame)
+
+
+def frame(rows: int = 6, **columns: object) -> pd.DataFrame:
+    width = np.arange(rows) + 0.5
+    return pd.DataFrame({"width": width, "height": width**2, "kind": ["a", "b"] * (rows // 2)}).assign(
+        **columns
+    )
+
+
+def test_every_kind_of_file_is_read_in_order_and_others_are_passed_over(tmp_path: Path) -> None:
+    frame().to_csv(tmp_path / "c.csv", index=False)
+    frame(8).to_csv(tmp_path / "b.tsv", index=False, sep="\t")
+    frame(10).to_parquet(tmp_path / "a.parquet")
+    (tmp_path / "readme.txt").write_text("not a table")
+    (tmp_path / "folder.csv").mkdir()
+    found = read_labelled_folder(tmp_path, label="kind")
+    assert [(table.name, len(table.data)) for table in found] == [("a", 10), ("b", 8), ("c", 6)]
+    assert all(table.columns == ("width", "height") for table in found)
+    assert found[2].labels.tolist() == ["a", "b"] * 3
+    model = LabelledTables([(table.data, table.labels) for table in found])
+    assert model.dim == 2
+
+
+def test_arrays_name_their_label_by_number(tmp_path: Path) -> None:
+    np.save(tmp_path / "one.npy", np.array([[0.1, 0], [0.2, 0], [5.0, 1], [5.1, 1], [5.2, 1]]))
+    table = read_labelled_folder(str(tmp_path), label="x2")[0]
+    assert table.columns == ("x1",)
+    assert len(set(table.labels)) == 2
+
+
+def write_tables(folder: Path, **tables: pd.DataFrame) -> None:
+    for name, table in tables.items():
+        table.to_csv(folder / f"{name}.csv", index=False)
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        ({}, "holds no table, expected at least one .csv"),
+        ({"one": frame().rename(columns={"kind": "kinds"})}, "unknown column 'kind', did you mean 'kinds'"),
+        ({"one": frame(), "two": frame(depth=1.0)}, "two has columns width, height, depth, expected width"),
+        ({"one": frame(width=[1, 2, np.nan, 4, 5, 6])}, "holds missing values"),
+        ({"one": frame(kind=["a", None, "b", "b", "a", "a"])}, "column 'kind' has 1 missing"),
+        ({"one": frame(kind=list("abcdef"))}, "gives every row a class of its own"),
+        ({"one": frame(4)}, "one has 4 row.*expected at least 5"),
+    ],
+)
+def test_bad_folders(tmp_path: Path, tables: dict[str, pd.DataFrame], message: str) -> None:
+    write_tables(tmp_path, **tables)
+    with pytest.raises(ValueError, match=message):
+        read_labelled_folder(tmp_path, label="kind")
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="there is no folder"):
+        read_labelled_folder(tmp_path / "nowhere", label="kind")

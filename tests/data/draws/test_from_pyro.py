@@ -6,7 +6,6 @@ import xarray as xr
 from pyro.distributions import Gamma
 from pyro.infer import MCMC
 
-import pyroclust
 from pyroclust import from_pyro
 from pyroclust.data.draws.pointwise import pointwise_log_likelihood
 from pyroclust.distributions import ChineseRestaurantPrior, NormalInverseGamma
@@ -155,18 +154,7 @@ def test_a_tree_where_arviz_is_1(gibbs, monkeypatch):
 def test_bad_arguments_are_refused(gibbs):
     with pytest.raises(ValueError, match=r"data has shape \(4, 2\), expected \(5, D\)"):
         from_pyro(gibbs, data=DATA[:4])
-    with pytest.raises(ValueError, match="model is given without data"):
-        from_pyro(gibbs, model=gaussian2d())
     with pytest.raises(ValueError, match="there are 2 names of points, expected 5"):
         from_pyro(gibbs, point_names=["a", "b"])
-    with pytest.raises(ValueError, match=r"reference has shape \(2,\), expected \(5,\)"):
-        from_pyro(gibbs, reference=np.array([0, 1]))
     with pytest.raises(ValueError, match="expected 'assignments'"):
         from_pyro(MCMC(CollapsedGibbs(gaussian2d()), num_samples=1, warmup_steps=1))
-
-
-def test_is_a_name_of_the_package():
-    assert callable(pyroclust.from_pyro)
-    # Not a module of the same name, which an import would put in its place.
-    assert callable(pyroclust.from_pyro)
-    assert "from_pyro" in pyroclust.__all__
