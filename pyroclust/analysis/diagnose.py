@@ -12,7 +12,7 @@ from pyroclust.core.counts import check_seed
 from pyroclust.data import Source, Table, read_table, standardise
 from pyroclust.data.delimited.reading import PLAIN
 from pyroclust.diagnostics.draws.co_assignment import about_pairs
-from pyroclust.diagnostics.verdicts.sources import no_verdict
+from pyroclust.diagnostics.sources import no_verdict
 from pyroclust.partitions import Draws
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData

@@ -1,9 +1,12 @@
 """Everything that two sources of draws can be compared in, and a verdict."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from pyroclust.diagnostics.chains.thinning import Mixing, independent_draws, mixing
 from pyroclust.diagnostics.differences.agreement import (
@@ -13,36 +16,126 @@ from pyroclust.diagnostics.differences.agreement import (
     distances,
     marginals_and_noise,
 )
-from pyroclust.diagnostics.differences.effects import (
-    Effect,
-    VariationBlocks,
-    largest_pair,
-    pair_p_value,
-    separation_effect,
-    variation_blocks,
-)
 from pyroclust.diagnostics.differences.two_sample import (
     TwoSampleTest,
     accuracies,
     against_null,
-    permuted_memberships,
+    exchangeable,
     squared_mmds,
     total_variations,
 )
 from pyroclust.diagnostics.draws.frequencies import count_clusters
 from pyroclust.diagnostics.draws.labels import as_chains, checked_row_weights, labels_and_weights
-from pyroclust.diagnostics.draws.losses import (
-    Binder,
-    VariationOfInformation,
-    check_same_points,
-    losses_within,
+from pyroclust.diagnostics.draws.losses import Binder, check_same_points, losses_within
+from pyroclust.diagnostics.limits import (
+    MAX_CHANCE,
+    MAX_DIFFERENCE,
+    MAX_EXCESS,
+    MAX_SEPARATION,
+    written,
+    written_p,
+    written_pair,
 )
-from pyroclust.diagnostics.limits import MAX_DIFFERENCE, MAX_EXCESS, MAX_SEPARATION
-from pyroclust.diagnostics.verdicts.sources import judge_sources
-from pyroclust.diagnostics.verdicts.verdict import Verdict
+from pyroclust.diagnostics.verdicts.findings import Question, convergence_findings, measured, unavailable
+from pyroclust.diagnostics.verdicts.verdict import Finding, Mark, Trust, Verdict
 from pyroclust.partitions.raw_labels import DrawsLike
 
+_COUNTS = "total variation of the number of clusters"
 _PAIRS = "largest difference of co-assignment probabilities"
+_EXCESS = "excess of the variation of information between the sources"
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One way in which two sources differ."""
+
+    name: str
+    value: float
+    noise: float
+    limit: float
+    p_value: float
+
+    @property
+    def large(self) -> bool:
+        """Whether the difference matters, if it is real."""
+        return self.value > self.limit
+
+    @property
+    def beyond_noise(self) -> bool:
+        """Whether it matters, and is larger than that of the halves of a source."""
+        return self.large and self.value > self.noise
+
+
+@dataclass(frozen=True)
+class VariationBlocks:
+    """Expected variation of information of two random draws, in bits."""
+
+    between: float
+    within_a: float
+    within_b: float
+    noise: float
+
+    @property
+    def excess(self) -> float:
+        """Share by which draws lie further apart between the sources than within; 0 where they do not."""
+        return _excess(self.between, self.within_a, self.within_b)
+
+
+def variation_blocks(losses: np.ndarray, num_a: int) -> VariationBlocks:
+    """Average a matrix of variations of information over its blocks."""
+    parts = [losses[:num_a, :num_a], losses[num_a:, num_a:]]
+    noise = max(_excess(*_blocks(part, len(part) // 2)) for part in parts)
+    return VariationBlocks(*_blocks(losses, num_a), noise)
+
+
+def largest_pair(a: Marginals, b: Marginals) -> tuple[int, int]:
+    """Return the two points whose co-assignment probabilities differ most."""
+    first, second = _largest(a, b)
+    return (first, second) if a.points is None else (int(a.points[first]), int(a.points[second]))
+
+
+def pair_p_value(a: Marginals, b: Marginals, *, effective_a: float, effective_b: float) -> float:
+    """Return the p-value of the largest difference of co-assignment probabilities."""
+    pair = _largest(a, b)
+    first, second, points = a.together[pair], b.together[pair], len(a.together)
+    if first == second:
+        return 1.0
+    effective_a, effective_b = max(1.0, effective_a), max(1.0, effective_b)
+    pooled = (effective_a * first + effective_b * second) / (effective_a + effective_b)
+    error = math.sqrt(pooled * (1 - pooled) * (1 / effective_a + 1 / effective_b))
+    return float(min(1.0, points * (points - 1) * ndtr(-abs(first - second) / error)))
+
+
+def separation_effect(test: TwoSampleTest, *, limit: float) -> Effect:
+    """Return how well a classifier separates the sources: 0 for not better than chance, 1 for always."""
+    noise, value = (max(0.0, 2 * x - 1) for x in (float(np.quantile(test.null, 0.95)), test.statistic))
+    return Effect("separation by a classifier", value, noise, limit, test.p_value)
+
+
+def _largest(a: Marginals, b: Marginals) -> tuple[int, int]:
+    """Return where in the matrices the pair is that differs most."""
+    gap = np.abs(a.together - b.together)
+    first, second = np.unravel_index(gap.argmax(), gap.shape)
+    return int(first), int(second)
+
+
+def _blocks(losses: np.ndarray, num_a: int) -> tuple[float, float, float]:
+    return (
+        float(losses[:num_a, num_a:].mean()),
+        _mean_of_pairs(losses[:num_a, :num_a]),
+        _mean_of_pairs(losses[num_a:, num_a:]),
+    )
+
+
+def _mean_of_pairs(losses: np.ndarray) -> float:
+    return float(losses.sum() / max(1, len(losses) * (len(losses) - 1)))
+
+
+def _excess(between: float, within_a: float, within_b: float) -> float:
+    within = (within_a + within_b) / 2
+    if within == 0:
+        return 0.0 if between == 0 else math.inf
+    return max(0.0, between / within - 1)
 
 
 @dataclass(frozen=True)
@@ -103,14 +196,6 @@ class SourceComparison:
         return f"SourceComparison({names}: {self.verdict.level.value}, {self.vi_between:.2f} bits apart)"
 
 
-@dataclass(frozen=True)
-class _Tests:
-    variation: VariationBlocks
-    mmd: TwoSampleTest
-    classifier: TwoSampleTest
-    counts: TwoSampleTest
-
-
 def compare_sources(
     draws_a: DrawsLike,
     draws_b: DrawsLike,
@@ -126,28 +211,27 @@ def compare_sources(
 
     Marginals (numbers of clusters, co-assignment probabilities) are compared on all draws; whole partitions
     (variation of information between the sources against within, kernel test, classifier test) on at most 500
-    draws of each that can be taken as independent, see
-    :func:`~pyroclust.diagnostics.chains.thinning.independent_draws`. The verdict's rules are those of
-    :func:`~pyroclust.diagnostics.verdicts.sources.judge_sources`; what counts as large: 0.15 in total
-    variation, ``tolerance`` in a co-assignment probability, draws 15 % further apart between the sources than
-    within them, and a classifier that is right on 65 % of the draws (a separation of 0.3).
+    draws of each that can be taken as independent. Each source must have converged first: R-hat at most 1.05
+    (above 1.01 the sentence warns) and worth at least 100 independent draws (below 400 it warns). Then
 
-    Cost: two co-assignment matrices, O(M^2 N) for M draws of both in the tests and three products of a
-    (P, M) with an (M, M) matrix: two seconds for 4000 draws of 100 points, with 999 permutations.
+    * ``DIFFER``: some difference is larger than its limit and than the noise floor, and its p-value, times
+      the number of differences looked at, is below 0.01.
+    * ``UNKNOWN``: a source has not converged, or a difference is larger than its limit but may be chance.
+    * ``AGREE``: no difference is larger than its limit; those that are certain all the same are named.
 
-    Shape:
-        draws_a, draws_b: ``(chains, draws, N)`` or ``(S, N)``; weights: one entry a draw of ``draws_a``;
-        row_weights: ``(N,)``.
+    Large is 0.15 in total variation, ``tolerance`` in a co-assignment probability, draws 15 % further apart
+    between the sources than within them, and a classifier that is right on 65 % of the draws. Cost: two
+    seconds for 4000 draws of 100 points, with 999 permutations.
 
     Args:
-        draws_a: draws of the first source.
+        draws_a: draws of the first source, ``(chains, draws, N)`` or ``(S, N)``.
         draws_b: draws of the second source, the reference.
         seed: of pairs, references, resampling and permutations.
-        weights: importance weights of ``draws_a``, which are then taken as independent; equal by default.
+        weights: of ``draws_a``, ``(S,)``, which are then taken as independent; equal by default.
         names: of the sources, for the verdict.
         tolerance: from which difference of two co-assignment probabilities on it is large.
         num_permutations: how many permutations a test.
-        row_weights: how many equal rows each point stands for, whole numbers; one by default.
+        row_weights: how many equal rows each point stands for, ``(N,)``; one by default.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1, the numbers of points differ, the weights
@@ -165,91 +249,125 @@ def compare_sources(
     draws_a, draws_b = as_chains(draws_a, name="draws_a"), as_chains(draws_b, name="draws_b")
     check_same_points(draws_a, draws_b)
     times = checked_row_weights(row_weights, draws_a.shape[-1])
-    mixings = (
-        mixing(draws_a, seed=seed, weights=weights, row_weights=times),
-        mixing(draws_b, seed=seed, row_weights=times),
+    mix_a = mixing(draws_a, seed=seed, weights=weights, row_weights=times)
+    mix_b = mixing(draws_b, seed=seed, row_weights=times)
+    pooled, members, sizes = exchangeable(
+        independent_draws(draws_a, seed=seed, effective=mix_a.effective, weights=weights),
+        independent_draws(draws_b, seed=seed, effective=mix_b.effective),
+        num_permutations=num_permutations,
+        seed=seed,
     )
-    tests = _run_tests(draws_a, draws_b, mixings, weights, seed, num_permutations, times)
+    losses = losses_within(pooled, row_weights=times)
+    variation = variation_blocks(losses, sizes["num_a"])
+    mmd = against_null(
+        squared_mmds(losses_within(pooled, loss=Binder(), row_weights=times), members), **sizes
+    )
+    classifier = against_null(accuracies(losses, members), **sizes)
+    counts = against_null(total_variations(count_clusters(pooled), members), **sizes)
     (a, noise_a), (b, noise_b) = marginals_and_noise(draws_a, weights=weights), marginals_and_noise(draws_b)
-    found = Agreement(
-        *distances(a, b), noise_b.total_variation, noise_b.largest_difference, noise_b.mean_difference
+    found = Agreement(*distances(a, b), *vars(noise_b).values())
+    noise_of_counts = max(noise_a.total_variation, noise_b.total_variation)
+    noise_of_pairs = max(noise_a.largest_difference, noise_b.largest_difference)
+    pair = pair_p_value(a, b, effective_a=mix_a.effective, effective_b=mix_b.effective)
+    effects = (
+        Effect(_COUNTS, found.total_variation, noise_of_counts, MAX_DIFFERENCE, counts.p_value),
+        Effect(_PAIRS, found.largest_difference, noise_of_pairs, tolerance, pair),
+        Effect(_EXCESS, variation.excess, variation.noise, MAX_EXCESS, mmd.p_value),
+        separation_effect(classifier, limit=MAX_SEPARATION),
     )
-    effects = _effects(found, noise_a, tests, _pair_p_value(a, b, mixings), tolerance)
     return SourceComparison(
         names=names,
         agreement=found,
         noise_a=noise_a,
-        vi_between=tests.variation.between,
-        vi_within_a=tests.variation.within_a,
-        vi_within_b=tests.variation.within_b,
-        mmd=tests.mmd,
-        classifier=tests.classifier,
-        counts=tests.counts,
-        effective_a=mixings[0].effective,
-        effective_b=mixings[1].effective,
-        max_rhat_a=mixings[0].max_rhat,
-        max_rhat_b=mixings[1].max_rhat,
+        vi_between=variation.between,
+        vi_within_a=variation.within_a,
+        vi_within_b=variation.within_b,
+        mmd=mmd,
+        classifier=classifier,
+        counts=counts,
+        effective_a=mix_a.effective,
+        effective_b=mix_b.effective,
+        max_rhat_a=mix_a.max_rhat,
+        max_rhat_b=mix_b.max_rhat,
         largest_pair=largest_pair(a, b),
         effects=effects,
-        verdict=judge_sources(effects, mixings, names=names, variation=tests.variation),
+        verdict=judge_sources(effects, (mix_a, mix_b), names=names, variation=variation),
     )
 
 
-def _run_tests(
-    draws_a: np.ndarray,
-    draws_b: np.ndarray,
+def judge_sources(
+    effects: Sequence[Effect],
     mixings: tuple[Mixing, Mixing],
-    weights: np.ndarray | None,
-    seed: int,
-    num_permutations: int,
-    row_weights: np.ndarray | None,
-) -> _Tests:
-    first = independent_draws(draws_a, seed=seed, effective=mixings[0].effective, weights=weights)
-    second = independent_draws(draws_b, seed=seed, effective=mixings[1].effective)
-    sizes = {"num_a": len(first), "num_b": len(second)}
-    members = permuted_memberships(*sizes.values(), num_permutations=num_permutations, seed=seed)
-    pooled = np.concatenate([first, second])
-    losses, apart = (
-        losses_within(pooled, loss=loss, row_weights=row_weights)
-        for loss in (VariationOfInformation(), Binder())
+    *,
+    names: tuple[str, str],
+    variation: VariationBlocks,
+) -> Verdict:
+    """Say whether two sources agree, differ, or cannot be compared, and why."""
+    both = f"{names[0]} and {names[1]}"
+    converged = [
+        convergence_findings(name, max_rhat=one.max_rhat, min_ess=one.effective)
+        for name, one in zip(names, mixings, strict=True)
+    ]
+    # All differences together, by Bonferroni.
+    chance = MAX_CHANCE / max(len(effects), 1)
+    findings = (*converged[0], *converged[1], *(_finding(one, chance) for one in effects))
+    unfit, caveat = [], ""
+    for name, mixed, found in zip(names, mixings, converged, strict=True):
+        unfit += [f"{one.sentence} in {name}, wanted {one.wanted}" for one in found if one.passed is not True]
+        if mixed.constant:
+            caveat += (
+                f" Every draw of {name} is the same partition: the posterior is that sure, or the sampler "
+            )
+            caveat += "is stuck."
+        elif Mark.CAUTION in {one.mark for one in found}:
+            caveat += f" Only roughly known: {name} ({measured(found)})."
+    if unfit:
+        return Verdict(Trust.UNKNOWN, f"Cannot tell whether {both} agree: {'; '.join(unfit)}.", findings)
+    bits = (
+        f"Two draws, one of each, are {variation.between:.2f} bits apart on average; two of {names[0]} "
+        f"{variation.within_a:.2f}, two of {names[1]} {variation.within_b:.2f}."
     )
-    return _Tests(
-        variation=variation_blocks(losses, len(first)),
-        mmd=against_null(squared_mmds(apart, members), **sizes),
-        classifier=against_null(accuracies(losses, members), **sizes),
-        counts=against_null(total_variations(count_clusters(pooled), members), **sizes),
+    certain = [one for one in effects if one.p_value < chance]
+    if decisive := [one for one in certain if one.beyond_noise]:
+        level, why = Trust.DIFFER, f"Beyond noise {both} differ: {_listed(decisive)}. {bits}"
+    elif large := [one for one in effects if one.large]:
+        level = Trust.UNKNOWN
+        why = (
+            f"Cannot tell whether {both} agree: they differ ({_listed(large)}), but so few draws may differ "
+            "as much by chance; draw more."
+        )
+    else:
+        level, small = Trust.AGREE, f" A small difference is certain ({_listed(certain)})." if certain else ""
+        why = f"As far as these draws can tell, {both} agree: {_listed(effects)}. {bits}{small}"
+    return Verdict(level, why + caveat, findings)
+
+
+def no_verdict(names: tuple[str, str]) -> Verdict:
+    """Say that two sources could not be compared, because their comparison failed."""
+    why = f"Cannot tell whether {names[0]} and {names[1]} agree: that could not be computed."
+    return Verdict(Trust.UNKNOWN, why, (unavailable(Question.SOURCES),))
+
+
+def _finding(effect: Effect, chance: float) -> Finding:
+    """Ask whether a difference is small; a large one is sure where it is beyond noise and chance."""
+    differs = effect.beyond_noise and effect.p_value < chance
+    value, noise = _written(effect)
+    return Finding(
+        f"Is the {effect.name} small?",
+        effect.value,
+        effect.limit,
+        False if differs else None if effect.large else True,
+        f"{value}, noise {noise}, {written_p(effect.p_value, chance)}",
+        f"at most {effect.limit:g}, or within noise and chance (p at least {chance:g})",
     )
 
 
-def _pair_p_value(a: Marginals, b: Marginals, mixings: tuple[Mixing, Mixing]) -> float:
-    return pair_p_value(a, b, effective_a=mixings[0].effective, effective_b=mixings[1].effective)
+def _listed(effects: Sequence[Effect]) -> str:
+    return ", ".join("{} {} (noise {})".format(one.name, *_written(one)) for one in effects)
 
 
-def _effects(
-    found: Agreement, noise: Noise, tests: _Tests, pair: float, tolerance: float
-) -> tuple[Effect, ...]:
-    variation = tests.variation
-    return (
-        Effect(
-            "total variation of the number of clusters",
-            found.total_variation,
-            max(noise.total_variation, found.noise_total_variation),
-            MAX_DIFFERENCE,
-            tests.counts.p_value,
-        ),
-        Effect(
-            _PAIRS,
-            found.largest_difference,
-            max(noise.largest_difference, found.noise_largest_difference),
-            tolerance,
-            pair,
-        ),
-        Effect(
-            "excess of the variation of information between the sources",
-            variation.excess,
-            variation.noise,
-            MAX_EXCESS,
-            tests.mmd.p_value,
-        ),
-        separation_effect(tests.classifier, limit=MAX_SEPARATION),
-    )
+def _written(effect: Effect) -> tuple[str, str]:
+    """Write a difference and its noise, which a large difference is compared with."""
+    if effect.large:
+        return written_pair(effect.value, effect.noise, ".2f", effect.limit)
+    return written(effect.value, ".2f", effect.limit), f"{effect.noise:.2f}"

@@ -9,7 +9,6 @@ import pytest
 
 from pyroclust.diagnostics import Agreement, Familiarity, Finding, Trust, Verdict, judge, judge_draws
 from pyroclust.diagnostics.chains.thinning import Mixing
-from pyroclust.diagnostics.differences.effects import Effect, VariationBlocks
 from pyroclust.diagnostics.limits import (
     CLEAR,
     CLOSE_TO_LABELS,
@@ -30,6 +29,7 @@ from pyroclust.diagnostics.limits import (
     written,
     written_pair,
 )
+from pyroclust.diagnostics.sources import Effect, VariationBlocks, judge_sources
 from pyroclust.diagnostics.verdicts.calibration import (
     baseline_finding,
     calibrated_finding,
@@ -50,7 +50,6 @@ from pyroclust.diagnostics.verdicts.findings import (
     weighted_finding,
     weights_findings,
 )
-from pyroclust.diagnostics.verdicts.sources import judge_sources
 
 SMALL = Agreement(0.03, 0.05, 0.01, 0.02, 0.04, 0.01)
 MIXED = Mixing(900.0, 1.001, constant=False)

@@ -21,13 +21,13 @@ from pyroclust.diagnostics.chains.functionals import num_large_clusters
 from pyroclust.diagnostics.chains.short_chains import CheckedRound
 from pyroclust.diagnostics.chains.thinning import Mixing
 from pyroclust.diagnostics.differences.conditioning import Conditioning, Uncertainty
-from pyroclust.diagnostics.differences.effects import Effect, VariationBlocks
 from pyroclust.diagnostics.differences.likeness import Likeness
 from pyroclust.diagnostics.estimates.cluster_profiles import ClusterProfiles
 from pyroclust.diagnostics.estimates.split_clusters import SplitClusters, UnlikeNormal
 from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.diagnostics.simulations.familiarity import Familiarity
 from pyroclust.diagnostics.simulations.weight_quality import WeightQuality
+from pyroclust.diagnostics.sources import Effect, VariationBlocks, judge_sources
 from pyroclust.diagnostics.verdicts.calibration import (
     baseline_finding,
     calibrated_finding,
@@ -53,7 +53,6 @@ from pyroclust.diagnostics.verdicts.findings import (
     weighted_finding,
     weights_findings,
 )
-from pyroclust.diagnostics.verdicts.sources import judge_sources
 from pyroclust.diagnostics.verdicts.verdict import Verdict
 from pyroclust.diagnostics.weights.importance import can_tell
 

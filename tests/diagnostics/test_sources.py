@@ -17,16 +17,16 @@ from pyroclust.diagnostics import (
 )
 from pyroclust.diagnostics.chains.thinning import Mixing
 from pyroclust.diagnostics.differences.agreement import Marginals, Noise, noise_floor
-from pyroclust.diagnostics.differences.effects import (
+from pyroclust.diagnostics.draws.frequencies import count_clusters
+from pyroclust.diagnostics.sources import (
     Effect,
     VariationBlocks,
+    judge_sources,
     largest_pair,
     pair_p_value,
     separation_effect,
     variation_blocks,
 )
-from pyroclust.diagnostics.draws.frequencies import count_clusters
-from pyroclust.diagnostics.verdicts.sources import judge_sources
 
 NUM_POINTS = 20
 

@@ -90,6 +90,14 @@ def noise_floor(draws: DrawsLike, *, weights: np.ndarray | None = None) -> Noise
 
 def marginals_and_noise(draws: DrawsLike, *, weights: np.ndarray | None = None) -> tuple[Marginals, Noise]:
     """Return the marginals of one source and its noise floor, for the cost of the marginals alone."""
+    both, halves = marginals_of_halves(draws, weights=weights)
+    return both, Noise(1.0, 1.0, 1.0) if halves is None else Noise(*distances(*halves))
+
+
+def marginals_of_halves(
+    draws: DrawsLike, *, weights: np.ndarray | None = None
+) -> tuple[Marginals, tuple[Marginals, Marginals] | None]:
+    """Return the marginals of one source and of its halves, ``None`` where one of these has no weight."""
     draws, weights = labels_and_weights("draws", draws, weights)
     draws = as_chains(draws)
     chains, length, points = draws.shape
@@ -99,7 +107,7 @@ def marginals_and_noise(draws: DrawsLike, *, weights: np.ndarray | None = None) 
     parts = [slice(0, half), slice(half if total > 1 else 0, total)]
     flat, mass = draws.reshape(total, points), [float(share[part].sum()) for part in parts]
     if min(mass) == 0:
-        return marginals(flat, weights=weights), Noise(1.0, 1.0, 1.0)
+        return marginals(flat, weights=weights), None
     first, second = (
         marginals(flat[part], weights=None if weights is None else share[part]) for part in parts
     )
@@ -109,7 +117,7 @@ def marginals_and_noise(draws: DrawsLike, *, weights: np.ndarray | None = None) 
         left * first.together + (1 - left) * second.together,
         first.points,
     )
-    return both, Noise(*distances(first, second))
+    return both, (first, second)
 
 
 def marginals(draws: np.ndarray, *, weights: np.ndarray | None = None) -> Marginals:

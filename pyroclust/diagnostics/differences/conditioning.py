@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from pyroclust.diagnostics.differences.agreement import Marginals, marginals
-from pyroclust.diagnostics.draws.labels import as_chains, checked_row_weights
+from pyroclust.diagnostics.differences.agreement import Marginals, marginals_of_halves
+from pyroclust.diagnostics.draws.labels import as_chains, rows_per_point
 from pyroclust.partitions.raw_labels import DrawsLike
 
 
@@ -66,33 +66,20 @@ def conditioning(
 ) -> Conditioning:
     """Compare a posterior with the same one given something more, point by point."""
     draws = as_chains(before, name="before")
-    chains, length, num_points = draws.shape
+    num_points = draws.shape[-1]
     if len(after.counts) != num_points + 1:
         raise ValueError(
             f"before has {num_points} points and after {len(after.counts) - 1}, expected equally many"
         )
-    flat = draws.reshape(-1, num_points)
-    half = (chains // 2) * length if chains > 1 else max(1, length // 2)
-    first, second = (marginals(part) if len(part) else None for part in (flat[:half], flat[half:]))
+    free, halves = marginals_of_halves(draws)
+    first, second = halves or (free, free)
     points = np.arange(num_points) if after.points is None else after.points
-    times = checked_row_weights(row_weights, num_points)
-    times = np.ones(len(points), np.int64) if times is None else times[points]
-    if first is None or second is None:
-        free = marginals(flat)
-        noise = np.zeros(len(points))
-    else:
-        share = half / len(flat)
-        free = Marginals(
-            share * first.counts + (1 - share) * second.counts,
-            share * first.together + (1 - share) * second.together,
-            first.points,
-        )
-        noise = _change(first.together, second.together, times)
+    times = rows_per_point(row_weights, num_points)[points]
     seen = np.flatnonzero((free.counts > 0) | (after.counts > 0))
     counts = slice(int(seen[0]), int(seen[-1]) + 1)
     return Conditioning(
         change=_change(free.together, after.together, times),
-        noise=noise,
+        noise=_change(first.together, second.together, times),
         points=points,
         before=uncertainty_of(free, row_weights=times),
         after=uncertainty_of(after, row_weights=times),

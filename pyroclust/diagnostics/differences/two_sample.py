@@ -9,7 +9,7 @@ from pyroclust.core.memory import check_memory
 from pyroclust.diagnostics.chains.thinning import independent_draws, mixing
 from pyroclust.diagnostics.draws.frequencies import count_clusters
 from pyroclust.diagnostics.draws.labels import labels_and_weights
-from pyroclust.diagnostics.draws.losses import Binder, losses_within
+from pyroclust.diagnostics.draws.losses import Binder, check_same_points, losses_within
 from pyroclust.partitions.raw_labels import DrawsLike, raw_labels
 
 _TIE = 1e-9
@@ -34,6 +34,15 @@ class TwoSampleTest:
     null: np.ndarray
     num_a: int
     num_b: int
+
+
+def exchangeable(
+    first: np.ndarray, second: np.ndarray, *, num_permutations: int, seed: int
+) -> tuple[np.ndarray, np.ndarray, dict[str, int]]:
+    """Return independent draws of both sources in one, whose they are by permutation, and how many each."""
+    sizes = {"num_a": len(first), "num_b": len(second)}
+    members = permuted_memberships(**sizes, num_permutations=num_permutations, seed=seed)
+    return np.concatenate([first, second]), members, sizes
 
 
 def permuted_memberships(num_a: int, num_b: int, *, num_permutations: int, seed: int) -> np.ndarray:
@@ -76,19 +85,14 @@ def mmd_test(
 
     with the Binder loss B and h the median of the pooled losses that are not 0. The Binder loss is the
     squared Euclidean distance of co-assignment matrices, so k is a Gaussian kernel: strictly positive
-    definite on partitions, hence :math:`MMD = 0` only for equal distributions. The same is not true of the
-    variation of information: its square root does not embed in a Euclidean space from three points on, and
-    :math:`\exp(-VI / h)` has negative eigenvalues on the 52 partitions of five points.
+    definite on partitions, hence :math:`MMD = 0` only for equal distributions; the same is not true of the
+    variation of information.
 
-    Both sources are first thinned to at most 500 draws that can be exchanged
-    (:func:`~pyroclust.diagnostics.chains.thinning.independent_draws`); ``num_a`` and ``num_b`` say how many
-    are left. Cost: O(M^2 N) for M such draws, and one product of a (P, M) with an (M, M) matrix.
-
-    Shape:
-        draws_a, draws_b: ``(chains, draws, N)`` or ``(S, N)``; weights: one entry a draw of ``draws_a``.
+    Both sources are first thinned to at most 500 draws that can be exchanged; ``num_a`` and ``num_b`` say how
+    many are left. Cost: O(M^2 N) for M such draws, and one product of a (P, M) with an (M, M) matrix.
 
     Args:
-        draws_a: draws of the first source.
+        draws_a: draws of the first source, ``(chains, draws, N)`` or ``(S, N)``.
         draws_b: draws of the second source.
         seed: of the thinning and the permutations.
         num_permutations: how many permutations.
@@ -100,8 +104,6 @@ def mmd_test(
 
     References:
         Gretton et al. (2012), A kernel two-sample test. https://jmlr.org/papers/v13/gretton12a.html
-        Schoenberg (1938), Metric spaces and positive definite functions.
-        https://doi.org/10.1090/S0002-9947-1938-1501980-0
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -109,9 +111,8 @@ def mmd_test(
         >>> mmd_test(together, apart, seed=0).p_value
         0.001
     """
-    draws, num_a, members = _prepared(draws_a, draws_b, weights, seed, num_permutations)
-    statistics = squared_mmds(losses_within(draws, loss=Binder()), members)
-    return against_null(statistics, num_a=num_a, num_b=len(draws) - num_a)
+    pooled, members, sizes = _pooled(draws_a, draws_b, weights, seed, num_permutations)
+    return against_null(squared_mmds(losses_within(pooled, loss=Binder()), members), **sizes)
 
 
 def classifier_test(
@@ -134,11 +135,8 @@ def classifier_test(
     Both sources are thinned as in :func:`mmd_test`. Cost: O(M^2 N) for M draws, and one product of a (P, M)
     with an (M, M) matrix.
 
-    Shape:
-        draws_a, draws_b: ``(chains, draws, N)`` or ``(S, N)``; weights: one entry a draw of ``draws_a``.
-
     Args:
-        draws_a: draws of the first source.
+        draws_a: draws of the first source, ``(chains, draws, N)`` or ``(S, N)``.
         draws_b: draws of the second source.
         seed: of the thinning and the permutations.
         num_permutations: how many permutations.
@@ -157,8 +155,8 @@ def classifier_test(
         >>> classifier_test(together, apart, seed=0).statistic > 0.8
         True
     """
-    draws, num_a, members = _prepared(draws_a, draws_b, weights, seed, num_permutations)
-    return against_null(accuracies(losses_within(draws), members), num_a=num_a, num_b=len(draws) - num_a)
+    pooled, members, sizes = _pooled(draws_a, draws_b, weights, seed, num_permutations)
+    return against_null(accuracies(losses_within(pooled), members), **sizes)
 
 
 def count_test(
@@ -170,10 +168,8 @@ def count_test(
     weights: np.ndarray | None = None,
 ) -> TwoSampleTest:
     """Test whether two sources have the same posterior of the number of clusters."""
-    draws, num_a, members = _prepared(draws_a, draws_b, weights, seed, num_permutations)
-    return against_null(
-        total_variations(count_clusters(draws), members), num_a=num_a, num_b=len(draws) - num_a
-    )
+    pooled, members, sizes = _pooled(draws_a, draws_b, weights, seed, num_permutations)
+    return against_null(total_variations(count_clusters(pooled), members), **sizes)
 
 
 def squared_mmds(losses: np.ndarray, members: np.ndarray) -> np.ndarray:
@@ -230,16 +226,13 @@ def _neighbours(losses: np.ndarray) -> np.ndarray:
     return nearer + tied * left / tied.sum(1, keepdims=True)
 
 
-def _prepared(
+def _pooled(
     draws_a: DrawsLike, draws_b: DrawsLike, weights: np.ndarray | None, seed: int, num_permutations: int
-) -> tuple[np.ndarray, int, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, dict[str, int]]:
     draws_a, weights = labels_and_weights("draws_a", draws_a, weights)
     sources = []
     for draws, share in ((draws_a, weights), (raw_labels("draws_b", draws_b), None)):
         effective = mixing(draws, seed=seed, weights=share).effective
         sources.append(independent_draws(draws, seed=seed, effective=effective, weights=share))
-    first, second = sources
-    if first.shape[1] != second.shape[1]:
-        raise ValueError(f"draws have {first.shape[1]} and {second.shape[1]} points, expected equally many")
-    members = permuted_memberships(len(first), len(second), num_permutations=num_permutations, seed=seed)
-    return np.concatenate([first, second]), len(first), members
+    check_same_points(*sources)
+    return exchangeable(*sources, num_permutations=num_permutations, seed=seed)
