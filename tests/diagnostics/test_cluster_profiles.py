@@ -3,7 +3,6 @@
 import sys
 
 import numpy as np
-import pytest
 
 from pyroclust.diagnostics.estimates.cluster_profiles import cluster_profiles
 
@@ -42,16 +41,6 @@ def test_rows_with_weights_are_repeated_rows():
         np.testing.assert_allclose(values, getattr(b, name), err_msg=name)
 
 
-def test_names_of_clusters_do_not_matter():
-    rng = np.random.default_rng(0)
-    draws, data = rng.integers(4, size=(50, 9)), rng.standard_normal((9, 2))
-    names = np.array([3, 0, 2, 1])
-    a = cluster_profiles(draws, draws[0], data=data)
-    b = cluster_profiles(names[draws], names[draws[0]], data=data)
-    np.testing.assert_allclose(a.stability, b.stability)
-    np.testing.assert_allclose(a.centres, b.centres)
-
-
 def test_many_draws_go_in_blocks(monkeypatch):
     rng = np.random.default_rng(0)
     draws, data = rng.integers(4, size=(50, 9)), rng.standard_normal((9, 2))
@@ -59,8 +48,3 @@ def test_many_draws_go_in_blocks(monkeypatch):
     # The package has a function of the module's name.
     monkeypatch.setattr(sys.modules["pyroclust.diagnostics.estimates.cluster_profiles"], "_MAX_CELLS", 100)
     np.testing.assert_allclose(cluster_profiles(draws, draws[0], data=data).centre_low, whole.centre_low)
-
-
-def test_shapes_are_checked():
-    with pytest.raises(ValueError, match=r"expected \(S, N\), \(N,\) and \(N, D\)"):
-        cluster_profiles(DRAWS, DRAWS[0], data=DATA[:3])

@@ -1,9 +1,14 @@
+"""The co-assignment matrix against brute force, and cuts of its tree against scipy's."""
+
 import sys
 
 import numpy as np
 import pytest
+from scipy.cluster.hierarchy import cut_tree
 
 from pyroclust.diagnostics import co_assignment
+from pyroclust.diagnostics.draws.co_assignment import average_linkage, cuts
+from pyroclust.partitions.renumbering import renumbered
 
 
 def brute_force(draws, shares):
@@ -44,15 +49,23 @@ def test_many_equal_draws_do_not_overflow_a_byte():
     np.testing.assert_array_equal(co_assignment(draws), np.ones((3, 3)))
 
 
-def test_weights_are_repetitions():
-    rng = np.random.default_rng(1)
-    draws, times = rng.integers(4, size=(50, 30)), rng.integers(0, 5, size=50)
-    np.testing.assert_allclose(
-        co_assignment(draws, weights=times), co_assignment(np.repeat(draws, times, axis=0)), atol=1e-6
-    )
-
-
 def test_uneven_weights_keep_their_ratio():
     draws = np.array([[0, 0], [0, 1]])
     found = co_assignment(draws, weights=np.array([1e-12, 1.0]))
     assert found[0, 1] == pytest.approx(1e-12, rel=1e-5)
+
+
+@pytest.mark.parametrize("num_draws", [1, 2, 3, 10])
+@pytest.mark.parametrize("num_points", [2, 3, 8, 25])
+def test_cuts_are_those_of_scipy_where_heights_are_equal_too(num_draws: int, num_points: int):
+    rng = np.random.default_rng(num_draws)
+    for _ in range(10):
+        draws = rng.integers(min(3, num_points), size=(num_draws, num_points))
+        tree = average_linkage(co_assignment(draws))
+        most = int(rng.integers(1, num_points + 1))
+        expected = cut_tree(tree, n_clusters=np.arange(most, 0, -1)).T
+        np.testing.assert_array_equal(cuts(tree, most), renumbered(expected.astype(np.int64)))
+
+
+def test_the_finest_cut_has_every_point_alone():
+    assert cuts(average_linkage(np.eye(4)), 4)[0].tolist() == [0, 1, 2, 3]

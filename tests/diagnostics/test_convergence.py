@@ -1,9 +1,23 @@
+"""R-hat and effective draws of functionals, of distances to references, and of pairs."""
+
 import math
 
 import numpy as np
 import pytest
+from chain_cases import restaurant_draws, sticky
 
-from pyroclust.diagnostics import convergence, ess, max_rhat, min_ess, rhat
+from pyroclust.diagnostics import (
+    co_membership_ess,
+    convergence,
+    distance_rhat,
+    ess,
+    functionals,
+    max_rhat,
+    min_ess,
+    rhat,
+    variation_of_information,
+)
+from pyroclust.diagnostics.draws.losses import Binder
 
 
 def test_good_and_bad_chains():
@@ -58,9 +72,156 @@ def test_a_fair_coin_has_an_rhat():
     assert ess(coin) > 1000
 
 
-def test_bad_shapes():
-    with pytest.raises(ValueError, match="expected \\(chains, draws\\)"):
-        rhat(np.zeros(5))
-    with pytest.raises(ValueError, match="not finite"):
-        ess(np.full((2, 5), np.nan))
-    assert math.isnan(rhat(np.arange(6.0).reshape(2, 3)))
+NUM_POINTS = 12
+
+
+def two_modes() -> np.ndarray:
+    """Four chains in two modes: always three clusters of four points, one of four points moves."""
+    first = np.repeat([0, 1, 2], 4)
+    second = np.tile([0, 1, 2], 4)
+    rng = np.random.default_rng(0)
+    draws = np.stack([first, first, second, second])[:, None].repeat(300, axis=1)
+    # Two points of different clusters change places: the sizes stay, the partition does not.
+    swaps = rng.integers(1, NUM_POINTS, size=(4, 300))
+    rows = np.arange(4)[:, None], np.arange(300)
+    other = (swaps + 1) % NUM_POINTS
+    here, there = draws[(*rows, swaps)].copy(), draws[(*rows, other)].copy()
+    draws[(*rows, swaps)], draws[(*rows, other)] = there, here
+    return draws
+
+
+def test_modes_with_equal_sizes_are_told_apart():
+    draws = two_modes()
+    values = functionals(draws, reference=np.zeros(NUM_POINTS, dtype=int), num_pairs=0)
+    plain = convergence(
+        {name: values[name].round(9) for name in ("num_clusters", "entropy", "largest_share")}
+    )
+    assert all(row.constant for row in plain)
+    assert max_rhat(plain) == 1
+    found = distance_rhat(draws, seed=0)
+    assert found.rhat > 1.5
+    assert found.min_ess < 20
+    one_mode = distance_rhat(draws[:2], seed=0)
+    assert one_mode.rhat < 1.02
+    assert one_mode.min_ess > 200
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_one_chain_in_another_mode_is_always_seen(seed):
+    draws = two_modes()[[0, 1, 0, 2]]
+    assert distance_rhat(draws, seed=seed, num_references=4).rhat > 1.3
+
+
+def test_figures_are_those_of_each_distance():
+    rng = np.random.default_rng(1)
+    draws = sticky(rng, restaurant_draws(rng, (3, 200), num_points=8, concentration=1.0), hold=0.5)
+    found = distance_rhat(draws, seed=0, num_references=5)
+    assert found.references.shape == (5, 8)
+    for reference, ours, size in zip(found.references, found.rhats, found.ess, strict=True):
+        distances = variation_of_information(draws, reference).round(9)
+        assert ours == pytest.approx(rhat(distances))
+        assert size == pytest.approx(ess(distances))
+    assert found.rhat == found.rhats.max()
+    assert found.min_ess == found.ess.min()
+
+
+def test_references_come_from_every_chain():
+    draws = np.arange(4)[:, None, None] * np.array([0, 0, 1, 1, 1]) + np.zeros((4, 30, 5), dtype=int)
+    draws[2:, :, 0] = 4
+    found = distance_rhat(draws, seed=0, num_references=4)
+    assert (found.references == draws[:, 0]).all()
+    assert found.rhat == math.inf
+
+
+def test_another_loss():
+    draws = restaurant_draws(np.random.default_rng(2), (2, 100), num_points=6, concentration=1.0)
+    found = distance_rhat(draws, seed=0, loss=Binder())
+    assert (found.rhats != distance_rhat(draws, seed=0).rhats).any()
+    assert found.rhats[0] == pytest.approx(rhat(Binder()(found.references[0], draws).round(9)))
+
+
+def test_one_chain_is_split():
+    rng = np.random.default_rng(3)
+    first = restaurant_draws(rng, (1, 300), num_points=10, concentration=0.3)
+    second = restaurant_draws(rng, (1, 300), num_points=10, concentration=5.0)
+    assert distance_rhat(np.concatenate([first, second], axis=1), seed=0).rhat > 1.3
+    assert distance_rhat(first[0], seed=0).rhat < 1.05
+
+
+def test_a_single_partition_is_constant():
+    found = distance_rhat(np.zeros((2, 20, 4), dtype=int), seed=0)
+    assert np.isnan(found.rhats).all()
+    assert (found.rhat, found.min_ess) == (1.0, math.inf)
+
+
+def test_too_few_draws_are_undefined_not_good():
+    draws = restaurant_draws(np.random.default_rng(5), (4, 3), num_points=8, concentration=2.0)
+    assert distance_rhat(draws, seed=0).rhat == math.inf
+
+
+def test_every_pair_is_as_it_is_alone():
+    draws = restaurant_draws(np.random.default_rng(0), (3, 200), num_points=7, concentration=1.5)
+    found = co_membership_ess(draws, num_pairs=12, seed=1)
+    assert found.pairs.shape == (12, 2)
+    assert (found.pairs[:, 0] < found.pairs[:, 1]).all()
+    for (i, j), value in zip(found.pairs, found.ess, strict=True):
+        assert value == pytest.approx(ess((draws[..., i] == draws[..., j]).astype(float)))
+    assert found.min == found.ess.min()
+    assert found.median == np.median(found.ess)
+    assert found.num_constant == 0
+
+
+def test_all_pairs_where_there_are_few_and_each_once():
+    draws = restaurant_draws(np.random.default_rng(0), (2, 50), num_points=6, concentration=1.0)
+    found = co_membership_ess(draws, num_pairs=100, seed=0)
+    assert sorted(map(tuple, found.pairs.tolist())) == [(i, j) for i in range(6) for j in range(i + 1, 6)]
+
+
+def test_pairs_of_many_points():
+    draws = np.zeros((1, 4, 3000), dtype=int)
+    draws[..., 1500:] = 1
+    found = co_membership_ess(draws, num_pairs=4000, seed=2)
+    assert len(np.unique(found.pairs, axis=0)) == 4000
+    assert found.pairs.min() >= 0
+    assert found.pairs.max() < 3000
+    # Uniform over the pairs: the mean of the smaller index is N / 3, of the larger 2 N / 3.
+    assert found.pairs.mean(0) == pytest.approx([1000, 2000], abs=50)
+    other = co_membership_ess(draws, num_pairs=4000, seed=3)
+    assert (found.pairs != other.pairs).any()
+
+
+def test_constant_pairs_are_counted_and_left_out():
+    draws = np.zeros((4, 100, 4), dtype=int)
+    draws[..., 1] = 1
+    draws[..., 3] = np.random.default_rng(0).integers(2, size=(4, 100))
+    found = co_membership_ess(draws, seed=0)
+    # 0 and 2 are always together, 1 is always apart from both.
+    assert found.num_constant == 3
+    constant = {(0, 1), (0, 2), (1, 2)}
+    for pair, value in zip(found.pairs.tolist(), found.ess, strict=True):
+        assert math.isnan(value) == (tuple(pair) in constant)
+    assert 200 < found.min <= found.median < 600
+
+
+def test_draws_that_never_change_or_are_too_few():
+    still = co_membership_ess(np.zeros((2, 50, 5), dtype=int), seed=0)
+    assert (still.num_constant, still.min, still.median) == (10, math.inf, math.inf)
+    few = co_membership_ess(np.array([[0, 0, 1], [0, 1, 1]]), seed=0)
+    assert np.isnan(few.ess).all()
+    assert few.min == 0
+    alone = co_membership_ess(np.zeros((10, 1), dtype=int), seed=0)
+    assert len(alone.pairs) == 0
+
+
+def test_slow_points_are_seen_where_the_number_of_clusters_mixes():
+    rng = np.random.default_rng(4)
+    draws = np.zeros((4, 1000, 10), dtype=int)
+    draws[..., 5:8] = 1
+    # Point 9 makes a cluster of its own now and then; points 3 and 4 change sides together, and rarely.
+    draws[..., 9] = 2 * rng.integers(2, size=(4, 1000))
+    slow = sticky(rng, rng.integers(2, size=(4, 1000, 1)), hold=0.98)
+    draws[..., 3:5] = slow
+    found = co_membership_ess(draws, seed=0)
+    count = ess(2.0 + (draws[..., 9] == 2))
+    assert count > 3000
+    assert found.min < 150

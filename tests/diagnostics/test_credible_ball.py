@@ -77,28 +77,11 @@ def same(found, expected):
     assert len({tuple(row) for row in found}) == len(found)
 
 
-def test_weights_are_repetitions(draws):
-    times = np.random.default_rng(2).integers(0, 4, size=80)
-    estimate = draws[0]
-    a = credible_ball(draws, estimate, level=0.8, weights=times)
-    b = credible_ball(np.repeat(draws, times, axis=0), estimate, level=0.8)
-    assert (a.radius, a.coverage) == (pytest.approx(b.radius), pytest.approx(b.coverage))
-    same(a.horizontal, b.horizontal)
-    same(a.lower, b.lower)
-
-
 def test_draws_without_weight_are_no_bounds():
     draws = np.array([[0, 0, 0], [0, 0, 1], [0, 1, 2]])
     ball = credible_ball(draws, np.array([0, 0, 0]), level=1.0, weights=np.array([0.5, 0.5, 0]))
     assert ball.horizontal.tolist() == [[0, 0, 1]]
     assert ball.coverage == pytest.approx(1.0)
-
-
-def test_any_labels_and_chains(draws):
-    flat = credible_ball(draws, draws[3])
-    renamed = credible_ball(6 - draws.reshape(4, 20, 7), 6 - draws[3])
-    np.testing.assert_allclose(flat.distances, renamed.distances)
-    same(flat.horizontal, renamed.horizontal)
 
 
 def test_the_loss_takes_the_estimate_first():
@@ -107,18 +90,3 @@ def test_the_loss_takes_the_estimate_first():
     ball = credible_ball(every, every[5], loss=loss)
     np.testing.assert_allclose(ball.distances, loss(every[5], every), atol=1e-12)
     assert not np.allclose(ball.distances, loss(every, every[5]))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"level": 0.0}, "level is 0.0"),
-        ({"level": 1.5}, "level is 1.5"),
-        ({"weights": np.ones(2)}, "weights has 2 entries"),
-    ],
-)
-def test_bad_arguments(draws, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        credible_ball(draws, draws[0], **arguments)
-    with pytest.raises(ValueError, match=r"estimate has shape \(3,\), expected \(7,\)"):
-        credible_ball(draws, np.zeros(3, dtype=int))

@@ -1,12 +1,20 @@
-"""Log-evidence against exact sums over the 52 partitions of five points."""
+"""Log-evidence against exact sums over the 52 partitions of five points, and which one is stated."""
 
 import math
 
 import numpy as np
 import pytest
 
-from pyroclust.diagnostics import bridge_log_evidence, log_evidences, pareto_k, weighted_expectation
-from pyroclust.diagnostics.weights.evidence import reciprocal_log_evidence
+from pyroclust.diagnostics import (
+    EvidenceMethod,
+    LogEvidence,
+    bridge_log_evidence,
+    evidence_headline,
+    log_evidences,
+    pareto_k,
+    weighted_expectation,
+)
+from pyroclust.diagnostics.weights.evidence import reciprocal_log_evidence, repeated_log_evidence
 from pyroclust.diagnostics.weights.importance import importance_log_evidence
 
 EVIDENCE = -7.3
@@ -130,18 +138,6 @@ def test_reciprocal_weights_with_a_heavy_tail_have_a_large_k():
     assert log_evidences(joint, narrow, guide_log_joint=joint, guide_log_prob=narrow)[2].pareto_k < 0.5
 
 
-def test_bad_arrays():
-    good = np.zeros((2, 5))
-    with pytest.raises(ValueError, match=r"shapes \(2, 5\) and \(5,\)"):
-        reciprocal_log_evidence(good, np.zeros(5))
-    with pytest.raises(ValueError, match="not finite"):
-        reciprocal_log_evidence(good, np.full((2, 5), -np.inf))
-    with pytest.raises(ValueError, match="not finite"):
-        bridge_log_evidence(good, good, guide_log_joint=np.full(3, np.nan), guide_log_prob=np.zeros(3))
-    with pytest.raises(ValueError, match=r"\(0,\)"):
-        reciprocal_log_evidence(np.zeros(0), np.zeros(0))
-
-
 def test_few_draws_do_not_fail():
     assert reciprocal_log_evidence(np.zeros(1), np.ones(1))[0] == pytest.approx(-1.0)
     estimate, error = reciprocal_log_evidence(np.zeros((3, 2)), np.arange(6.0).reshape(3, 2))
@@ -184,7 +180,81 @@ def test_indicators_and_bad_values():
     estimate, error, k = weighted_expectation(np.arange(100) % 2, np.zeros(100))
     assert (estimate, k) == (pytest.approx(0.5), -math.inf)
     assert error == pytest.approx(0.05)
-    with pytest.raises(ValueError, match="3 entries, expected 4"):
-        weighted_expectation(np.zeros(3), np.zeros(4))
-    with pytest.raises(ValueError, match="not finite"):
-        weighted_expectation(np.array([0.0, np.inf]), np.zeros(2))
+
+
+BRIDGE, IMPORTANCE, ANNEALED = EvidenceMethod.BRIDGE, EvidenceMethod.IMPORTANCE, EvidenceMethod.ANNEALED
+
+
+def of(method, estimate, error, pareto_k=math.nan, spread=math.nan):
+    return LogEvidence(method, estimate, error, pareto_k, spread)
+
+
+def test_the_bridge_is_stated_where_the_weights_have_failed():
+    # Miles per gallon, weight and horsepower of 392 cars, ncp-niw3d: weights at -990.77 with error 0.46.
+    weights = of(IMPORTANCE, -990.77, 0.46, 2.91)
+    bridge = of(BRIDGE, -982.88, 0.2, 3.08)
+    assert evidence_headline([weights, bridge]).best is bridge
+
+
+def test_unknown_where_nothing_can_be_relied_on():
+    found = evidence_headline([of(BRIDGE, -982.9, 1.08, 3.1), of(IMPORTANCE, -990.8, 0.46, 2.9)])
+    assert found.best is None
+    assert math.isnan(found.estimate)
+    assert "bridge sampling has a standard error of 1.08 nats, more than 0.3" in found.reason
+    assert "importance sampling has Pareto k 2.90, not below 0.7" in found.reason
+    assert found.figures()["reason"] == found.reason
+
+
+def test_annealing_is_stated_where_the_others_fail():
+    annealed = of(ANNEALED, -982.0, 0.5, spread=1.2)
+    assert evidence_headline([of(BRIDGE, -982.9, 1.08, 3.1), annealed]).best is annealed
+
+
+def test_unknown_where_estimates_disagree():
+    found = evidence_headline([of(BRIDGE, -10.0, 0.05, 0.1), of(IMPORTANCE, -10.5, 0.05, 0.1)])
+    assert found.best is None
+    assert found.reason == (
+        "bridge sampling says -10.00 with standard error 0.05 and importance sampling says -10.50 with "
+        "standard error 0.05: they differ by more than chance"
+    )
+    near = evidence_headline([of(BRIDGE, -10.0, 0.04, 0.1), of(IMPORTANCE, -10.2, 0.05, 0.1)])
+    assert near.best.estimate == -10.0
+
+
+@pytest.mark.parametrize(
+    ("one", "reliable"),
+    [
+        (of(IMPORTANCE, 0.0, 0.1, 0.69), True),
+        (of(IMPORTANCE, 0.0, 0.1, 0.7), False),
+        (of(IMPORTANCE, 0.0, 0.1), False),
+        (of(IMPORTANCE, 0.0, 0.0, -math.inf), True),
+        (of(BRIDGE, 0.0, 0.3, 4.0), True),
+        (of(BRIDGE, 0.0, 0.31, 0.1), False),
+        (of(BRIDGE, 0.0, math.nan, 0.1), False),
+        (of(ANNEALED, 0.0, 0.9, spread=2.0), True),
+        (of(ANNEALED, 0.0, 0.9, spread=2.01), False),
+        (of(ANNEALED, 0.0, 1.51, spread=1.0), False),
+        (of(EvidenceMethod.RECIPROCAL, 0.0, 0.01, 0.1), False),
+    ],
+)
+def test_what_can_be_relied_on(one, reliable):
+    assert one.is_reliable is reliable
+    assert bool(one.why_not) is not reliable
+
+
+def test_nothing_is_unknown():
+    assert evidence_headline([]).reason == "nothing estimates it"
+
+
+def test_repetitions_far_apart_have_an_error_above_one():
+    estimate, error, spread = repeated_log_evidence(np.array([-10.0, -20.0, -30.0, -40.0]))
+    assert estimate == pytest.approx(-10.0 - math.log(4), abs=1e-3)
+    assert spread == pytest.approx(np.std([10, 20, 30, 40], ddof=1))
+    assert error == pytest.approx(spread / 2)
+
+
+def test_repetitions_close_together_have_the_error_of_their_mean():
+    values = np.log(np.random.default_rng(0).gamma(100.0, 0.01, 400))
+    estimate, error, _ = repeated_log_evidence(values)
+    assert abs(estimate) < 4 * error
+    assert error == pytest.approx(0.1 / 20, rel=0.1)

@@ -256,10 +256,3 @@ def _summaries(points: np.ndarray) -> np.ndarray:
     near = [np.median(ranked[:, k]) for k in (1, 3, 8)]
     every = np.quantile(ranked[:, 1:], (0.05, 0.25, 0.5, 0.75, 1.0))
     return np.log(np.array([np.sqrt((points**2).mean()), *near, *every]) + 1e-9)
-
-
-def test_shapes_are_checked():
-    with pytest.raises(ValueError, match="at least 20 data sets of 5 points in 2 dimensions"):
-        familiarity(np.zeros((5, 2)), np.zeros((19, 5, 2)))
-    with pytest.raises(ValueError, match=r"shape \(30, 4, 2\)"):
-        familiarity(np.zeros((5, 2)), np.zeros((30, 4, 2)))

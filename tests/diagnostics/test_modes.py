@@ -65,18 +65,6 @@ def test_three_modes():
     assert found.spread[0] == 0
 
 
-def test_weights_are_repetitions():
-    rng = np.random.default_rng(2)
-    draws = np.concatenate([around(FIRST, rng, 40, 0.1), around(SECOND, rng, 40, 0.1)])
-    times = rng.integers(0, 4, size=80)
-    a = partition_modes(draws, seed=0, weights=times)
-    b = partition_modes(np.repeat(draws, times, axis=0), seed=0)
-    np.testing.assert_array_equal(a.partitions, b.partitions)
-    assert a.weights == pytest.approx(b.weights)
-    assert a.spread == pytest.approx(b.spread)
-    np.testing.assert_array_equal(np.repeat(a.members, times), b.members)
-
-
 def test_more_distinct_draws_than_are_searched(monkeypatch):
     monkeypatch.setattr("pyroclust.diagnostics.estimates.modes.paired_draws", lambda _: 60)
     rng = np.random.default_rng(3)

@@ -2,27 +2,12 @@ import numpy as np
 import pytest
 from scipy.stats import entropy
 
-from pyroclust.diagnostics import partition_entropy, ranked_partitions
+from pyroclust.diagnostics import partition_entropy
 from pyroclust.diagnostics.draws.labels import distinct_draws
 from pyroclust.partitions import enumerate_partitions
 from pyroclust.partitions.renumbering import renumbered
 
 DRAWS = np.array([[0, 1, 1], [2, 0, 0], [0, 0, 0], [0, 1, 2], [1, 1, 1], [0, 2, 2]])
-
-
-def test_ranking_by_hand():
-    found = ranked_partitions(DRAWS)
-    assert found.partitions.tolist() == [[0, 1, 1], [0, 0, 0], [0, 1, 2]]
-    assert found.probabilities == pytest.approx([3 / 6, 2 / 6, 1 / 6])
-    assert (found.num_distinct, found.rest) == (3, 0)
-    short = ranked_partitions(DRAWS.reshape(2, 3, 3), limit=1)
-    assert short.partitions.tolist() == [[0, 1, 1]]
-    assert (short.num_distinct, short.rest) == (3, pytest.approx(0.5))
-    weighted = ranked_partitions(DRAWS, weights=np.array([1, 1, 1, 6, 1, 0]))
-    assert weighted.partitions.tolist() == [[0, 1, 2], [0, 0, 0], [0, 1, 1]]
-    assert weighted.probabilities == pytest.approx([0.6, 0.2, 0.2])
-    with pytest.raises(ValueError, match="limit is 0"):
-        ranked_partitions(DRAWS, limit=0)
 
 
 def test_distinct_draws_against_numpy():

@@ -142,15 +142,6 @@ def test_salso_is_never_worse_than_the_quick_searches(loss):
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-def test_weights_are_repetitions(search):
-    rng = np.random.default_rng(0)
-    draws, times = noisy_draws(rng, 30, 8, 3, 0.4), rng.integers(0, 5, size=30)
-    for loss in (VariationOfInformation(), AdjustedRand()):
-        weighted = reached(search, draws, times, loss)
-        assert weighted == pytest.approx(reached(search, np.repeat(draws, times, axis=0), None, loss))
-
-
-@pytest.mark.parametrize("search", SEARCHES)
 def test_estimates_are_canonical_and_repeatable(search):
     draws = noisy_draws(np.random.default_rng(1), 60, 9, 3, 0.5).reshape(3, 20, 9)
     found = point_estimate(draws, seed=5, search=search)
@@ -209,8 +200,6 @@ def test_price_of_joining_makes_more_clusters(loss):
             lambda: point_estimate(np.zeros((2, 11), dtype=int), seed=0, search=EnumerationSearch()),
             "11 points, expected at most 10",
         ),
-        (lambda: point_estimate(np.zeros((2, 3)), seed=0), "expected integers"),
-        (lambda: point_estimate(np.zeros((2, 3), dtype=int), seed=0, weights=np.ones(3)), "3 entries"),
     ],
 )
 def test_bad_arguments(call, message):

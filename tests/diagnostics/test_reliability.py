@@ -120,15 +120,3 @@ def test_names_of_clusters_and_seeds() -> None:
     np.testing.assert_array_equal(first.observed, renamed.observed)
     assert first.p_value == renamed.p_value
     assert pair_reliability(truth, draws, seed=1).p_value != first.p_value
-
-
-def test_refusals() -> None:
-    truth, draws = np.zeros((3, 4), dtype=int), np.zeros((5, 3, 4), dtype=int)
-    with pytest.raises(ValueError, match=r"\(B, N\) and \(S, B, N\)"):
-        pair_reliability(truth[0], draws)
-    with pytest.raises(ValueError, match="at least two points"):
-        pair_reliability(truth[:, :1], draws[..., :1])
-    with pytest.raises(ValueError, match="num_bins is 0"):
-        pair_reliability(truth, draws, num_bins=0)
-    with pytest.raises(ValueError, match="a positive number below 1"):
-        pair_reliability(truth, draws, band_level=1.0)

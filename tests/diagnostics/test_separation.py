@@ -1,10 +1,9 @@
 """Which columns tell clusters apart, what sets clusters apart, rows that are nearly alone."""
 
 import numpy as np
-import pytest
 
 from pyroclust import compare
-from pyroclust.diagnostics import cluster_contrasts, column_shares, likely_outliers, outlier_probabilities
+from pyroclust.diagnostics import cluster_contrasts, column_shares
 from pyroclust.report import page_of
 from pyroclust.report.clusters import apart_section
 
@@ -63,23 +62,6 @@ def test_one_cluster_has_nothing_beside_it():
     found = cluster_contrasts(np.zeros(3, int), data=np.array([[0.0], [1.0], [2.0]]))
     assert np.isnan(found.outside).all()
     assert np.isnan(found.effect).all()
-
-
-def test_outliers_are_counted_over_draws():
-    draws, _ = drawn(4)
-    for fewest in (2, 9):
-        wanted = np.mean([np.bincount(one, minlength=4)[one] < fewest for one in draws], 0)
-        found = outlier_probabilities(draws, fewest=fewest)
-        np.testing.assert_allclose(found, wanted)
-        likely = likely_outliers(draws, fewest=fewest)
-        assert set(likely.tolist()) == set(np.flatnonzero(wanted >= 0.5).tolist())
-        assert (np.diff(found[likely]) <= 0).all()
-    with pytest.raises(ValueError, match="fewest is 1"):
-        outlier_probabilities(draws, fewest=1)
-    with pytest.raises(ValueError, match=r"expected \(S, N\) and \(N, D\)"):
-        column_shares(draws, data=np.zeros((3, 2)))
-    with pytest.raises(ValueError, match=r"expected \(N,\) and \(N, D\)"):
-        cluster_contrasts(draws[0], data=np.zeros((3, 2)))
 
 
 def test_the_page_says_it_in_sentences():

@@ -199,13 +199,6 @@ def test_swapping_the_sources_changes_no_difference():
     assert there.noise_a.largest_difference == pytest.approx(back.agreement.noise_largest_difference)
 
 
-def test_bad_arguments():
-    with pytest.raises(ValueError, match="20 and 6 points"):
-        compare(draws_of(0, (50,)), np.zeros((50, 6), dtype=int))
-    with pytest.raises(ValueError, match="at least two each"):
-        compare(np.zeros((1, 6), dtype=int), np.zeros((50, 6), dtype=int))
-
-
 def test_noise_floor():
     rng = np.random.default_rng(0)
     chains = rng.integers(3, size=(4, 50, 6))

@@ -14,10 +14,7 @@ from pyroclust.diagnostics.verdicts.findings import (
     agreement_finding,
     agreement_findings,
     certificate_finding,
-    clarity_finding,
-    convergence_findings,
     familiarity_findings,
-    labels_finding,
     settled_finding,
     weighted_finding,
     weights_findings,
@@ -211,62 +208,11 @@ def test_what_failed_is_named():
     assert with_unanswered(verdict, ()) is verdict
 
 
-FINDINGS = {
-    "converge?": ({"max_rhat": 1.05}, {"max_rhat": 1.0501}),
-    "enough effective draws": ({"min_ess": 100.0}, {"min_ess": 99.9}),
-    "number of clusters?": (
-        {"guide": dataclasses.replace(CLOSE, total_variation=0.15)},
-        {"guide": dataclasses.replace(CLOSE, total_variation=0.151)},
-    ),
-    "rows belong together?": (
-        {"guide": dataclasses.replace(CLOSE, largest_difference=0.15)},
-        {"guide": dataclasses.replace(CLOSE, largest_difference=0.151)},
-    ),
-    "weights short?": ({"pareto_k": 0.699}, {"pareto_k": 0.7}),
-    "worth enough?": ({"effective_draws": 100.0}, {"effective_draws": 99.9}),
-    "weighted draws agree": (
-        {"corrected": dataclasses.replace(CLOSE, total_variation=0.15)},
-        {"corrected": dataclasses.replace(CLOSE, total_variation=0.151)},
-    ),
-}
-
-
-@pytest.mark.parametrize("words", FINDINGS)
-def test_findings_change_at_their_limits(words):
-    kept, broken = (judged(**one).findings for one in FINDINGS[words])
-    (place,) = [number for number, one in enumerate(kept) if words in one.question]
-    assert (kept[place].passed, broken[place].passed) == (True, False)
-    assert [one.passed for number, one in enumerate(broken) if number != place] == [True] * 6
-
-
-@pytest.mark.parametrize(
-    ("max_rhat", "min_ess", "answers"),
-    [
-        (1.0, np.inf, ["Yes", "Yes"]),
-        (1.01, 400, ["Yes", "Yes"]),
-        (1.011, 399, ["Roughly", "Roughly"]),
-        (1.051, 99, ["No", "No"]),
-        (np.nan, np.nan, ["Cannot tell", "Cannot tell"]),
-    ],
-)
-def test_convergence_is_answered_by_its_limits(max_rhat, min_ess, answers):
-    found = convergence_findings("MCMC", max_rhat=max_rhat, min_ess=min_ess)
-    assert [one.answer for one in found] == answers
-
-
 def test_distances_between_sources_that_differ_from_themselves_cannot_be_told():
     found = [
         agreement_finding("?", f, "gap", noise=n).passed for f, n in ((0.15, 0.2), (0.2, 0.2), (0.2, 0.1))
     ]
     assert found == [True, None, False]
-
-
-def test_clarity_and_labels_are_answered_by_their_limits():
-    values = (0.1, 0.3, 0.6)
-    assert [clarity_finding(np.full(4, value)).answer for value in values] == ["Yes", "Partly", "No"]
-    assert "4 of 4 rows" in clarity_finding(np.full(4, 0.6)).sentence
-    assert [labels_finding(rand).answer for rand in (0.95, 0.6, 0.1)] == ["Closely", "Partly", "Hardly"]
-    assert labels_finding(0.1).mark is Mark.PLAIN
 
 
 @pytest.mark.parametrize(
