@@ -58,7 +58,7 @@ from pyroclust.diagnostics.simulations.coverage import BallCoverage, ball_covera
 from pyroclust.diagnostics.simulations.familiarity import Familiarity, familiarity
 from pyroclust.diagnostics.simulations.reliability import PairReliability, pair_reliability
 from pyroclust.diagnostics.simulations.sbc import SimulationBasedCalibration, sbc
-from pyroclust.diagnostics.simulations.uniformity import Uniformity, ecdf_band, uniformity
+from pyroclust.diagnostics.simulations.uniformity import Uniformity, uniformity
 from pyroclust.diagnostics.sources import SourceComparison, compare_sources
 from pyroclust.diagnostics.verdicts.judging import judge, judge_draws
 from pyroclust.diagnostics.verdicts.verdict import Answer, Finding, Mark, Trust, Verdict
@@ -66,7 +66,6 @@ from pyroclust.diagnostics.weights.evidence import (
     EvidenceHeadline,
     EvidenceMethod,
     LogEvidence,
-    bridge_log_evidence,
     evidence_headline,
     importance_evidence,
     log_evidences,
@@ -119,7 +118,6 @@ __all__ = [
     "Verdict",
     "agreement",
     "ball_coverage",
-    "bridge_log_evidence",
     "classifier_test",
     "cluster_contrasts",
     "cluster_count_posterior",
@@ -134,7 +132,6 @@ __all__ = [
     "dendrogram_order",
     "distance_rhat",
     "drift",
-    "ecdf_band",
     "effective_draws",
     "ess",
     "evidence_headline",

@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pyroclust.core.arrays import whole_numbers
-from pyroclust.diagnostics import ecdf_band
 from pyroclust.diagnostics.chains.functionals import functional_name
 from pyroclust.diagnostics.limits import MAX_PARETO_K
+from pyroclust.diagnostics.simulations.uniformity import ecdf_band
 from pyroclust.plots.calibration import draw_coverage, draw_reliability, plot_averaged_posterior
 from pyroclust.plots.given import check_mapping
 from pyroclust.plots.names import plain_text

@@ -8,13 +8,16 @@ import pytest
 from pyroclust.diagnostics import (
     EvidenceMethod,
     LogEvidence,
-    bridge_log_evidence,
     evidence_headline,
     log_evidences,
     pareto_k,
     weighted_expectation,
 )
-from pyroclust.diagnostics.weights.evidence import reciprocal_log_evidence, repeated_log_evidence
+from pyroclust.diagnostics.weights.evidence import (
+    bridge_log_evidence,
+    reciprocal_log_evidence,
+    repeated_log_evidence,
+)
 from pyroclust.diagnostics.weights.importance import importance_log_evidence
 
 EVIDENCE = -7.3

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pyroclust.diagnostics import ecdf_band, sbc, uniformity
+from pyroclust.diagnostics import sbc, uniformity
 from pyroclust.diagnostics.simulations.sbc import rank_counts, rank_statistics
-from pyroclust.diagnostics.simulations.uniformity import goodness_of_fit
+from pyroclust.diagnostics.simulations.uniformity import ecdf_band, goodness_of_fit
 
 SEEDS = range(20)
 

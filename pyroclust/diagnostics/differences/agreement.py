@@ -13,16 +13,15 @@ from pyroclust.partitions.raw_labels import DrawsLike
 
 @dataclass(frozen=True)
 class Agreement:
-    """Distances between the posteriors of two sources, and the same within the second.
+    """Distances between the posteriors of two sources, and the same between two halves of the second.
 
     Attributes:
         total_variation: of the posteriors of the number of clusters, in [0, 1].
-        largest_difference: of the co-assignment probabilities, over all pairs of points; above 2,000 points,
-            here and below, over all pairs among 2,000 of them.
+        largest_difference: of the co-assignment probabilities, over all pairs of at most 2,000 points.
         mean_difference: mean absolute difference of the co-assignment probabilities of different points.
-        noise_total_variation: the first, between two halves of the second source.
-        noise_largest_difference: the second, between two halves of the second source.
-        noise_mean_difference: the third, between two halves of the second source.
+        noise_total_variation: the first, between the halves.
+        noise_largest_difference: the second, between the halves.
+        noise_mean_difference: the third, between the halves.
     """
 
     total_variation: float
@@ -56,15 +55,11 @@ def agreement(draws_a: DrawsLike, draws_b: DrawsLike, *, weights: np.ndarray | N
 
     The noise floor compares one half of the chains with the other half, or the two halves of a single chain.
     Each half has half the draws, so the floor is a little higher than the noise of the comparison itself.
-    Cost: two co-assignment matrices, of at most 2,000 points.
-
-    Shape:
-        draws_a, draws_b: ``(chains, draws, N)`` or ``(S, N)``; weights: one entry a draw of ``draws_a``.
 
     Args:
-        draws_a: draws in question.
+        draws_a: draws in question, ``(chains, draws, N)`` or ``(S, N)``.
         draws_b: draws of the reference, usually MCMC.
-        weights: importance weights of ``draws_a``; equal by default.
+        weights: of ``draws_a``, ``(S,)``; equal by default.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1, or the numbers of points differ.

@@ -127,24 +127,19 @@ def classifier_test(
 
     The statistic is the leave-one-out accuracy, each source counting half: 0.5 where they cannot be told
     apart. Neighbours are nearest in variation of information, about the square root of the number of draws
-    of them; equally near draws share what is left of the neighbours, so that the order of the draws says
-    nothing. The classifier gives to the first source as many draws as it has, those with the most votes: a
-    fixed majority would give them all to the source that is less spread out, which is near to everything.
-    Twice the accuracy, minus one, estimates from below the total variation of the two posteriors.
-
-    Both sources are thinned as in :func:`mmd_test`. Cost: O(M^2 N) for M draws, and one product of a (P, M)
-    with an (M, M) matrix.
+    of them; equally near draws share what is left. The classifier gives to the first source as many draws as
+    it has, those with the most votes. Twice the accuracy, minus one, estimates from below the total variation
+    of the two posteriors. Both sources are thinned as in :func:`mmd_test`.
 
     Args:
         draws_a: draws of the first source, ``(chains, draws, N)`` or ``(S, N)``.
         draws_b: draws of the second source.
         seed: of the thinning and the permutations.
         num_permutations: how many permutations.
-        weights: importance weights of ``draws_a``; equal by default.
+        weights: of ``draws_a``, ``(S,)``; equal by default.
 
     Raises:
-        ValueError: if the labels are not integers from 0 to N - 1, the numbers of points differ, or a source
-            has fewer than two draws.
+        ValueError: if labels, points or weights do not fit, or a source has fewer than two draws.
 
     References:
         Lopez-Paz and Oquab (2017), Revisiting classifier two-sample tests. https://arxiv.org/abs/1610.06545

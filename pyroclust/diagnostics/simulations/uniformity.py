@@ -79,24 +79,7 @@ def ecdf_test(below: np.ndarray, thresholds: np.ndarray, *, num_values: int) -> 
 
 
 def ecdf_band(num_values: int, num_bins: int, *, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-    r"""Return a band that contains the whole ECDF of uniform numbers with a given probability.
-
-    Args:
-        num_values: how many numbers.
-        num_bins: m, how many equal bins: the limits are at :math:`1/m, \ldots, (m-1)/m`.
-        level: at least this probability.
-
-    Raises:
-        ValueError: if a number is not positive, or the level is not between 0 and 1.
-
-    References:
-        Säilynoja, Bürkner & Vehtari (2022). https://doi.org/10.1007/s11222-022-10090-6
-
-    Example:
-        >>> low, high = ecdf_band(100, 4)
-        >>> low.tolist(), high.tolist()
-        ([0.15, 0.39, 0.65], [0.35, 0.61, 0.85])
-    """
+    """Return a band that contains the whole ECDF of uniform numbers, where m equal bins meet, at a level."""
     num_values, num_bins = (
         check_count("num_values", num_values),
         check_count("num_bins", num_bins, at_least=2),

@@ -78,47 +78,27 @@ def measured(findings: Sequence[Finding]) -> str:
 
 def convergence_findings(name: str, *, max_rhat: float, min_ess: float) -> tuple[Finding, Finding]:
     """Ask whether chains agree, and are worth enough: nan is unknown, infinite where nothing varies."""
-    few = f"fewest effective draws {written(min_ess, '.0f', MIN_ESS, GOOD_ESS)}"
+    agree, worth = f"Did {name} converge?", f"Are there enough effective draws in {name}?"
+    of_rhat = f"at most {MAX_RHAT:g}, better {GOOD_RHAT:g}"
+    of_ess = f"at least {MIN_ESS:.0f}, better {GOOD_ESS:.0f}"
+    rhat, ess = f"largest R-hat {written(max_rhat, '.3f', MAX_RHAT, GOOD_RHAT)}", "nothing varies"
+    if not math.isinf(min_ess):
+        ess = f"fewest effective draws {written(min_ess, '.0f', MIN_ESS, GOOD_ESS)}"
+    chains = Finding(agree, max_rhat, MAX_RHAT, max_rhat <= MAX_RHAT, rhat, of_rhat)
+    draws = Finding(worth, min_ess, MIN_ESS, min_ess >= MIN_ESS, ess, of_ess)
     return (
-        _graded(
-            f"Did {name} converge?",
-            max_rhat,
-            MAX_RHAT,
-            f"largest R-hat {written(max_rhat, '.3f', MAX_RHAT, GOOD_RHAT)}",
-            f"at most {MAX_RHAT:g}, better {GOOD_RHAT:g}",
-            unknown="R-hat could not be computed",
-            passed=max_rhat <= MAX_RHAT,
-            good=max_rhat <= GOOD_RHAT,
-        ),
-        _graded(
-            f"Are there enough effective draws in {name}?",
-            min_ess,
-            MIN_ESS,
-            "nothing varies" if math.isinf(min_ess) else few,
-            f"at least {MIN_ESS:.0f}, better {GOOD_ESS:.0f}",
-            unknown="effective draws could not be computed",
-            passed=min_ess >= MIN_ESS,
-            good=min_ess >= GOOD_ESS,
-        ),
+        _graded(chains, good=max_rhat <= GOOD_RHAT, unknown="R-hat could not be computed"),
+        _graded(draws, good=min_ess >= GOOD_ESS, unknown="effective draws could not be computed"),
     )
 
 
-def _graded(
-    question: str,
-    value: float,
-    limit: float,
-    sentence: str,
-    wanted: str,
-    *,
-    unknown: str,
-    passed: bool,
-    good: bool,
-) -> Finding:
-    if math.isnan(value):
+def _graded(found: Finding, *, good: bool, unknown: str) -> Finding:
+    question, value, limit, wanted = found.question, found.value, found.limit, found.wanted
+    if value is None or math.isnan(value):
         return Finding(question, value, limit, None, unknown, wanted)
-    if passed and not good:
-        return Finding(question, value, limit, True, sentence, wanted, "Roughly", Mark.CAUTION)
-    return Finding(question, value, limit, passed, sentence, wanted)
+    if found.passed and not good:
+        return Finding(question, value, limit, True, found.sentence, wanted, "Roughly", Mark.CAUTION)
+    return found
 
 
 def agreement_finding(
@@ -172,16 +152,10 @@ def weights_findings(pareto_k: float, effective_draws: float) -> tuple[Finding, 
     shape = "cannot be fitted" if math.isnan(pareto_k) else written(pareto_k, ".2f", MAX_PARETO_K)
     tail = "the weights are bounded" if pareto_k == -math.inf else f"Pareto k {shape}"
     short, worth = not pareto_k >= MAX_PARETO_K, f"worth {written(effective_draws, '.0f', MIN_ESS)} draws"
+    enough, least = effective_draws >= MIN_ESS, f"at least {MIN_ESS:.0f}"
     return (
         Finding(Question.TAIL, pareto_k, MAX_PARETO_K, short, tail, f"below {MAX_PARETO_K:g}"),
-        Finding(
-            Question.WORTH,
-            effective_draws,
-            MIN_ESS,
-            effective_draws >= MIN_ESS,
-            worth,
-            f"at least {MIN_ESS:.0f}",
-        ),
+        Finding(Question.WORTH, effective_draws, MIN_ESS, enough, worth, least),
     )
 
 
@@ -210,15 +184,20 @@ def settled_finding(last: CheckedRound | None) -> Finding:
 
 def orders_finding(found: OrderSpread) -> Finding:
     """Ask whether the evidence by each visiting order differs by no more than chance makes of it."""
-    return Finding(
-        Question.ORDERS,
-        found.p_value,
-        MAX_CHANCE,
-        found.p_value >= MAX_CHANCE,
-        f"log evidence by order spreads {found.spread:.2f} nats, by chance {found.by_chance:.2f}; "
-        f"{written_p(found.p_value, MAX_CHANCE)}",
-        f"p at least {MAX_CHANCE:g}",
+    spread = f"log evidence by order spreads {found.spread:.2f} nats, by chance {found.by_chance:.2f}"
+    return _by_p_value(Question.ORDERS, found.p_value, MAX_CHANCE, spread + "; {}")
+
+
+def _by_p_value(
+    question: str, p_value: float, limit: float, sentence: str, *, above: bool = False
+) -> Finding:
+    """Ask whether a p-value is at least its limit, or above it; the sentence has a place for it."""
+    passed = p_value > limit if above else p_value >= limit
+    said, wanted = (
+        sentence.format(written_p(p_value, limit)),
+        f"p {'above' if above else 'at least'} {limit:g}",
     )
+    return Finding(question, p_value, limit, passed, said, wanted)
 
 
 def clarity_finding(uncertainty: np.ndarray, *, row_weights: np.ndarray | None = None) -> Finding:
@@ -327,14 +306,8 @@ def familiarity_findings(found: Familiarity) -> tuple[Finding, ...]:
 def weight_quality_finding(found: WeightQuality) -> Finding:
     """Ask whether a guide does as well on a data set as on simulations of its model."""
     figures = "; ".join(f"{row.name} {row.value:.2f}, on simulations {row.median:.2f}" for row in found.rows)
-    return Finding(
-        Question.WEIGHT_QUALITY,
-        found.p_value,
-        MIN_WEIGHT_QUALITY,
-        found.p_value > MIN_WEIGHT_QUALITY,
-        f"{figures}; {written_p(found.p_value, MIN_WEIGHT_QUALITY)} among {found.num_simulations:,}",
-        f"p above {MIN_WEIGHT_QUALITY:g}",
-    )
+    said = f"{figures}; {{}} among {found.num_simulations:,}"
+    return _by_p_value(Question.WEIGHT_QUALITY, found.p_value, MIN_WEIGHT_QUALITY, said, above=True)
 
 
 def certificate_finding(passed: int, tests: int) -> Finding:
