@@ -38,28 +38,19 @@ def weights_finding(share_high: float, *, num_points: int, num_datasets: int) ->
     """Say whether weights can be relied on in most data sets: Pareto k above 0.7 in at most a quarter."""
     high = round(share_high * num_datasets)
     chance = scipy.stats.binom.sf(high - 1, num_datasets, MAX_HIGH_K_SHARE)
-    return Finding(
-        f"share of Pareto k above {MAX_PARETO_K:g} at N = {num_points}",
-        share_high,
-        MAX_HIGH_K_SHARE,
-        bool(chance >= MIN_CHANCE),
-        f"{written(share_high, '.0%', MAX_HIGH_K_SHARE)} of {num_datasets} sets",
-        f"at most {MAX_HIGH_K_SHARE:.0%}",
-    )
+    question = f"share of Pareto k above {MAX_PARETO_K:g} at N = {num_points}"
+    said = f"{written(share_high, '.0%', MAX_HIGH_K_SHARE)} of {num_datasets} sets"
+    wanted = f"at most {MAX_HIGH_K_SHARE:.0%}"
+    return Finding(question, share_high, MAX_HIGH_K_SHARE, chance >= MIN_CHANCE, said, wanted)
 
 
 def baseline_finding(difference: float, error: float, *, num_points: int) -> Finding:
     """Say whether log q of the truth is at most 2.6 standard errors below a baseline's, in nats."""
     limit = -MAX_ERRORS_BEHIND * error
-    found, wanted = written_pair(difference, limit, "+.3f")
-    return Finding(
-        f"log q of the truth above the baseline's at N = {num_points}, nats",
-        difference,
-        limit,
-        difference >= limit,
-        f"{found} ± {error:.3f}",
-        f"at least {wanted}",
-    )
+    found, least = written_pair(difference, limit, "+.3f")
+    question = f"log q of the truth above the baseline's at N = {num_points}, nats"
+    said = f"{found} ± {error:.3f}"
+    return Finding(question, difference, limit, difference >= limit, said, f"at least {least}")
 
 
 def unmeasured_finding(what: str, reason: str) -> Finding:
@@ -72,13 +63,11 @@ def certificate_verdict(findings: Sequence[Finding]) -> Verdict:
     if not findings:
         return Verdict(Trust.UNKNOWN, "Nothing was tested.")
     failed = [f"{one.question} ({_figure(one)})" for one in findings if one.passed is False]
-    open_ones = [f"{one.question} ({one.sentence})" for one in findings if one.passed is None]
-    unavailable = f" Cannot tell: {'; '.join(open_ones)}." if open_ones else ""
-    if failed:
-        return Verdict(Trust.DISTRUST, f"Failed: {'; '.join(failed)}.{unavailable}", tuple(findings))
-    if open_ones:
-        return Verdict(Trust.UNKNOWN, unavailable.strip(), tuple(findings))
-    return Verdict(Trust.AVERAGE, f"Passed all {len(findings)} tests.", tuple(findings))
+    unknown = [f"{one.question} ({one.sentence})" for one in findings if one.passed is None]
+    sentences = [f"Failed: {'; '.join(failed)}."] if failed else []
+    sentences += [f"Cannot tell: {'; '.join(unknown)}."] if unknown else []
+    level = Trust.DISTRUST if failed else Trust.UNKNOWN if unknown else Trust.AVERAGE
+    return Verdict(level, " ".join(sentences) or f"Passed all {len(findings)} tests.", tuple(findings))
 
 
 def _figure(found: Finding) -> str:
@@ -97,48 +86,35 @@ def judge_calibration(
     """Say whether a sampler is calibrated: all p-values together at least 0.01, by Bonferroni."""
     limit = MIN_CALIBRATION / len(p_values)
     pairs = {part: written_pair(p, limit, ".2g") for part, p in p_values.items()}
-    findings = tuple(
-        Finding(
-            f"Are the {part} calibrated?" if part.endswith("s") else f"Is the {part} calibrated?",
-            p,
-            limit,
-            p >= limit,
-            f"p = {pairs[part][0]}",
-            f"p of at least {pairs[part][1]}",
-        )
-        for part, p in p_values.items()
-    )
+    findings = []
+    for part, p in p_values.items():
+        question = f"{'Are' if part.endswith('s') else 'Is'} the {part} calibrated?"
+        said, wanted = f"p = {pairs[part][0]}", f"p of at least {pairs[part][1]}"
+        findings.append(Finding(question, p, limit, p >= limit, said, wanted))
     size = f"{num_datasets} data sets of {num_points} points"
-    together = written(combined_p_value(p_values), ".2g", MIN_CALIBRATION)
     if all_passed(findings):
-        return Verdict(
-            Trust.AVERAGE,
+        together = written(combined_p_value(p_values), ".2g", MIN_CALIBRATION)
+        why = (
             f"Calibrated as far as {size} can tell (p = {together}): probabilities are right on average "
-            "over data sets like these.",
-            findings,
+            "over data sets like these."
         )
+        return Verdict(Trust.AVERAGE, why, tuple(findings))
     words = {"functionals": f"functionals (worst: {worst_functional})"}
     failed = [f"{words.get(part, part)}, p = {pairs[part][0]}" for part, p in p_values.items() if p < limit]
-    return Verdict(Trust.DISTRUST, f"Not calibrated on {size}: {'; '.join(failed)}.", findings)
+    return Verdict(Trust.DISTRUST, f"Not calibrated on {size}: {'; '.join(failed)}.", tuple(findings))
 
 
 def judge_local_calibration(nearest: Verdict, *, p_value_data: float) -> Verdict:
     """Give the verdict of the simulations nearest to the data; none where it is unlike all of them."""
-    p_value = written(p_value_data, ".2g", MIN_CALIBRATION)
-    near = Finding(
-        "Are the data like the simulations?",
-        p_value_data,
-        MIN_CALIBRATION,
-        p_value_data >= MIN_CALIBRATION,
-        f"p = {p_value}",
-        f"p of at least {MIN_CALIBRATION:g}",
-    )
-    findings = (*nearest.findings, near)
-    if nearest.level is Trust.AVERAGE and not near.passed:
-        return Verdict(
-            Trust.UNKNOWN,
+    said = f"p = {written(p_value_data, '.2g', MIN_CALIBRATION)}"
+    question, wanted = "Are the data like the simulations?", f"p of at least {MIN_CALIBRATION:g}"
+    alike = p_value_data >= MIN_CALIBRATION
+    near = Finding(question, p_value_data, MIN_CALIBRATION, alike, said, wanted)
+    level, why = nearest.level, nearest.sentence
+    if level is Trust.AVERAGE and not alike:
+        level = Trust.UNKNOWN
+        why = (
             "No verdict: the sampler is calibrated on the simulated data sets nearest to this one, but "
-            f"this one is unlike all of them (p = {p_value}).",
-            findings,
+            f"this one is unlike all of them ({said})."
         )
-    return Verdict(nearest.level, nearest.sentence, findings)
+    return Verdict(level, why, (*nearest.findings, near))

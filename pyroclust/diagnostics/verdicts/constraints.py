@@ -101,13 +101,10 @@ def constraint_odds(
         smooth = (share * effective_draws + 0.5) / (effective_draws + 1)
         found.append((math.sqrt((1 - smooth) / (smooth * effective_draws)), math.log(share), _BY_DRAWS))
     if not found:
-        said = [
-            f"of the evidence {name} them {one.reason}"
-            for name, one in (("with", with_known), ("without", without))
-            if one.best is None
-        ]
-        few = f"{np.sum(kept):,} of {np.size(kept):,} draws without them keep them"
-        return ConstraintOdds(log_prior, math.nan, math.nan, "", why_no_prior, "; ".join([few, *said]))
+        why = f"{np.sum(kept):,} of {np.size(kept):,} draws without them keep them"
+        for name, one in (("with", with_known), ("without", without)):
+            why += f"; of the evidence {name} them {one.reason}" if one.best is None else ""
+        return ConstraintOdds(log_prior, math.nan, math.nan, "", why_no_prior, why)
     if len(found) > 1:
         (first, one, _), (second, other, _) = found
         if abs(one - other) > MAX_EVIDENCE_ERRORS_APART * math.hypot(first, second):

@@ -30,8 +30,7 @@ def evidence_by_order(
     log_weights: np.ndarray, *, num_orders: int, seed: int, num_permutations: int = 999
 ) -> OrderSpread | None:
     """Compare the evidence by each visiting order with what chance makes of the same weights."""
-    weights, log_mean = _log_means(log_weights)
-    return _spread(weights, log_mean, num_orders=num_orders, seed=seed, num_permutations=num_permutations)
+    return _spread(*_log_means(log_weights), num_orders, seed, num_permutations)
 
 
 def evidences_of_orders(log_weights: np.ndarray, *, num_orders: int) -> np.ndarray:
@@ -43,13 +42,7 @@ def mean_by_order(
     values: np.ndarray, *, num_orders: int, seed: int, num_permutations: int = 999
 ) -> OrderSpread | None:
     """Compare the mean of a functional by each visiting order with what chance makes of the same draws."""
-    return _spread(
-        as_numbers("values", values),
-        lambda means: means,
-        num_orders=num_orders,
-        seed=seed,
-        num_permutations=num_permutations,
-    )
+    return _spread(as_numbers("values", values), lambda means: means, num_orders, seed, num_permutations)
 
 
 _Figure = Callable[[np.ndarray], np.ndarray]
@@ -68,7 +61,7 @@ def _of_orders(values: np.ndarray, figure: _Figure, num_orders: int) -> np.ndarr
 
 
 def _spread(
-    values: np.ndarray, figure: _Figure, *, num_orders: int, seed: int, num_permutations: int
+    values: np.ndarray, figure: _Figure, num_orders: int, seed: int, num_permutations: int
 ) -> OrderSpread | None:
     if num_orders < 2 or len(values) < 2 * num_orders:
         return None
