@@ -1,9 +1,11 @@
 """What knowing something of a partition changed: which points moved, and how far the uncertainty fell."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import entr
 
 from pyroclust.diagnostics.differences.agreement import Marginals, marginals_of_halves
 from pyroclust.diagnostics.draws.labels import as_chains, rows_per_point
@@ -99,18 +101,11 @@ def uncertainty_of(found: Marginals, *, row_weights: np.ndarray | None = None) -
     values, rows = np.arange(len(found.counts)), int(times.sum())
     return Uncertainty(
         disagreeing=float(number @ (2 * pairs * (1 - pairs))),
-        pair_entropy=float(number @ _entropy(np.stack([pairs, 1 - pairs]))),
+        pair_entropy=float(number @ (entr(pairs) + entr((1 - pairs).clip(0)))) / math.log(2),
         num_pairs=rows * (rows - 1) // 2,
         mean_clusters=float(values @ found.counts),
-        cluster_entropy=float(_entropy(found.counts)),
+        cluster_entropy=float(entr(found.counts).sum()) / math.log(2),
     )
-
-
-def _entropy(shares: np.ndarray) -> np.ndarray:
-    """Return the entropies of laws along the first dimension, in bits."""
-    positive = np.where(shares > 0, shares, 1.0)
-    found: np.ndarray = -(shares.clip(0) * np.log2(positive)).sum(0)
-    return np.maximum(found, 0.0)
 
 
 def _change(before: np.ndarray, after: np.ndarray, times: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import entr
 
 from pyroclust.core.arrays import whole_numbers
 from pyroclust.core.compiling import compiled
@@ -179,17 +180,9 @@ def _all_questions(columns: _Columns) -> _Questions:
     one, other = np.triu_indices(len(chosen), 1)
     groups = np.stack([chosen[one], chosen[other]], -1)
     # Labels of some of the points may be above their number.
-    together = co_assignment(compact(columns.labels[chosen].T)[0], weights=columns.mass)
-    bounds = _entropy(together[one, other]) + _ROUNDING
-    return _Questions(groups, columns.first[groups], bounds)
-
-
-def _entropy(probability: np.ndarray) -> np.ndarray:
-    """Return the entropy in bits of answers that are "yes" with a probability."""
-    total = np.zeros_like(probability)
-    for share in (probability, 1 - probability):
-        total -= share * np.log2(share, out=np.zeros_like(share), where=share > 0)
-    return total
+    together = co_assignment(compact(columns.labels[chosen].T)[0], weights=columns.mass)[one, other]
+    entropy = (entr(together) + entr(1 - together)) / np.log(2)
+    return _Questions(groups, columns.first[groups], entropy + _ROUNDING)
 
 
 def _doubtful_groups(columns: _Columns) -> np.ndarray:

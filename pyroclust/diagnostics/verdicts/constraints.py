@@ -102,8 +102,8 @@ def constraint_odds(
         found.append((math.sqrt((1 - smooth) / (smooth * effective_draws)), math.log(share), _BY_DRAWS))
     if not found:
         why = f"{np.sum(kept):,} of {np.size(kept):,} draws without them keep them"
-        for name, one in (("with", with_known), ("without", without)):
-            why += f"; of the evidence {name} them {one.reason}" if one.best is None else ""
+        for name, headline in (("with", with_known), ("without", without)):
+            why += f"; of the evidence {name} them {headline.reason}" if headline.best is None else ""
         return ConstraintOdds(log_prior, math.nan, math.nan, "", why_no_prior, why)
     if len(found) > 1:
         (first, one, _), (second, other, _) = found
