@@ -63,7 +63,8 @@ def _integers(name: str, assignments: DrawsLike) -> np.ndarray:
             f"{name} has labels from {low} to {high}, expected 0 to {labels.shape[-1] - 1}: renumber them "
             "with pyroclust.partitions.canonical(torch.as_tensor(labels))"
         )
-    return labels
+    # Sums of these and whole numbers would be floating.
+    return labels.astype(np.int64) if labels.dtype == np.uint64 else labels
 
 
 def labels_and_weights(
