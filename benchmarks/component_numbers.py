@@ -28,7 +28,7 @@ from pyroclust import load_guide
 from pyroclust.guides import PredictiveFilter
 from pyroclust.guides.retarget import retarget
 from pyroclust.infer import simulate
-from pyroclust.infer.mcmc.defaults import default_kernel
+from pyroclust.infer.mcmc.named_kernels import default_kernel
 from pyroclust.models import few_components
 
 ROOT = Path(__file__).parents[1]

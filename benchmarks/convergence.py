@@ -35,8 +35,8 @@ from pyroclust.diagnostics import (
     min_ess,
 )
 from pyroclust.diagnostics.chains.partition_convergence import convergence_with_log_joint
-from pyroclust.infer.mcmc.defaults import default_kernel
-from pyroclust.infer.mcmc.long_chains import LongChains
+from pyroclust.infer.mcmc.chains import Chains
+from pyroclust.infer.mcmc.named_kernels import default_kernel
 from pyroclust.models import table_mixture
 
 RUNS = Path(__file__).parents[1] / "runs" / "convergence"
@@ -80,7 +80,7 @@ def looks(points: np.ndarray, *, seeds: int) -> dict[str, Any]:
     for seed in range(seeds if reference.halves <= SETTLED else 0):
         kernel = default_kernel(model)
         kernel.init, _ = overdispersed_starts(model, data, num_chains=CHAINS, seed=seed)
-        chains, sweeps, grade = LongChains(kernel, data, num_chains=CHAINS, seed=seed), FIRST, "no"
+        chains, sweeps, grade = Chains(kernel, data, CHAINS, seed=seed), FIRST, "no"
         began = time.process_time()
         while grade != "well" and time.process_time() - began < SECONDS:
             every = max(1, sweeps // KEPT)

@@ -37,8 +37,8 @@ from pyroclust import load_guide
 from pyroclust.calibration.training_world import simulated_world
 from pyroclust.diagnostics import co_assignment, importance_weights
 from pyroclust.infer import refine
-from pyroclust.infer.mcmc.defaults import default_kernel
-from pyroclust.infer.mcmc.short_chains import ShortChains
+from pyroclust.infer.mcmc.chains import Chains
+from pyroclust.infer.mcmc.named_kernels import default_kernel
 
 ROOT = Path(__file__).parents[1]
 RUNS = ROOT / "runs" / "familiarity"
@@ -112,7 +112,7 @@ def drift(guide: Any, data: Tensor, simulations: Tensor) -> float:
     with torch.no_grad():
         drawn = guide.posterior(every.to(torch.get_default_dtype())).sample((_CHAINS,))
     for points, starts in zip(every.double(), drawn.unbind(1), strict=True):
-        chains = ShortChains(kernel, points, starts, seed=0)
+        chains = Chains(kernel, points, starts, seed=0)
         chains.advance(_SWEEPS)
         # Labels are canonical: the largest is the number of clusters less one.
         change = chains.states.assignments.amax(-1) - starts.amax(-1)

@@ -19,8 +19,8 @@ from rich.console import Console
 
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.infer.large_tables import sweep_cost
-from pyroclust.infer.mcmc.defaults import default_kernel
-from pyroclust.infer.mcmc.short_chains import ShortChains
+from pyroclust.infer.mcmc.chains import Chains
+from pyroclust.infer.mcmc.named_kernels import default_kernel
 from pyroclust.models import Mixture, nig_mixture, niw_mixture, table_mixture
 
 RESULTS = Path(__file__).parent / "results" / "sweep_costs.json"
@@ -58,9 +58,7 @@ def microseconds(model: Mixture, clusters: int, rows: int, seconds: float) -> tu
     """Return the processor's microseconds a row and sweep, and the mean number of clusters."""
     torch.manual_seed(0)
     labels = torch.arange(rows) % clusters
-    chains = ShortChains(
-        default_kernel(model), rows_of(model, labels), labels.expand(CHAINS, -1).clone(), seed=0
-    )
+    chains = Chains(default_kernel(model), rows_of(model, labels), labels.expand(CHAINS, -1).clone(), seed=0)
     chains.advance(5)
     began, sweeps = time.process_time(), 0
     while time.process_time() - began < seconds:

@@ -38,10 +38,8 @@ from pyroclust import load_guide
 from pyroclust.diagnostics import co_assignment, importance_weights
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import refine, simulate
-from pyroclust.infer.mcmc.defaults import default_kernel
-from pyroclust.infer.mcmc.long_chains import LongChains
-from pyroclust.infer.mcmc.named_kernels import named_kernel
-from pyroclust.infer.mcmc.short_chains import ShortChains
+from pyroclust.infer.mcmc.chains import Chains
+from pyroclust.infer.mcmc.named_kernels import default_kernel, named_kernel
 
 ROOT = Path(__file__).parents[1]
 RUNS = ROOT / "runs" / "time_to_accuracy"
@@ -131,7 +129,7 @@ def followed(
     """Return seconds and errors of chains from given starts, after each number of sweeps."""
     curve = [(started, *reference.errors(co_assignment(starts)))]
     began = time.process_time()
-    short = ShortChains(default_kernel(model), data, starts, seed=1)
+    short = Chains(default_kernel(model), data, starts, seed=1)
     started += time.process_time() - began
     for sweeps in _SWEEPS[1:]:
         began = time.process_time()
@@ -160,8 +158,8 @@ def chains(
         started: seconds that the starts took.
         dropped: share of the sweeps that are not kept, the first.
     """
-    LongChains(kernel, data, num_chains=CHAINS, seed=0).draw(1)
-    long = LongChains(kernel, data, num_chains=CHAINS, seed=0)
+    Chains(kernel, data, CHAINS, seed=0).draw(1)
+    long = Chains(kernel, data, CHAINS, seed=0)
     spent, curve, at, labels, log_joint, stops = started, [], [], [], [], None
     for total in _looks():
         wanted = total - long.sweeps

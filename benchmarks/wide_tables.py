@@ -28,7 +28,7 @@ from torch import Tensor
 from pyroclust.analysis.chains import overdispersed_starts
 from pyroclust.analysis.picking import model_by_name
 from pyroclust.infer.mcmc import FromDraws, ParallelTempering, PartitionKernel
-from pyroclust.infer.mcmc.long_chains import LongChains
+from pyroclust.infer.mcmc.chains import Chains
 from pyroclust.infer.mcmc.named_kernels import named_kernel
 
 RESULTS = Path(__file__).parent / "results" / "wide_tables.json"
@@ -64,8 +64,8 @@ def run(name: str, model: Any, data: Tensor, *, starts: Tensor) -> Run:
     """Run chains for :data:`SECONDS` of processor time each."""
     kernel = kernel_of(name, model)
     kernel.init = FromDraws(starts)
-    LongChains(kernel, data, num_chains=1, seed=0).draw(1)
-    chains = LongChains(kernel, data, num_chains=len(starts), seed=1)
+    Chains(kernel, data, 1, seed=0).draw(1)
+    chains = Chains(kernel, data, len(starts), seed=1)
     blocks, seconds, every = [], [0.0], 1
     while seconds[-1] < SECONDS:
         began = time.process_time()

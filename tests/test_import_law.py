@@ -31,7 +31,7 @@ DIAGNOSTICS = {
     "diagnostics.verdicts",
     "diagnostics.weights",
 }
-MCMC = {"infer.mcmc.compiled", "infer.mcmc.parameters"}
+MCMC = {"infer.mcmc.compiled"}
 
 # A row is a module or a package, without "pyroclust."; a module belongs to the longest row that it begins
 # with. Beside a row stand the rows that its modules may import. Modules of one row may import one another,
@@ -65,7 +65,6 @@ LAW: dict[str, set[str]] = {
     "infer": BASE | DIAGNOSTICS | LAWS | PROGRAMS | {"nn"},
     "infer.training": BASE | DIAGNOSTICS | LAWS | PROGRAMS | {"infer", "nn"},
     "infer.mcmc.compiled": BASE | {"distributions", "distributions.compiled", "distributions.protocols"},
-    "infer.mcmc.parameters": {"core", "distributions", "distributions.protocols", "infer.mcmc.compiled"},
     "infer.mcmc": BASE | DIAGNOSTICS | LAWS | MCMC | {"distributions.protocols", "infer"},
     "infer.refining": BASE | DIAGNOSTICS | LAWS | PROGRAMS | {"infer", "infer.mcmc", "nn"},
     "baselines": BASE | DIAGNOSTICS,

@@ -16,7 +16,7 @@ from pyroclust.infer.large_tables import (
     sweep_cost,
 )
 from pyroclust.infer.mcmc import CollapsedGibbs
-from pyroclust.infer.mcmc.long_chains import LongChains
+from pyroclust.infer.mcmc.chains import Chains
 from pyroclust.infer.refining.refine import _looks
 from pyroclust.models import nig_mixture, niw_mixture
 
@@ -73,6 +73,6 @@ def test_refining_draws_from_the_compiled_filter():
 
 
 def test_long_chains_know_the_limit():
-    chains = LongChains(CollapsedGibbs(niw_mixture(2)), torch.randn(2000, 2), num_chains=4, seed=0)
+    chains = Chains(CollapsedGibbs(niw_mixture(2)), torch.randn(2000, 2), 4, seed=0)
     assert chains.may_take(64_980)
     assert not chains.may_take(64_981)

@@ -25,10 +25,8 @@ from pyroclust.guides.exact_filter import exact_filter
 from pyroclust.infer.checks import log_joint_of
 from pyroclust.infer.large_tables import chain_seconds, populations_may_take
 from pyroclust.infer.mcmc import CollapsedModel, FromDraws, Overdispersed
-from pyroclust.infer.mcmc.coarse_starts import coarse_starts
-from pyroclust.infer.mcmc.defaults import default_kernel_name
-from pyroclust.infer.mcmc.long_chains import LongChains
-from pyroclust.infer.mcmc.named_kernels import kernel_names, named_kernel
+from pyroclust.infer.mcmc.chains import Chains, coarse_starts
+from pyroclust.infer.mcmc.named_kernels import default_kernel_name, kernel_names, named_kernel
 from pyroclust.partitions import Draws, canonical
 
 __all__ = ["ChainsOfModel", "draw_mcmc", "overdispersed_starts"]
@@ -72,7 +70,7 @@ def draw_mcmc(
     num_draws, num_chains, warmup = settings.mcmc_draws, settings.num_chains, settings.warmup
     moves = named_kernel(name, model)
     moves.init, to_start = overdispersed_starts(model, data, num_chains=num_chains, seed=seed)
-    chains = LongChains(moves, data, num_chains=num_chains, seed=seed)
+    chains = Chains(moves, data, num_chains, seed=seed)
     goes_on = warmup is None and can_converge_well(num_draws * num_chains)
     every = _FIRST_EVERY if goes_on else _SWEEPS_A_DRAW
     usual = chain_seconds(len(data), data.shape[-1])

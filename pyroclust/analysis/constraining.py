@@ -28,7 +28,7 @@ from pyroclust.diagnostics.verdicts.findings import (
 )
 from pyroclust.distributions.protocols import is_of_graphs
 from pyroclust.infer import refine
-from pyroclust.infer.mcmc.defaults import has_kernel
+from pyroclust.infer.mcmc.named_kernels import has_kernel
 from pyroclust.infer.refining.proposals import Clock, draw_proposals, most_at_once
 from pyroclust.partitions import Draws
 from pyroclust.partitions.constraints import Constraints

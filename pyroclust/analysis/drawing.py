@@ -26,7 +26,7 @@ from pyroclust.distributions.sequential.partition import num_orders_of
 from pyroclust.guides import AmortizedGuide
 from pyroclust.infer import refine
 from pyroclust.infer.large_tables import default_num_draws
-from pyroclust.infer.mcmc.defaults import default_kernel_name, has_kernel
+from pyroclust.infer.mcmc.named_kernels import default_kernel_name, has_kernel
 from pyroclust.infer.refining import proposals
 from pyroclust.infer.refining.proposals import Clock
 from pyroclust.partitions import Draws

@@ -40,7 +40,7 @@ from pyroclust.distributions import (
     NormalInverseWishart,
     PartitionPrior,
 )
-from pyroclust.infer.mcmc.defaults import has_kernel
+from pyroclust.infer.mcmc.named_kernels import has_kernel
 from pyroclust.infer.refining.proposals import shared_log_prob
 from pyroclust.models import Mixture
 from pyroclust.models.normal_mixture import WEIGHT, law_of_number

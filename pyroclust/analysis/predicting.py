@@ -18,7 +18,7 @@ from pyroclust.data.datasets import Source, read_new_rows
 from pyroclust.diagnostics.differences.likeness import Likeness, likeness
 from pyroclust.diagnostics.limits import written_p
 from pyroclust.distributions.protocols import takes_missing
-from pyroclust.infer.mcmc.parameters_of_draws import parameters_of_draws
+from pyroclust.infer.mcmc.parameters import parameters_of_draws
 from pyroclust.models import PosteriorPredictive
 from pyroclust.models.sampled_predictive import NewPoints, SampledPredictive
 from pyroclust.results.analysis import Analysis

@@ -12,7 +12,7 @@ from pyroclust.analysis import chains as module
 from pyroclust.analysis.chains import draw_mcmc
 from pyroclust.analysis.populations import draw_populations
 from pyroclust.analysis.steps import Settings
-from pyroclust.infer.mcmc import long_chains
+from pyroclust.infer.mcmc import chains as runner
 from pyroclust.infer.mcmc.named_kernels import kernel_names
 from pyroclust.models import gaussian2d, niw_mixture
 
@@ -37,7 +37,7 @@ def test_easy_points_need_one_round():
 def test_rounds_double_until_the_limit_of_sweeps(monkeypatch):
     stages = []
     monkeypatch.setattr(module, "have_converged_well", lambda rows: False)
-    monkeypatch.setattr(long_chains, "MOST_SWEEPS", 3000)
+    monkeypatch.setattr(runner, "MOST_SWEEPS", 3000)
     found = draws_of(APART, tell=stages.append)
     # A warm-up of 50, then 400, 800 and 1,600 sweeps.
     assert "2,850 sweeps each" in found.notes[0]
@@ -58,7 +58,7 @@ def test_thorough_chains_go_further_where_they_have_roughly_converged(monkeypatc
     monkeypatch.setattr(module, "have_converged_well", lambda rows: False)
     monkeypatch.setattr(module, "max_rhat", lambda rows: rhat)
     monkeypatch.setattr(module, "populations_may_take", lambda seconds: False)
-    monkeypatch.setattr(long_chains, "MOST_SWEEPS", 3000)
+    monkeypatch.setattr(runner, "MOST_SWEEPS", 3000)
     assert f"{sweeps} sweeps each" in draws_of(APART, thorough=is_thorough).notes[0]
 
 
@@ -104,13 +104,13 @@ def test_ctrl_c_is_passed_on(monkeypatch):
     def stop(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module.LongChains, "draw", stop)
+    monkeypatch.setattr(module.Chains, "draw", stop)
     with pytest.raises(KeyboardInterrupt):
         draws_of(APART)
 
 
 def test_ctrl_c_keeps_the_last_whole_round(monkeypatch):
-    draw, rounds = module.LongChains.draw, []
+    draw, rounds = module.Chains.draw, []
 
     def stop_later(*args, **kwargs):
         if len(rounds) == 2:
@@ -119,7 +119,7 @@ def test_ctrl_c_keeps_the_last_whole_round(monkeypatch):
         return rounds[-1]
 
     monkeypatch.setattr(module, "have_converged_well", lambda rows: False)
-    monkeypatch.setattr(module.LongChains, "draw", stop_later)
+    monkeypatch.setattr(module.Chains, "draw", stop_later)
     found = draws_of(APART).draws
     assert found.interrupted
     np.testing.assert_array_equal(found.assignments, rounds[1].assignments)
@@ -134,7 +134,7 @@ def populations():
 @pytest.fixture
 def two_halvings(monkeypatch, populations):
     """Four heaps at the corners of a square, in two clusters: a chain keeps one halving of them."""
-    monkeypatch.setattr(long_chains, "MOST_SWEEPS", 2000)
+    monkeypatch.setattr(runner, "MOST_SWEEPS", 2000)
     monkeypatch.setattr("pyroclust.analysis.populations._PARTICLES", 100)
 
     def drawn_once(*args, **settings):

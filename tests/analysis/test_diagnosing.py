@@ -15,7 +15,7 @@ from pyroclust.data.datasets import read_table
 from pyroclust.data.standardise import standardise
 from pyroclust.diagnostics import Trust, compare_sources, importance_weights
 from pyroclust.distributions import ChineseRestaurantPrior
-from pyroclust.infer.mcmc.defaults import default_kernel
+from pyroclust.infer.mcmc.named_kernels import default_kernel
 from pyroclust.models import Mixture
 from pyroclust.saving.guides import load_guide
 

@@ -6,7 +6,7 @@ import pytest
 
 from pyroclust import cluster, compare
 from pyroclust.analysis import chains
-from pyroclust.infer.mcmc.long_chains import LongChains
+from pyroclust.infer.mcmc.chains import Chains
 from pyroclust.report import saving
 
 DRAWS = 250
@@ -14,15 +14,15 @@ DRAWS = 250
 
 def stopping(monkeypatch: pytest.MonkeyPatch, *, at: int) -> None:
     """Let a round of chains be interrupted; those that look for starts do not count."""
-    rounds, draw = [], LongChains.draw
+    rounds, draw = [], Chains.draw
 
-    def drawn(self: LongChains, num_draws: int, **options: int) -> object:
+    def drawn(self: Chains, num_draws: int, **options: int) -> object:
         rounds.extend([options] * (num_draws == DRAWS))
         if len(rounds) == at:
             raise KeyboardInterrupt
         return draw(self, num_draws, **options)
 
-    monkeypatch.setattr(LongChains, "draw", drawn)
+    monkeypatch.setattr(Chains, "draw", drawn)
     monkeypatch.setattr(chains, "have_converged_well", lambda rows: False)
 
 

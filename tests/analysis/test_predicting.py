@@ -12,7 +12,7 @@ from pyroclust.cli import main
 from pyroclust.diagnostics.differences.likeness import likeness
 from pyroclust.distributions import ChineseRestaurantPrior, NormalInverseWishart
 from pyroclust.infer import exact_posterior
-from pyroclust.infer.mcmc.defaults import default_kernel
+from pyroclust.infer.mcmc.named_kernels import default_kernel
 from pyroclust.infer.simulation import simulate
 from pyroclust.models import Mixture, gaussian2d, nig_mixture
 from pyroclust.models.predictive import PosteriorPredictive

@@ -10,8 +10,7 @@ from pyroclust.analysis.picking import model_by_name
 from pyroclust.cli.app import app
 from pyroclust.cli.options import OPTIONS, python_arguments
 from pyroclust.diagnostics.limits import tolerance_of
-from pyroclust.infer.mcmc.defaults import NARROW, default_kernel_name
-from pyroclust.infer.mcmc.named_kernels import kernel_names
+from pyroclust.infer.mcmc.named_kernels import NARROW, default_kernel_name, kernel_names
 from pyroclust.models.standardised import FAMILIES, PRIORS
 from pyroclust.results.records import Repeat
 

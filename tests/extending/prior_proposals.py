@@ -6,8 +6,7 @@ import numpy as np
 import torch
 from torch import Size, Tensor
 
-from pyroclust.infer.mcmc.kernel import PartitionKernel
-from pyroclust.infer.mcmc.loop import Transition
+from pyroclust.infer.mcmc.kernel import PartitionKernel, Transition
 from pyroclust.infer.mcmc.states import ChainStates
 from pyroclust.models import Mixture
 

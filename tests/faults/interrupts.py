@@ -39,12 +39,12 @@ def _pressed_at(draw: int, number: int = signal.SIGINT) -> Any:
     """Press Ctrl-C while a compiled kernel makes its n-th draw, those of the warm-up included."""
     blocks, advance = [], CompiledTransition.advance
 
-    def pressed(self: Any, states: Any, num_draws: int) -> Any:
+    def pressed(self: Any, states: Any, num_draws: int, *, every: int = 1) -> Any:
         before = sum(blocks)
-        blocks.append(num_draws)
-        if before < draw <= before + num_draws:
+        blocks.append(num_draws * every)
+        if before < draw <= sum(blocks):
             signal.raise_signal(number)
-        return advance(self, states, num_draws)
+        return advance(self, states, num_draws, every=every)
 
     return mock.patch.object(CompiledTransition, "advance", pressed)
 

@@ -9,7 +9,7 @@ import torch
 from pyroclust import compare, predict
 from pyroclust.distributions import NormalInverseGamma, PyroComponent
 from pyroclust.infer import exact_posterior, log_evidence
-from pyroclust.infer.mcmc.parameters_of_draws import parameters_of_draws
+from pyroclust.infer.mcmc.parameters import parameters_of_draws
 from pyroclust.models import Mixture, PosteriorPredictive, SampledPredictive, nig_mixture
 
 

@@ -4,15 +4,13 @@ from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.mcmc.auxiliary_gibbs import AuxiliaryGibbs
 from pyroclust.infer.mcmc.collapsed_gibbs import CollapsedGibbs
 from pyroclust.infer.mcmc.companion_nuts import CompanionNUTS
-from pyroclust.infer.mcmc.compiled import blocks  # noqa: F401  (registers it)
+from pyroclust.infer.mcmc.compiled import graphs  # noqa: F401  (registers them)
 from pyroclust.infer.mcmc.compose import Compose
-from pyroclust.infer.mcmc.draws import assignments
 from pyroclust.infer.mcmc.guide_proposal import GuideProposal, NeighbourBlocks, UniformBlocks
-from pyroclust.infer.mcmc.kernel import PartitionKernel
-from pyroclust.infer.mcmc.loop import Transition
+from pyroclust.infer.mcmc.hyperparameters import SliceHyperparameters
+from pyroclust.infer.mcmc.kernel import PartitionKernel, Transition, assignments
 from pyroclust.infer.mcmc.parallel_tempering import ParallelTempering
-from pyroclust.infer.mcmc.parameters.updates import ExactParameters, ParameterUpdates, SliceParameters
-from pyroclust.infer.mcmc.slice_hyperparameters import SliceHyperparameters
+from pyroclust.infer.mcmc.parameters import ExactParameters, ParameterUpdates, SliceParameters
 from pyroclust.infer.mcmc.split_merge import MergeSplit, SplitMerge
 from pyroclust.infer.mcmc.starts import FromDraws, OneCluster, Overdispersed, Singletons, Starts
 from pyroclust.infer.mcmc.states import ChainStates

@@ -1,38 +1,48 @@
 """Gibbs sampling of a mixture of any components: Neal's Algorithm 8."""
 
+import math
+
 import numpy as np
 import torch
 from pyro.distributions import validation_enabled
 from torch import Tensor
 
 from pyroclust.core.counts import check_count
+from pyroclust.core.memory import check_memory
 from pyroclust.core.random_state import preserved_random_state
 from pyroclust.distributions import Component, DynamicMixturesPrior
 from pyroclust.distributions.protocols import CollapsedModel
-from pyroclust.infer.mcmc.auxiliary_pass import AuxiliaryPass, AuxiliaryPool, seating_weights
-from pyroclust.infer.mcmc.kernel import PartitionKernel
-from pyroclust.infer.mcmc.loop import Transition
-from pyroclust.infer.mcmc.parameters.clusters import ChainClusters, ChainFamilies
-from pyroclust.infer.mcmc.parameters.target import working_dtype
-from pyroclust.infer.mcmc.parameters.updates import ExactParameters, ParameterUpdates, SliceParameters
+from pyroclust.infer.mcmc.compiled.seating import Seating, Tables, collect, more_slots, seat, visit_points
+from pyroclust.infer.mcmc.kernel import PartitionKernel, Transition
+from pyroclust.infer.mcmc.parameters import (
+    ChainClusters,
+    ChainFamilies,
+    ExactParameters,
+    ParameterUpdates,
+    SliceParameters,
+    finite_or_impossible,
+    log_likelihood,
+    working_dtype,
+)
 from pyroclust.infer.mcmc.starts import Starts
 from pyroclust.infer.mcmc.states import ChainStates, Trace, log_joint, log_prior_of_states
 from pyroclust.partitions import canonical
 
-__all__ = ["AuxiliaryGibbs", "AuxiliaryTransition", "has_density"]
-
+# Draws made at once: enough that the price of a Pyro program is small beside them.
+_DRAWS = 1 << 13
+# Bytes for which nobody looks how much memory is left, which takes a tenth of a sweep of few points.
+_SMALL = 1 << 26
+# Entries of the table of log-likelihoods, 32 MiB of float64.
+_MAX_ENTRIES = 1 << 22
 # Labels whose collapsed log joint is computed at once.
 _MAX_LABELS = 1 << 20
+_SPARE_SLOTS = 16
+# In nats, of a point that has to stay alone beside the fewest clusters: no likelihood weighs against it.
+_SURE = 1e9
 
 
 def has_density(component: Component) -> bool:
-    """Return whether the density of a point in a cluster can be evaluated.
-
-    Example:
-        >>> from pyroclust.distributions import student_t
-        >>> has_density(student_t())
-        True
-    """
+    """Return whether the density of a point in a cluster can be evaluated."""
     with preserved_random_state(), validation_enabled(False):
         law = component.likelihood(component.sample_prior((1,)))
         try:
@@ -40,138 +50,6 @@ def has_density(component: Component) -> bool:
         except NotImplementedError:
             return False
     return True
-
-
-class AuxiliaryTransition(Transition):
-    """Chains that draw parameters given partitions and partitions given parameters.
-
-    Args:
-        model: the model.
-        data: points, ``(N, D)``.
-        updates: how parameters are drawn.
-        num_auxiliary: auxiliary parameters a visit.
-        thin: sweeps a draw.
-        states: where the chains start.
-        generator: where compiled code takes its randomness from; parameters come from torch's.
-    """
-
-    def __init__(
-        self,
-        model: CollapsedModel,
-        data: Tensor,
-        *,
-        updates: ParameterUpdates,
-        num_auxiliary: int,
-        thin: int,
-        states: ChainStates,
-        generator: np.random.Generator,
-    ) -> None:
-        self._model, self._thin, self._num_auxiliary = model, thin, num_auxiliary
-        self._raw = data.detach().cpu()
-        self._keeps = updates.keeps_parameters
-        self._component_names = frozenset(model.component.hyperpriors) - set(model.prior.hyperpriors)
-        self._set(states)
-        component = self._families.of(torch.tensor(0))
-        points = self._raw.double()
-        with torch.no_grad(), validation_enabled(False):
-            dtype = working_dtype(component, points)
-            points = points.to(dtype)
-            pool = AuxiliaryPool(points, num_auxiliary, num_chains=len(states.assignments), dtype=dtype)
-            self._visit = AuxiliaryPass(points, pool, generator)
-            self._updates = updates.bind(component, points, dtype=dtype, generator=generator)
-            self.clusters = self._updates.start(ChainClusters.of(canonical(states.assignments)))
-
-    def prepare(self, states: ChainStates) -> None:
-        """Compile, by a sweep that is thrown away."""
-        with torch.no_grad(), validation_enabled(False):
-            self._sweep(self.clusters)
-
-    def step(self, states: ChainStates) -> ChainStates:
-        """Advance every chain by one draw."""
-        return self.advance(states, 1).last()
-
-    def advance(self, states: ChainStates, num_draws: int) -> Trace:
-        """Advance every chain by several draws.
-
-        Raises:
-            ValueError: if parameters are kept and the partitions are not those of the latest draw.
-        """
-        if states.hyperparameters:
-            self._set(states)
-        self._resume(states)
-        labels, scores = [], []
-        with torch.no_grad(), validation_enabled(False):
-            for _ in range(num_draws):
-                for _ in range(self._thin):
-                    self.clusters, log_own = self._sweep(self.clusters)
-                labels.append(self.clusters.labels)
-                if self._keeps:
-                    scores.append(self.log_prior_of_parameters() + log_own.sum(-1))
-            found = torch.stack(labels)
-            if self._keeps:
-                score = self._uncollapsed(found, torch.stack(scores), states)
-            else:
-                score = self._collapsed(found, states)
-        given = states.hyperparameters.items()
-        hyper = {name: value.unsqueeze(-1).expand(-1, num_draws) for name, value in given}
-        return Trace(found.transpose(0, 1), hyper, score.mT)
-
-    def _set(self, states: ChainStates) -> None:
-        """Take over the hyperparameters of the chains."""
-        model, hyper = self._model, states.hyperparameters
-        of_component = {name: hyper[name] for name in hyper if name in self._component_names}
-        of_prior = {name: hyper[name] for name in hyper if name not in self._component_names}
-        self._families = ChainFamilies(model, of_component)
-        self._prior = model.given(of_prior).prior
-        self._weights: tuple[np.ndarray, np.ndarray] | None = None
-
-    def _resume(self, states: ChainStates) -> None:
-        labels = canonical(states.assignments)
-        if torch.equal(labels, self.clusters.labels):
-            return
-        if self._keeps:
-            raise ValueError(
-                "assignments are not those of the kernel's latest draw, whose cluster parameters it keeps: "
-                "start a new chain there with setup, and use no other kernel that moves points beside it"
-            )
-        self.clusters = ChainClusters.of(labels)
-
-    def _sweep(self, clusters: ChainClusters) -> tuple[ChainClusters, Tensor]:
-        drawn = self._updates.draw(clusters, self._families)
-        return self._visit(drawn, self._families, self._seating(clusters.labels))
-
-    def _seating(self, labels: Tensor) -> tuple[np.ndarray, np.ndarray]:
-        """Return the weights of choices, which change where a number of components is drawn beside them."""
-        if self._weights is not None:
-            return self._weights
-        prior, bounds = self._prior, self._model.constraints
-        if isinstance(prior, DynamicMixturesPrior):
-            prior = prior.with_components(prior.sample_components(labels))
-        weights = seating_weights(
-            prior,
-            labels.shape[-1],
-            num_chains=len(labels),
-            num_auxiliary=self._num_auxiliary,
-            clusters=None if bounds is None else bounds.clusters,
-        )
-        self._weights = weights if self._prior.drawn_components is None else None
-        return weights
-
-    def log_prior_of_parameters(self) -> Tensor:
-        """Return the log-density of the parameters of each chain's clusters in nats, ``(C,)``."""
-        log_prior = self._model.component.log_prior(self.clusters.parameters).double()
-        num_chains = len(self.clusters.labels)
-        return log_prior.new_zeros(num_chains).index_add_(0, self.clusters.chain_of_row, log_prior)
-
-    def _collapsed(self, labels: Tensor, states: ChainStates) -> Tensor:
-        """Return log p(c, x, hyperparameters), ``(draws, C)``."""
-        some = max(1, _MAX_LABELS // labels[0].numel())
-        parts = [log_joint(self._model, self._raw, few, states.hyperparameters) for few in labels.split(some)]
-        return torch.cat(parts)
-
-    def _uncollapsed(self, labels: Tensor, scores: Tensor, states: ChainStates) -> Tensor:
-        """Return log p(c, theta, x, hyperparameters), ``(draws, C)``."""
-        return scores + log_prior_of_states(self._model, labels, states.hyperparameters)
 
 
 class AuxiliaryGibbs(PartitionKernel):
@@ -276,15 +154,237 @@ class AuxiliaryGibbs(PartitionKernel):
             raise ValueError("the kernel has no draws, expected run(data, ...) or pyro.infer.MCMC first")
         return self.bound.clusters.of_points()
 
-    def bind(self, data: Tensor, states: ChainStates, generator: np.random.Generator) -> AuxiliaryTransition:
+    def bind(
+        self, data: Tensor, states: ChainStates, generator: np.random.Generator
+    ) -> "AuxiliaryTransition":
         """Prepare chains, and choose their first parameters where these are kept."""
-        self.bound = AuxiliaryTransition(
-            self.model,
-            data,
-            updates=self.parameter_updates,
-            num_auxiliary=self.num_auxiliary,
-            thin=self.thin,
-            states=states,
-            generator=generator,
-        )
+        self.bound = AuxiliaryTransition(self, data, states, generator)
         return self.bound
+
+
+class AuxiliaryTransition(Transition):
+    """Chains that draw parameters given partitions and partitions given parameters."""
+
+    def __init__(
+        self, kernel: AuxiliaryGibbs, data: Tensor, states: ChainStates, generator: np.random.Generator
+    ) -> None:
+        self._kernel, self._model, self._generator = kernel, kernel.model, generator
+        self._raw = data.detach().cpu()
+        self._component_names = (
+            self._model.component.hyperpriors.keys() - self._model.prior.hyperpriors.keys()
+        )
+        self._set(states)
+        component = self._families.of(torch.tensor(0))
+        with torch.no_grad(), validation_enabled(False):
+            dtype = working_dtype(component, self._raw.double())
+            self._data = self._raw.to(dtype)
+            self._pool = _AuxiliaryPool(
+                self._data, kernel.num_auxiliary, num_chains=len(states.assignments), dtype=dtype
+            )
+            self._updates = kernel.parameter_updates.bind(
+                component, self._data, dtype=dtype, generator=generator
+            )
+            self.clusters = self._updates.start(ChainClusters.of(canonical(states.assignments)))
+
+    def prepare(self, states: ChainStates) -> None:
+        """Compile, by a sweep that is thrown away."""
+        clusters = self.clusters
+        with torch.no_grad(), validation_enabled(False):
+            self._sweep()
+        self.clusters = clusters
+
+    def advance(self, states: ChainStates, num_draws: int, *, every: int = 1) -> Trace:
+        """Advance every chain by several draws."""
+        if states.hyperparameters:
+            self._set(states)
+        self._resume(states)
+        labels, scores = [], []
+        with torch.no_grad(), validation_enabled(False):
+            for _ in range(num_draws):
+                for _ in range(every * self._kernel.thin):
+                    log_own = self._sweep()
+                labels.append(self.clusters.labels)
+                if self._kernel.keeps_parameters:
+                    scores.append(self.log_prior_of_parameters() + log_own.sum(-1))
+            drawn, hyper = torch.stack(labels), states.hyperparameters
+            if scores:
+                log_joints = torch.stack(scores) + log_prior_of_states(self._model, drawn, hyper)
+            else:
+                parts = drawn.split(max(1, _MAX_LABELS // labels[0].numel()))
+                log_joints = torch.cat([log_joint(self._model, self._raw, few, hyper) for few in parts])
+        kept = {name: value.unsqueeze(-1).expand(-1, num_draws) for name, value in hyper.items()}
+        return Trace(drawn.transpose(0, 1), kept, log_joints.mT)
+
+    def log_prior_of_parameters(self) -> Tensor:
+        """Return the log-density of the parameters of each chain's clusters in nats, ``(C,)``."""
+        log_prior = self._model.component.log_prior(self.clusters.parameters).double()
+        num_chains = len(self.clusters.labels)
+        return log_prior.new_zeros(num_chains).index_add_(0, self.clusters.chain_of_row, log_prior)
+
+    def _set(self, states: ChainStates) -> None:
+        """Take over the hyperparameters of the chains."""
+        hyper = states.hyperparameters
+        of_component = {name: hyper[name] for name in hyper if name in self._component_names}
+        of_prior = {name: hyper[name] for name in hyper if name not in self._component_names}
+        self._families = ChainFamilies(self._model, of_component)
+        self._prior = self._model.given(of_prior).prior
+        self._weights: tuple[np.ndarray, np.ndarray] | None = None
+
+    def _resume(self, states: ChainStates) -> None:
+        labels = canonical(states.assignments)
+        if torch.equal(labels, self.clusters.labels):
+            return
+        if self._kernel.keeps_parameters:
+            raise ValueError(
+                "assignments are not those of the kernel's latest draw, whose cluster parameters it keeps: "
+                "start a new chain there with setup, and use no other kernel that moves points beside it"
+            )
+        self.clusters = ChainClusters.of(labels)
+
+    def _sweep(self) -> Tensor:
+        """Draw parameters, then visit every point; return the log-likelihood of each, ``(C, N)``.
+
+        Points are visited in blocks whose table of log-likelihoods is bounded.
+        """
+        self.clusters = self._updates.draw(self.clusters, self._families)
+        weights = self._seating_weights()
+        num_points, start = len(self._data), 0
+        log_own = torch.empty(self.clusters.labels.shape, dtype=torch.float64)
+        while start < num_points:
+            widest = max(2 * self.clusters.num_rows + _SPARE_SLOTS, self._pool.num_draws)
+            stop = min(num_points, start + max(1, _MAX_ENTRIES // widest))
+            block = _Block(self.clusters, self._families, self._data[start:stop], start)
+            auxiliary = self._pool.take(self._families, start, stop)
+            uniforms = self._generator.random(auxiliary[1].shape[:2])
+            self.clusters = block.visit(auxiliary, weights, uniforms)
+            log_own[:, start:stop] = torch.from_numpy(block.seating.log_own[:, start:stop])
+            start = stop
+        return log_own
+
+    def _seating_weights(self) -> tuple[np.ndarray, np.ndarray]:
+        r"""Return log weights of joining a cluster of n points, and of each choice that opens one beside K.
+
+        .. math:: \log(n - d), \qquad \log \frac{V_N(K + 1)}{V_N(K)} - \log m
+
+        Where the number of clusters is bounded, none is opened beside the most, and one is in any case beside
+        fewer than the fewest. ``(C, N + 1)`` each; they change where a number of components is drawn.
+        """
+        if self._weights is not None:
+            return self._weights
+        prior, labels = self._prior, self.clusters.labels
+        num_chains, num_points = labels.shape
+        if isinstance(prior, DynamicMixturesPrior):
+            prior = prior.with_components(prior.sample_components(labels))
+        sizes, pad = torch.arange(1, num_points + 1), torch.nn.functional.pad
+        log_join = (sizes - prior.block_discount.unsqueeze(-1)).log().expand(num_chains, -1)
+        odds = prior.log_opening_odds(num_points - 1, sizes[:-1].unsqueeze(-1)).mT.expand(num_chains, -1)
+        log_open = pad(odds - math.log(self._kernel.num_auxiliary), (1, 1), value=-torch.inf)
+        constraints = self._model.constraints
+        if constraints is not None and constraints.clusters is not None:
+            fewest, most = constraints.clusters
+            log_open[:, most:] = -torch.inf
+            log_open[:, fewest - 1] = _SURE
+        weights = pad(log_join, (1, 0), value=-torch.inf).numpy(), log_open.numpy()
+        self._weights = weights if self._prior.drawn_components is None else None
+        return weights
+
+
+class _AuxiliaryPool:
+    """Draws auxiliary parameters of every point, with their log-likelihoods, for several sweeps at once.
+
+    Where the family of a chain changes between sweeps, draws are made one sweep at a time.
+    """
+
+    def __init__(self, data: Tensor, num_auxiliary: int, *, num_chains: int, dtype: torch.dtype) -> None:
+        self._data, self._num_chains, self._dtype = data, num_chains, dtype
+        self._num_auxiliary = num_auxiliary
+        self._parameters: dict[str, Tensor] = {}
+        self._log_likelihood = torch.empty(0)
+        self._left = 0
+
+    @property
+    def num_draws(self) -> int:
+        """Draws that one point needs, over all chains."""
+        return self._num_auxiliary * self._num_chains
+
+    def take(self, families: ChainFamilies, start: int, stop: int) -> tuple[dict[str, Tensor], Tensor]:
+        """Return auxiliary parameters of some points, never the same twice, and their log-likelihoods.
+
+        Shape:
+            output: ``(C, B, m, *event)`` by name, and ``(C, B, m)`` float64.
+        """
+        sweeps = max(1, _DRAWS // (self.num_draws * len(self._data)))
+        if families.values or stop - start < len(self._data) or sweeps == 1:
+            parameters, log_likelihood = self._draw(families, 1, self._data[start:stop])
+            return {name: value[0] for name, value in parameters.items()}, log_likelihood[0]
+        if self._left == 0:
+            self._parameters, self._log_likelihood = self._draw(families, sweeps, self._data)
+            self._left = sweeps
+        self._left -= 1
+        parameters = {name: value[self._left] for name, value in self._parameters.items()}
+        return parameters, self._log_likelihood[self._left]
+
+    def _draw(self, families: ChainFamilies, sweeps: int, data: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+        family = families.of(torch.arange(self._num_chains).view(-1, 1, 1))
+        shape = (sweeps, self._num_chains, len(data), self._num_auxiliary, 1)
+        needed = 2 * math.prod(shape) * data.shape[-1] * self._dtype.itemsize
+        if needed > _SMALL:
+            what = f"num_auxiliary is {self._num_auxiliary}: parameters for {len(data)} points"
+            check_memory(needed, what, remedy="take fewer")
+        drawn = {name: value.to(self._dtype) for name, value in family.sample_prior(shape).items()}
+        log_prob = family.likelihood(drawn).log_prob(data.view(-1, 1, 1, data.shape[-1])).squeeze(-1)
+        return {name: value.squeeze(4) for name, value in drawn.items()}, finite_or_impossible(log_prob)
+
+
+class _Block:
+    """Consecutive points, and the log-likelihoods of all under every cluster: a table that gains columns."""
+
+    def __init__(self, clusters: ChainClusters, families: ChainFamilies, data: Tensor, start: int) -> None:
+        self._families, self._data, self._start = families, data, start
+        taken, slots = clusters.num_rows, 2 * clusters.num_rows + _SPARE_SLOTS
+        self.seating: Seating = seat(clusters.rows.numpy(), taken, slots)
+        self._parameters = {name: _lengthen(value, slots) for name, value in clusters.parameters.items()}
+        self._table = torch.empty(len(data), slots, dtype=torch.float64)
+        family = families.of(clusters.chain_of_row)
+        self._table[:, :taken] = log_likelihood(family, clusters.parameters, data.unsqueeze(1), batch=1)
+
+    def visit(
+        self,
+        auxiliary: tuple[dict[str, Tensor], Tensor],
+        weights: tuple[np.ndarray, np.ndarray],
+        uniforms: np.ndarray,
+    ) -> ChainClusters:
+        parameters, log_auxiliary = auxiliary
+        tables = Tables(*weights, self._table.numpy(), log_auxiliary.numpy(), uniforms)
+        while visit_points(self.seating, tables, self._start):
+            self._open(parameters)
+            if self.seating.num_free[0] < len(uniforms):
+                self._grow()
+                tables = tables._replace(log_likelihood=self._table.numpy())
+        labels, rows, slots, chains = (torch.from_numpy(one) for one in collect(self.seating))
+        kept = {name: value[slots] for name, value in self._parameters.items()}
+        return ChainClusters(labels, rows, chains, kept)
+
+    def _open(self, auxiliary: dict[str, Tensor]) -> None:
+        """Give opened clusters their parameters, and later points the log-likelihoods under them."""
+        chains = np.flatnonzero(self.seating.opened >= 0)
+        slots = torch.from_numpy(self.seating.opened[chains])
+        visited = self.seating.position[chains]
+        index = tuple(torch.from_numpy(one) for one in (chains, visited - 1, self.seating.choice[chains]))
+        new = {name: value[index] for name, value in auxiliary.items()}
+        for name, value in new.items():
+            self._parameters[name][slots] = value
+        first = int(visited.min())
+        if first < len(self._data):
+            later = self._data[first:].unsqueeze(1)
+            self._table[first:, slots] = log_likelihood(self._families.of(index[0]), new, later, batch=1)
+
+    def _grow(self) -> None:
+        slots = 2 * self._table.shape[1]
+        self.seating = more_slots(self.seating, slots)
+        self._parameters = {name: _lengthen(value, slots) for name, value in self._parameters.items()}
+        self._table = torch.nn.functional.pad(self._table, (0, slots - self._table.shape[1]))
+
+
+def _lengthen(values: Tensor, rows: int) -> Tensor:
+    return torch.cat([values, values[:1].expand(rows - len(values), *values.shape[1:])])

@@ -3,42 +3,14 @@
 from typing import NamedTuple
 
 import numpy as np
-from torch import Tensor
 
-from pyroclust.distributions.protocols import CollapsedModel, is_of_graphs
-from pyroclust.infer.mcmc.compiled.groups import GroupProposals, Groups, GroupSweep
+from pyroclust.infer.mcmc.compiled.proposals import Proposals
 from pyroclust.infer.mcmc.compiled.runner import END_OF_STEP
-from pyroclust.infer.mcmc.compiled.steps import (
-    require_conjugate,
-)
 from pyroclust.infer.mcmc.compiled.sweep import GibbsSweep
 from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel
-from pyroclust.infer.mcmc.starts import Starts
-
-__all__ = ["CollapsedGibbs", "CollapsedKernel"]
 
 
-class CollapsedKernel(CompiledKernel):
-    """A compiled kernel that needs the marginal likelihood of clusters.
-
-    Args:
-        model: a model of a conjugate family.
-        init: where chains start, see :class:`PartitionKernel`.
-        thin: steps a draw.
-
-    Raises:
-        ValueError: if the family is not conjugate or ``thin`` is not positive.
-    """
-
-    keeps_constraints = True
-
-    def __init__(self, model: CollapsedModel, *, init: Starts | Tensor | None = None, thin: int = 1) -> None:
-        if not is_of_graphs(model):
-            require_conjugate(model)
-        super().__init__(model, init=init, thin=thin)
-
-
-class CollapsedGibbs(CollapsedKernel):
+class CollapsedGibbs(CompiledKernel):
     r"""Gibbs sampling of the partition, the cluster parameters integrated out (Neal's Algorithm 3), compiled.
 
     .. math:: p(c_i = k \mid c_{-i}, x) \propto (n_{-i,k} - d) \, p(x_i \mid x_{-i,k}), \qquad
@@ -90,10 +62,10 @@ class CollapsedGibbs(CollapsedKernel):
     """
 
     def moves(self, num_points: int) -> tuple[NamedTuple, ...]:
-        """Return ``thin`` sweeps."""
-        groups, known = Groups.of(self.model, num_points), self.model.constraints
-        sweep: tuple[NamedTuple, ...] = (GibbsSweep() if groups is None else GroupSweep(groups),)
-        if groups is not None and known is not None and known.has_one_number and len(groups.rival):
-            # Where clusters hold rows that are apart, single moves may not lead to all partitions.
-            sweep += (GroupProposals(groups, -1, 1, np.zeros((2, 2), dtype=np.int64)),)
-        return (*sweep, *END_OF_STEP) * self.thin
+        """Return a sweep."""
+        sweep: tuple[NamedTuple, ...] = (GibbsSweep(),)
+        constraints = self.model.constraints
+        if constraints is not None and constraints.has_one_number and len(constraints.over(num_points).apart):
+            # Where clusters hold rivals, single moves may not lead to all partitions.
+            sweep += (Proposals(-1, 1, True, np.zeros((2, 2), dtype=np.int64)),)
+        return (*sweep, *END_OF_STEP)

@@ -20,28 +20,20 @@ from pyroclust.core.random_state import preserved_random_state, seed_from_torch
 from pyroclust.distributions.families.component import parameters_of_points
 from pyroclust.distributions.points import Points, as_points, check_data_set
 from pyroclust.distributions.protocols import CollapsedModel, CompanionProgram
-from pyroclust.infer.mcmc.kernel import DOUBLE
-from pyroclust.infer.mcmc.loop import check_draws
+from pyroclust.infer.mcmc.kernel import DOUBLE, check_draws
 from pyroclust.infer.mcmc.states import ChainStates, Trace, log_joint, log_prior_of_states
 from pyroclust.infer.variational import sample_companion_labels
 from pyroclust.partitions import Draws, canonical, num_clusters
 
-__all__ = ["CompanionNUTS", "partitions_given"]
+_PARTITION_SITES = ("assignments", "log_joint", "num_clusters")
 
 
 @torch.no_grad()
 def partitions_given(program: CompanionProgram, data: Tensor, values: dict[str, Tensor]) -> ChainStates:
-    """Draw a partition given each of S draws of the continuous sites, and evaluate the joint density.
+    """Draw a partition given each of S draws of the continuous sites, ``(S, *site shape)``.
 
-    Args:
-        program: the program.
-        data: points, ``(N, D)``.
-        values: every continuous site, ``(S, *site shape)``.
-
-    Returns:
-        Partitions ``(S, N)``, random hyperparameters ``(S,)`` each, and the log joint in nats ``(S,)``: of
-        partition, data and hyperparameters where the component family is conjugate; elsewhere also of the
-        parameters of the clusters that have points.
+    The log joint is that of partition, data and hyperparameters where the component family is conjugate;
+    elsewhere also of the parameters of the clusters that have points.
     """
     model = program.mixture
     labels = sample_companion_labels(program, data, values)
@@ -64,9 +56,6 @@ def _log_density_given_partition(
     occupied = torch.zeros_like(log_prior, dtype=torch.bool).scatter_(-1, labels, 1)
     log_likelihood = component.likelihood(parameters_of_points(parameters, labels)).log_prob(data)
     return torch.where(occupied, log_prior, 0.0).sum(-1) + log_likelihood.sum(-1)
-
-
-_PARTITION_SITES = ("assignments", "log_joint", "num_clusters")
 
 
 class CompanionNUTS(MCMCKernel):
@@ -128,7 +117,7 @@ class CompanionNUTS(MCMCKernel):
         self._nuts = self._new_nuts()
         self._data = torch.empty(0, 0)
         self._params: dict[str, Tensor] = {}
-        self._given: dict[str, Tensor] | None = None
+        self._first_params: dict[str, Tensor] | None = None
 
     def __repr__(self) -> str:
         """The model and the number of components of its companion."""
@@ -153,7 +142,7 @@ class CompanionNUTS(MCMCKernel):
         component.check(data)
         self._data = data.detach().double()
         self._nuts = self._new_nuts()
-        self._nuts.initial_params, self._given = self._given, None
+        self._nuts.initial_params, self._first_params = self._first_params, None
         self._nuts.setup(warmup_steps, self._data)
         self._params = self._sites(self._nuts.initial_params)
 
@@ -165,7 +154,7 @@ class CompanionNUTS(MCMCKernel):
     @initial_params.setter
     def initial_params(self, params: dict[str, Tensor]) -> None:
         """Start the next chain at given values of all continuous sites, unconstrained."""
-        self._given = _continuous(params)
+        self._first_params = _continuous(params)
 
     def sample(self, params: dict[str, Tensor]) -> dict[str, Tensor]:
         """Advance by one draw of NUTS, then draw the labels."""
@@ -236,8 +225,8 @@ class CompanionNUTS(MCMCKernel):
             whole = [one for one in chains if len(one) == num_draws] or [one for one in chains[:1] if one]
             if not whole:
                 raise KeyboardInterrupt
-            found = [self._partitions(_stacked(one)) for one in whole]
-        return Trace.of_rows(found).draws(
+            rows = [self._partitions(_stacked(one)) for one in whole]
+        return Trace.of_rows(rows).draws(
             repr(self),
             interrupted=interrupt.requested,
             seconds=time.perf_counter() - began - starting,
@@ -258,12 +247,12 @@ class CompanionNUTS(MCMCKernel):
     def _sites(self, params: dict[str, Tensor]) -> dict[str, Tensor]:
         states = self._partitions({name: one.detach().unsqueeze(0) for name, one in params.items()})
         labels = states.assignments[0]
-        found = {
+        return {
+            **params,
             "assignments": labels,
             "log_joint": states.log_joint[0],
             "num_clusters": num_clusters(labels),
         }
-        return {**params, **found}
 
 
 def _continuous(params: dict[str, Tensor]) -> dict[str, Tensor]:

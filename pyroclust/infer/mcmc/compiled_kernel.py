@@ -1,7 +1,7 @@
 """Kernels made of compiled moves, and the chains they advance."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -10,39 +10,45 @@ import torch
 from torch import Tensor
 
 from pyroclust.core.threads import num_threads
+from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.priors.gibbs_type import block_sizes, log_block_weights
-from pyroclust.distributions.protocols import CollapsedModel
-from pyroclust.infer.mcmc.compiled.chain import Chain, hyper_places, place, start_chain
-from pyroclust.infer.mcmc.compiled.prior_tables import DISCOUNT, NUM_OF_PRIOR
-from pyroclust.infer.mcmc.compiled.runner import Program, run_draws
-from pyroclust.infer.mcmc.kernel import PartitionKernel
-from pyroclust.infer.mcmc.loop import Transition
-from pyroclust.infer.mcmc.states import (
-    ChainStates,
-    Trace,
-    log_hyperprior,
-    log_prior_of_states,
-)
+from pyroclust.distributions.protocols import CollapsedModel, is_of_graphs
+from pyroclust.infer.mcmc.compiled.chain import hyper_places, place, start_chain
+from pyroclust.infer.mcmc.compiled.prior_tables import DISCOUNT
+from pyroclust.infer.mcmc.compiled.runner import Program
+from pyroclust.infer.mcmc.kernel import PartitionKernel, Transition
+from pyroclust.infer.mcmc.starts import Starts
+from pyroclust.infer.mcmc.states import ChainStates, Trace, log_hyperprior, log_prior_of_states
 from pyroclust.partitions import label_range
 
-__all__ = ["CompiledKernel", "CompiledTransition", "advance_chain", "same_states", "trace_of"]
-
 _THREADS_A_CORE = 4
+
+
+def require_conjugate(model: CollapsedModel) -> None:
+    """Refuse a model whose component parameters do not integrate out."""
+    ConjugateComponent.of(model.component, otherwise="use AuxiliaryGibbs")
 
 
 class CompiledKernel(PartitionKernel):
     """A kernel that is a tuple of compiled moves; neighbours in a :class:`Compose` run as one compiled loop.
 
-    Every compiled move also draws the concentration where that has a Gamma prior.
+    Every compiled move of points also draws the concentration where that has a Gamma prior.
+
+    Attributes:
+        needs_marginals: whether it needs the marginal likelihood of clusters, and with it a conjugate family.
     """
+
+    keeps_constraints = True
+    needs_marginals = True
+
+    def __init__(self, model: CollapsedModel, *, init: Starts | Tensor | None = None, thin: int = 1) -> None:
+        if self.needs_marginals and not is_of_graphs(model):
+            require_conjugate(model)
+        super().__init__(model, init=init, thin=thin)
 
     @abstractmethod
     def moves(self, num_points: int) -> tuple[NamedTuple, ...]:
-        """Return what a draw of the kernel does, ``thin`` included, as tuples with a registered step.
-
-        Args:
-            num_points: N of the data set.
-        """
+        """Return what a step of the kernel does on so many points, as tuples with a registered step."""
 
     @property
     def updates(self) -> frozenset[str]:
@@ -52,20 +58,16 @@ class CompiledKernel(PartitionKernel):
     def bind(self, data: Tensor, states: ChainStates, generator: np.random.Generator) -> Transition:
         """Prepare one compiled chain a state."""
         moves = self.moves(len(data))
-        return CompiledTransition(self.model, data, moves, thin=1, states=states, generator=generator)
+        return CompiledTransition(self.model, data, moves, thin=self.thin, states=states, generator=generator)
+
+
+def moves_in_turn(kernels: Iterable[CompiledKernel], num_points: int) -> tuple[NamedTuple, ...]:
+    """Return what a draw of each kernel does, one after the other."""
+    return tuple(move for one in kernels for move in one.moves(num_points) * one.thin)
 
 
 class CompiledTransition(Transition):
-    """Compiled chains, advanced in threads.
-
-    Args:
-        model: the model.
-        data: points, ``(N, D)``.
-        moves: what a round does.
-        thin: rounds a draw.
-        states: where the chains start.
-        generator: to spawn one generator a chain from.
-    """
+    """Compiled chains, advanced in threads: ``thin`` rounds of moves a draw."""
 
     def __init__(
         self,
@@ -77,8 +79,9 @@ class CompiledTransition(Transition):
         states: ChainStates,
         generator: np.random.Generator,
     ) -> None:
-        self.model, self.moves, self.thin = model, moves, thin
-        self._chains = [start_chain(model, data, own) for own in generator.spawn(len(states.assignments))]
+        self.model, self.thin = model, thin
+        generators = generator.spawn(len(states.assignments))
+        self._chains = [start_chain(model, data, one) for one in generators]
         self._program = Program(moves, self._chains[0])
         self._at: ChainStates | None = None
         self._names = tuple(states.hyperparameters)
@@ -86,39 +89,23 @@ class CompiledTransition(Transition):
     def prepare(self, states: ChainStates) -> None:
         """Compile, or load from numba's cache."""
         self._place(states)
-        advance_chain(self._chains[0], self._program, 0, thin=self.thin)
+        self._program.draw(self._chains[0], 0, self.thin)
 
-    def step(self, states: ChainStates) -> ChainStates:
-        """Advance every chain by one draw."""
-        return self.advance(states, 1).last()
-
-    def skip(self, states: ChainStates, num_draws: int) -> ChainStates:
-        """Advance every chain by several draws and return where they are then."""
-        return self._advance(states, 1, self.thin * num_draws).last() if num_draws > 0 else states
-
-    def advance(self, states: ChainStates, num_draws: int) -> Trace:
+    def advance(self, states: ChainStates, num_draws: int, *, every: int = 1) -> Trace:
         """Advance every chain by several draws, all chains at once."""
-        return self._advance(states, num_draws, self.thin)
-
-    def _advance(self, states: ChainStates, num_draws: int, thin: int) -> Trace:
         self._place(states)
+        program, thin = self._program, every * self.thin
         if len(self._chains) == 1:
-            columns = [advance_chain(self._chains[0], self._program, num_draws, thin=thin)]
+            columns = [program.draw(self._chains[0], num_draws, thin)]
         else:
             # Some more threads than cores, so that three chains take as long on two as one and a half.
             threads = min(len(self._chains), _THREADS_A_CORE * num_threads())
             with ThreadPoolExecutor(max_workers=threads) as pool:
-                program = self._program
-                work = [
-                    pool.submit(advance_chain, one, program, num_draws, thin=thin) for one in self._chains
-                ]
-                columns = [one.result() for one in work]
-        found = (torch.from_numpy(np.stack(column)) for column in zip(*columns, strict=True))
-        trace = trace_of(self.model, self._names, *found)
+                columns = list(pool.map(lambda one: program.draw(one, num_draws, thin), self._chains))
+        trace = trace_of(self.model, self._names, columns)
         if not self.model.is_conjugate:
             trace = self._beside_parameters(trace, states)
-        if num_draws > 0:
-            self._at = trace.last()
+        self._at = trace.last()
         return trace
 
     def _place(self, states: ChainStates) -> None:
@@ -151,51 +138,15 @@ def same_states(one: ChainStates, other: ChainStates) -> bool:
     )
 
 
-def advance_chain(
-    chain: Chain, program: Program, num_draws: int, *, thin: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Advance one chain; return labels ``(draws, N)``, scores and hyperparameters, see :func:`run_draws`."""
-    num_points = len(chain.state.row_of)
-    assignments = np.empty((num_draws, num_points), dtype=np.int64)
-    score, hyper = np.empty(num_draws), np.empty((num_draws, NUM_OF_PRIOR + len(chain.family.hyper)))
-    run_draws(
-        program.steps,
-        program.settings,
-        program.families(chain),
-        program.log_likelihood,
-        chain.own_at.number,
-        chain.state_at,
-        chain.prior_at,
-        chain.generator,
-        thin,
-        chain.family.hyper,
-        assignments,
-        score,
-        hyper,
-    )
-    return assignments, score, hyper
-
-
-def trace_of(
-    model: CollapsedModel, names: Sequence[str], assignments: Tensor, score: Tensor, hyper: Tensor
-) -> Trace:
-    """Return draws of chains from what :func:`run_draws` wrote of each.
-
-    Shape:
-        assignments: ``(C, draws, N)``; score: ``(C, draws)``; hyper: ``(C, draws, 4 + H)``.
-
-    Args:
-        model: the model.
-        names: of the random hyperparameters.
-        assignments: canonical labels.
-        score: log-likelihood plus the log weights of the blocks, in nats.
-        hyper: values of all hyperparameters.
-    """
-    places = hyper_places(model)
-    found = {name: hyper[..., places[name]] for name in names}
-    marginal = model.prior.integrated_names
-    given = {name: found[name] for name in model.prior.hyperpriors if name in found and name not in marginal}
-    prior = model.prior.given(given) if given else model.prior
+def trace_of(model: CollapsedModel, names: Sequence[str], columns: Sequence[Sequence[np.ndarray]]) -> Trace:
+    """Return draws, with the named hyperparameters, from what :meth:`Program.draw` returned of each chain."""
+    assignments, score, hyper = (torch.from_numpy(np.stack(column)) for column in zip(*columns, strict=True))
+    places, marginal = hyper_places(model), model.prior.integrated_names
+    values = {name: hyper[..., places[name]] for name in names}
+    fixed = {
+        name: values[name] for name in model.prior.hyperpriors if name in values and name not in marginal
+    }
+    prior = model.prior.given(fixed) if fixed else model.prior
     if model.prior.drawn_components is not None:
         # The score has the weights of blocks given the number of components, which the prior sums over.
         of_blocks = log_block_weights(block_sizes(assignments, model.row_weights), hyper[..., DISCOUNT])
@@ -203,4 +154,4 @@ def trace_of(
     else:
         num_points = assignments.shape[-1] if model.row_weights is None else int(model.row_weights.sum())
         log_v = prior.log_v(num_points, label_range(assignments))
-    return Trace(assignments, found, score + log_v + log_hyperprior(model, found))
+    return Trace(assignments, values, score + log_v + log_hyperprior(model, values))

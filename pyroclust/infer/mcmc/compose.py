@@ -6,13 +6,10 @@ from itertools import groupby
 import numpy as np
 from torch import Tensor
 
-from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel, CompiledTransition
-from pyroclust.infer.mcmc.kernel import PartitionKernel
-from pyroclust.infer.mcmc.loop import Transition
+from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel, CompiledTransition, moves_in_turn
+from pyroclust.infer.mcmc.kernel import PartitionKernel, Transition
 from pyroclust.infer.mcmc.starts import Starts
 from pyroclust.infer.mcmc.states import ChainStates
-
-__all__ = ["Compose"]
 
 
 class Compose(PartitionKernel):
@@ -83,18 +80,18 @@ class Compose(PartitionKernel):
         parts: list[Transition] = []
         for compiled, group in groupby(self.kernels, key=lambda one: isinstance(one, CompiledKernel)):
             if compiled:
-                own = [one for one in group if isinstance(one, CompiledKernel)]
-                moves = tuple(move for one in own for move in one.moves(len(data)))
-                fused = CompiledTransition(
-                    self.model, data, moves, thin=1, states=states, generator=generator.spawn(1)[0]
+                moves = moves_in_turn((one for one in group if isinstance(one, CompiledKernel)), len(data))
+                parts.append(
+                    CompiledTransition(
+                        self.model, data, moves, thin=1, states=states, generator=generator.spawn(1)[0]
+                    )
                 )
-                parts.append(fused)
             else:
                 parts.extend(one.bind(data, states, generator.spawn(1)[0]) for one in group)
         if len(parts) == 1 and isinstance(parts[0], CompiledTransition):
             parts[0].thin = self.thin
             return parts[0]
-        return _InTurn(parts, self.thin)
+        return _InTurn(parts * self.thin)
 
 
 def _check_kept_parameters(kernels: Sequence[PartitionKernel]) -> None:
@@ -109,15 +106,14 @@ def _check_kept_parameters(kernels: Sequence[PartitionKernel]) -> None:
 
 
 class _InTurn(Transition):
-    def __init__(self, parts: list[Transition], thin: int) -> None:
-        self._parts, self._thin = parts, thin
+    def __init__(self, parts: list[Transition]) -> None:
+        self._parts = parts
 
     def prepare(self, states: ChainStates) -> None:
-        for part in self._parts:
+        for part in dict.fromkeys(self._parts):
             part.prepare(states)
 
     def step(self, states: ChainStates) -> ChainStates:
-        for _ in range(self._thin):
-            for part in self._parts:
-                states = part.step(states)
+        for part in self._parts:
+            states = part.step(states)
         return states

@@ -1,4 +1,4 @@
-"""A trained guide inside exact Markov chains, and the rules that choose the points it re-draws."""
+"""A trained guide inside exact Markov chains: proposals of the whole partition, or of a block of points."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,24 +9,31 @@ import torch
 from torch import Tensor
 
 from pyroclust.core.counts import check_count
-from pyroclust.distributions.protocols import CollapsedModel, PointwiseGuide
+from pyroclust.distributions import PartitionDistribution
+from pyroclust.distributions.protocols import CollapsedModel, JointModel, PointwiseGuide
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
-from pyroclust.infer.mcmc.compiled.steps import (
-    require_conjugate,
-)
-from pyroclust.infer.mcmc.guide_moves import (
-    MovedChains,
-    block_steps,
-    independence_steps,
-    neighbour_blocks,
-    uniform_blocks,
-)
-from pyroclust.infer.mcmc.kernel import PartitionKernel
-from pyroclust.infer.mcmc.loop import Transition
+from pyroclust.infer.checks import log_joint_of
+from pyroclust.infer.mcmc.compiled_kernel import require_conjugate
+from pyroclust.infer.mcmc.kernel import PartitionKernel, Transition
 from pyroclust.infer.mcmc.starts import Starts
 from pyroclust.infer.mcmc.states import ChainStates, log_joint
 
-__all__ = ["BlockRule", "GuideProposal", "NeighbourBlocks", "UniformBlocks"]
+
+@dataclass(frozen=True)
+class MovedChains:
+    """Where C chains are after some proposals, each accepted or not.
+
+    Attributes:
+        assignments: canonical labels, ``(C, N)`` int64.
+        log_joint: log p(assignments, data) in nats, ``(C,)`` float64.
+        log_q: log-probability of the assignments under the law of the proposals, ``(C,)`` float64.
+        accepted: how many of the proposals were accepted, ``(C,)`` int64.
+    """
+
+    assignments: Tensor
+    log_joint: Tensor
+    log_q: Tensor
+    accepted: Tensor
 
 
 class BlockRule(Protocol):
@@ -61,8 +68,8 @@ class UniformBlocks:
 
     def __call__(self, data: Tensor, num_chains: int, *, generator: np.random.Generator) -> Tensor:
         """Return a subset for every chain, in O(C N)."""
-        size = min(self.size, len(data))
-        return uniform_blocks(num_chains, len(data), block_size=size, generator=generator)
+        size, noise = min(self.size, len(data)), generator.random((num_chains, len(data)))
+        return torch.from_numpy(noise.argpartition(size - 1, axis=-1)[:, :size].copy())
 
 
 @dataclass(frozen=True)
@@ -89,8 +96,9 @@ class NeighbourBlocks:
 
     def __call__(self, data: Tensor, num_chains: int, *, generator: np.random.Generator) -> Tensor:
         """Return a neighbourhood for every chain, in O(C N D)."""
-        size = min(self.size, len(data))
-        return neighbour_blocks(data, num_chains, block_size=size, generator=generator)
+        centre = torch.from_numpy(generator.integers(len(data), size=num_chains))
+        distance = torch.cdist(data[centre].double(), data.double())
+        return distance.topk(min(self.size, len(data)), largest=False).indices
 
 
 class GuideProposal(PartitionKernel):
@@ -182,16 +190,7 @@ class GuideProposal(PartitionKernel):
 
 
 class GuideTransition(Transition):
-    """Guide proposals for all chains of one data set.
-
-    Args:
-        kernel: the settings.
-        data: points, ``(N, D)``.
-        generator: for blocks and acceptance.
-
-    Raises:
-        ValueError: if blocks are to be drawn again and the posterior of the guide cannot.
-    """
+    """Guide proposals for all chains of one data set."""
 
     def __init__(self, kernel: GuideProposal, data: Tensor, generator: np.random.Generator) -> None:
         self._kernel, self._data, self._generator = kernel, data, generator
@@ -203,31 +202,45 @@ class GuideTransition(Transition):
                 "blocks of points, expected one that labels points one after the other: pass blocks=()"
             )
         self._last: MovedChains | None = None
-        names = ["partition", *(f"block {index}" for index in range(len(kernel.blocks)))]
-        self.rates: dict[str, list[float]] = {name: [] for name in names}
+        blocks = [(f"block {index}", rule) for index, rule in enumerate(kernel.blocks)]
+        whole: list[tuple[str, BlockRule | None]] = [("partition", None)] if kernel.num_proposals else []
+        self._rules = [*whole, *blocks]
+        self.rates: dict[str, list[float]] = {name: [] for name, _ in self._rules}
 
     def step(self, states: ChainStates) -> ChainStates:
         """Propose whole partitions, then a block by every rule, ``thin`` times."""
-        hyper = states.hyperparameters
-        model = self._kernel.model.given(hyper) if hyper else self._kernel.model
-        labels = states.assignments
+        kernel, hyper, labels = self._kernel, states.hyperparameters, states.assignments
+        model = kernel.model.given(hyper) if hyper else kernel.model
         log_joints = model.log_joint(self._data, labels)
-        for _ in range(self._kernel.thin):
-            if self._kernel.num_proposals > 0:
-                moved = self._whole(model, labels, log_joints)
+        for _ in range(kernel.thin):
+            for name, rule in self._rules:
+                moved = self._moved(model, labels, log_joints, rule)
                 labels, log_joints = moved.assignments, moved.log_joint
-            for index, rule in enumerate(self._kernel.blocks):
-                moved = self._block(model, labels, log_joints, index, rule)
-                labels, log_joints = moved.assignments, moved.log_joint
-        return ChainStates(labels, hyper, log_joint(self._kernel.model, self._data, labels, hyper))
+                self.rates[name].append(float(moved.accepted.double().mean()) / max(kernel.num_proposals, 1))
+        return ChainStates(labels, hyper, log_joint(kernel.model, self._data, labels, hyper))
 
-    def _whole(self, model: CollapsedModel, labels: Tensor, log_joints: Tensor) -> MovedChains:
+    def _moved(
+        self, model: CollapsedModel, labels: Tensor, log_joints: Tensor, rule: BlockRule | None
+    ) -> MovedChains:
+        """Propose blocks that a rule chooses, or whole partitions where there is none."""
+        if rule is not None:
+            return block_steps(
+                model,
+                self._kernel.guide,
+                self._data,
+                assignments=labels,
+                log_joint=log_joints,
+                block=rule(self._data, len(labels), generator=self._generator),
+                order=self._posterior.order[0],
+                num_proposals=max(self._kernel.num_proposals, 1),
+                generator=self._generator,
+            )
         if self._last is not None and torch.equal(self._last.assignments, labels):
             log_q = self._last.log_q
         else:
             with torch.no_grad():
                 log_q = self._posterior.log_prob(labels).double()
-        moved = independence_steps(
+        self._last = independence_steps(
             model,
             self._posterior,
             self._data,
@@ -237,26 +250,88 @@ class GuideTransition(Transition):
             num_proposals=self._kernel.num_proposals,
             generator=self._generator,
         )
-        self._last = moved
-        self._note("partition", moved)
-        return moved
+        return self._last
 
-    def _block(
-        self, model: CollapsedModel, labels: Tensor, log_joints: Tensor, index: int, rule: BlockRule
-    ) -> MovedChains:
-        moved = block_steps(
-            model,
-            self._kernel.guide,
-            self._data,
-            assignments=labels,
-            log_joint=log_joints,
-            block=rule(self._data, len(labels), generator=self._generator),
-            order=self._posterior.order[0],
-            num_proposals=max(self._kernel.num_proposals, 1),
-            generator=self._generator,
+
+@torch.no_grad()
+def independence_steps(
+    model: JointModel,
+    posterior: PartitionDistribution,
+    data: Tensor,
+    *,
+    assignments: Tensor,
+    log_joint: Tensor,
+    log_q: Tensor,
+    num_proposals: int,
+    generator: np.random.Generator,
+) -> MovedChains:
+    """Propose whole partitions from a guide and accept them one after the other.
+
+    All P C proposals are drawn and scored in one batch. The guide draws with torch's own generator.
+    """
+    draws, drawn_log_q = posterior.sample_and_log_prob((num_proposals, len(assignments)))
+    labels = torch.cat([assignments.unsqueeze(0), draws])
+    joint = torch.cat([log_joint.unsqueeze(0), log_joint_of(model, data, draws)])
+    return _accept_in_turn(labels, joint, torch.cat([log_q.unsqueeze(0), drawn_log_q.double()]), generator)
+
+
+@torch.no_grad()
+def block_steps(
+    model: JointModel,
+    guide: PointwiseGuide,
+    data: Tensor,
+    *,
+    assignments: Tensor,
+    log_joint: Tensor,
+    block: Tensor,
+    order: Tensor,
+    num_proposals: int,
+    generator: np.random.Generator,
+) -> MovedChains:
+    """Re-draw a block of points, ``(C, F)``, from a guide given the others, and accept one after the other.
+
+    The guide visits the rest in its own order, ``(N,)``, then the block. The posterior is left unchanged
+    however poor the guide, provided that the block is chosen without looking at the chains. Cost: one
+    encoding a chain, and for each point of the block one batched step over the P C proposals, equal ones
+    merged. ``log_q`` of what is returned is that of the block given the rest.
+    """
+    copies = data.to(torch.get_default_dtype()).expand(len(assignments), *data.shape)
+    posterior = guide.posterior(copies, order=block_last(order, block))
+    if isinstance(posterior, OrderAveragedPartition):
+        raise ValueError(
+            "guide.posterior(data, order=...) mixes several orders, expected a SequentialPartition"
         )
-        self._note(f"block {index}", moved)
-        return moved
+    law = posterior.given(assignments, num_free=block.shape[-1])
+    draws, drawn_log_q, log_q = law.propose(num_proposals)
+    labels = torch.cat([assignments.unsqueeze(0), draws])
+    joint = torch.cat([log_joint.unsqueeze(0), log_joint_of(model, data, draws)])
+    return _accept_in_turn(labels, joint, torch.cat([log_q.unsqueeze(0), drawn_log_q]), generator)
 
-    def _note(self, name: str, moved: MovedChains) -> None:
-        self.rates[name].append(float(moved.accepted.double().mean()) / max(self._kernel.num_proposals, 1))
+
+def block_last(order: Tensor, block: Tensor) -> Tensor:
+    """Move the points of each block ``(C, F)`` to the end of a visiting order, both parts keeping theirs.
+
+    Example:
+        >>> block_last(torch.tensor([3, 1, 0, 2]), torch.tensor([[0, 1], [3, 2]])).tolist()
+        [[3, 2, 1, 0], [1, 0, 3, 2]]
+    """
+    free = torch.zeros(len(block), len(order), dtype=torch.int64, device=order.device).scatter_(1, block, 1)
+    return order[free[:, order].argsort(dim=-1, stable=True)]
+
+
+def _accept_in_turn(
+    labels: Tensor, joint: Tensor, log_q: Tensor, generator: np.random.Generator
+) -> MovedChains:
+    """Step through the proposals of all chains; row 0 is where the chains are, ``(P + 1, C, ...)``."""
+    # A chain outside the support of the model accepts whatever is inside.
+    weights = torch.where(joint == -torch.inf, -torch.inf, joint - log_q).cpu().numpy()
+    patience = -generator.exponential(size=weights[1:].shape)
+    current, chosen = weights[0], np.zeros(weights.shape[1], dtype=np.int64)
+    accepted = np.zeros_like(chosen)
+    for step, (weight, log_uniform) in enumerate(zip(weights[1:], patience, strict=True), start=1):
+        accept = current + log_uniform < weight
+        current, chosen = np.where(accept, weight, current), np.where(accept, step, chosen)
+        accepted += accept
+    row, chain = torch.from_numpy(chosen), torch.arange(len(chosen))
+    taken = labels[row, chain], joint[row, chain], log_q[row, chain]
+    return MovedChains(*taken, torch.from_numpy(accepted))

@@ -6,25 +6,99 @@ from typing import Any
 
 import numpy as np
 import torch
+from pyro.infer import MCMC
 from pyro.infer.mcmc.mcmc_kernel import MCMCKernel
 from torch import Tensor
 
 from pyroclust.core.counts import check_count, check_seed
+from pyroclust.core.interrupts import interrupt_between_steps
+from pyroclust.core.memory import check_memory
+from pyroclust.core.progress import progress_bar
 from pyroclust.core.random_state import seed_from_torch, seeded
 from pyroclust.distributions.points import Points, as_points, check_data_set
 from pyroclust.distributions.protocols import CollapsedModel, is_of_graphs, takes_missing
 from pyroclust.infer.checks import checked_log_joint
-from pyroclust.infer.mcmc.loop import Transition, check_draws, run_blocks
 from pyroclust.infer.mcmc.starts import Overdispersed, Starts, as_starts
-from pyroclust.infer.mcmc.states import ChainStates, log_joint
-from pyroclust.partitions import Draws, as_partitions, canonical, check_num_points
+from pyroclust.infer.mcmc.states import ChainStates, Trace, log_joint
+from pyroclust.partitions import Draws, as_partitions, canonical, check_num_points, is_canonical
 from pyroclust.partitions.adjacency import as_adjacency, check_graph
 
-__all__ = ["DOUBLE", "PartitionKernel"]
-
 # Kernels compute in double precision: numbers that are no tensor yet keep all their digits.
-_LONGEST_THIN = 1_000_000
 DOUBLE = torch.empty(0, dtype=torch.float64)
+_LONGEST_THIN = 1_000_000
+# How soon Ctrl-C is obeyed and the bar moves.
+_SECONDS_A_BLOCK = 0.3
+_GROWTH = 8
+_BYTES_A_LABEL = 8
+
+
+class Transition(ABC):  # noqa: B024  (subclasses write one of two methods)
+    """A kernel bound to data: it moves C chains at once.
+
+    Subclasses write :meth:`step`, or :meth:`advance` where several draws at once are faster. They may keep
+    caches, but what they return depends on the states given to it alone, unless the kernel says that it keeps
+    parameters.
+    """
+
+    def step(self, states: ChainStates) -> ChainStates:
+        """Advance every chain by one draw."""
+        return self.advance(states, 1).last()
+
+    def advance(self, states: ChainStates, num_draws: int, *, every: int = 1) -> Trace:
+        """Advance every chain by ``num_draws * every`` draws and return one in ``every`` of them."""
+        visited = []
+        for _ in range(num_draws):
+            for _ in range(every):
+                states = self.step(states)
+            visited.append(states)
+        return Trace.stack(visited)
+
+    def prepare(self, states: ChainStates) -> None:  # noqa: B027  (most have nothing to compile)
+        """Compile what needs compiling, without advancing."""
+
+
+def check_draws(num_chains: int, num_draws: int, num_points: int) -> None:
+    """Refuse draws that do not fit into the memory that is left, a copy of them included."""
+    check_memory(
+        2 * num_chains * num_draws * num_points * _BYTES_A_LABEL,
+        f"num_draws is {num_draws}: {num_chains} chains of {num_points} points",
+        remedy="keep fewer, with a larger thin",
+    )
+
+
+def run(
+    transition: Transition,
+    states: ChainStates,
+    *,
+    warmup: int,
+    num_draws: int,
+    every: int = 1,
+    progress: bool = False,
+) -> tuple[Trace, bool]:
+    """Run a warm-up, then keep one in ``every`` draws; return them, and whether Ctrl-C has ended the run.
+
+    Draws are made in blocks of some tenths of a second, between which Ctrl-C is obeyed. If there was an
+    interrupt before the first draw that is kept, ``KeyboardInterrupt`` is raised.
+    """
+    kept: list[Trace] = []
+    done, size, total = 0, 1, warmup + num_draws * every
+    with progress_bar("draws", total, shown=progress) as tell, interrupt_between_steps() as interrupt:
+        while done < total and not interrupt.requested:
+            began = time.perf_counter()
+            if done < warmup:
+                count = min(size, warmup - done)
+                states = transition.advance(states, 1, every=count).last()
+            else:
+                count = min(max(1, size // every) * every, total - done)
+                kept.append(transition.advance(states, count // every, every=every))
+                states = kept[-1].last()
+            seconds = max(time.perf_counter() - began, 1e-6)
+            size = max(1, min(_GROWTH * size, int(count * _SECONDS_A_BLOCK / seconds)))
+            done += count
+            tell(done, "")
+    if not kept:
+        raise KeyboardInterrupt
+    return Trace.concatenate(kept), interrupt.requested
 
 
 class PartitionKernel(MCMCKernel, ABC):
@@ -60,14 +134,14 @@ class PartitionKernel(MCMCKernel, ABC):
 
     def __init__(self, model: CollapsedModel, *, init: Starts | Tensor | None = None, thin: int = 1) -> None:
         self.model, self.thin = model, check_count("thin", thin, at_most=_LONGEST_THIN)
-        known = model.constraints
-        if known is not None and self.keeps_number:
-            known = known.of_points
-        has = {"constraints": known, "weights of rows": model.row_weights}
-        kept = [name for name, one in has.items() if one is not None]
-        if kept and not self.keeps_constraints:
+        constraints = model.constraints
+        if constraints is not None and self.keeps_number:
+            constraints = constraints.of_points
+        limits = {"constraints": constraints, "weights of rows": model.row_weights}
+        present = [name for name, limit in limits.items() if limit is not None]
+        if present and not self.keeps_constraints:
             raise ValueError(
-                f"model has {' and '.join(kept)}, and {type(self).__name__} cannot keep to them: use "
+                f"model has {' and '.join(present)}, and {type(self).__name__} cannot keep to them: use "
                 "CollapsedGibbs, SplitMerge, MergeSplit, or a Compose of these"
             )
         self.init = Overdispersed() if init is None else as_starts(init)
@@ -75,7 +149,7 @@ class PartitionKernel(MCMCKernel, ABC):
         self._transition: Transition | None = None
         self._states = ChainStates(torch.empty(0, 0, dtype=torch.int64))
         self._params: dict[str, Tensor] = {}
-        self._given: dict[str, Tensor] = {}
+        self._first_params: dict[str, Tensor] = {}
 
     def __repr__(self) -> str:
         """The kernel, its model, and how it is thinned."""
@@ -97,12 +171,10 @@ class PartitionKernel(MCMCKernel, ABC):
 
     @abstractmethod
     def bind(self, data: Tensor, states: ChainStates, generator: np.random.Generator) -> Transition:
-        """Prepare chains on a data set.
+        """Prepare chains on a data set ``(N, D)``, checked.
 
-        Args:
-            data: points, ``(N, D)``, checked.
-            states: where the chains start; their number of chains and names of hyperparameters stay.
-            generator: to spawn one generator a chain from; torch's own generator may be used as well.
+        The number of chains and the names of their hyperparameters stay. One generator a chain is spawned
+        from ``generator``; torch's own generator may be used as well.
         """
 
     def _points(self, data: Points) -> Tensor:
@@ -177,10 +249,10 @@ class PartitionKernel(MCMCKernel, ABC):
         self.check(data)
         generator = np.random.default_rng(seed_from_torch())
         self._states = self.start(data, 1, generator)
-        given, self._given = self._given, {}
-        if given:
-            check_num_points("assignments", given.get("assignments", self._states.assignments), len(data))
-            self._states = _states_of({**_sites(self._states), **given}, self.updates)
+        params, self._first_params = self._first_params, {}
+        if params:
+            check_num_points("assignments", params.get("assignments", self._states.assignments), len(data))
+            self._states = _states_of({**_sites(self._states), **params}, self.updates)
             self._check_allowed(self._states.assignments)
         self._transition = self.bind(data, self._states, generator)
         self._params = _sites(self._states)
@@ -193,7 +265,7 @@ class PartitionKernel(MCMCKernel, ABC):
     @initial_params.setter
     def initial_params(self, params: dict[str, Tensor]) -> None:
         """Start the next chain at ``params["assignments"]``, and at the hyperparameters where given."""
-        self._given = dict(params)
+        self._first_params = dict(params)
 
     def sample(self, params: dict[str, Tensor]) -> dict[str, Tensor]:
         """Advance by one draw from ``params``, whoever made them, and return the new sites.
@@ -213,8 +285,8 @@ class PartitionKernel(MCMCKernel, ABC):
         return self._params
 
     def _check_allowed(self, labels: Tensor) -> None:
-        known = self.model.constraints
-        if known is not None and not bool(known.allows(labels).all()):
+        constraints = self.model.constraints
+        if constraints is not None and not bool(constraints.allows(labels).all()):
             raise ValueError(
                 "assignments break the constraints of the model, expected partitions that keep them: call "
                 "model.constraints.repaired on them"
@@ -270,7 +342,7 @@ class PartitionKernel(MCMCKernel, ABC):
             transition = self.bind(data, states, generator)
             transition.prepare(states)
             compiled = time.perf_counter()
-            trace, interrupted = run_blocks(
+            trace, interrupted = run(
                 transition, states, warmup=warmup, num_draws=num_draws, progress=progress
             )
         if self.model.is_conjugate:
@@ -298,3 +370,39 @@ def _states_of(params: dict[str, Tensor], names: frozenset[str]) -> ChainStates:
     labels = as_partitions("assignments", params["assignments"].round()).unsqueeze(0)
     hyper = {name: params[name].double().reshape(1) for name in sorted(names)}
     return ChainStates(labels, hyper, params["log_joint"].double().reshape(1))
+
+
+def assignments(mcmc: MCMC) -> Tensor:
+    """Return the label vectors of a finished run of Pyro's MCMC as integers.
+
+    Pyro stores all sites of a kernel in one floating-point vector; labels come back exactly.
+
+    Args:
+        mcmc: a run with a kernel that has the site ``"assignments"``.
+
+    Shape:
+        output: ``(chains, draws, N)`` int64, canonical.
+
+    Raises:
+        ValueError: if nothing was run, there is no such site, or it does not hold canonical labels.
+
+    Example:
+        >>> from pyroclust.infer.mcmc import CollapsedGibbs
+        >>> from pyroclust.models import gaussian2d
+        >>> mcmc = MCMC(CollapsedGibbs(gaussian2d()), num_samples=3, warmup_steps=1, disable_progbar=True)
+        >>> mcmc.run(torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]]))
+        >>> assignments(mcmc).shape
+        torch.Size([1, 3, 3])
+    """
+    samples = mcmc.get_samples(group_by_chain=True) if mcmc._samples is not None else {}
+    if "assignments" not in samples:
+        raise ValueError(
+            f"mcmc holds the sites {sorted(samples)}, expected 'assignments': "
+            "call mcmc.run(data) with a partition kernel first"
+        )
+    labels = samples["assignments"].round().to(torch.int64)
+    if not bool(is_canonical(labels).all()):
+        raise ValueError(
+            "mcmc holds label vectors that are not canonical: its kernel must return canonical labels"
+        )
+    return labels

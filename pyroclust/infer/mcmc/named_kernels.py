@@ -1,50 +1,45 @@
-"""Kernels by name, as the command line calls them."""
+"""Kernels by name, as the command line calls them, and the one that runs where nobody has chosen."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 from pyroclust.core.errors import unknown_name
-from pyroclust.distributions.protocols import CollapsedModel
-from pyroclust.infer.mcmc.auxiliary_gibbs import AuxiliaryGibbs
+from pyroclust.core.random_state import preserved_random_state
+from pyroclust.distributions import Component
+from pyroclust.distributions.protocols import CollapsedModel, is_of_graphs
+from pyroclust.infer.mcmc.auxiliary_gibbs import AuxiliaryGibbs, has_density
 from pyroclust.infer.mcmc.collapsed_gibbs import CollapsedGibbs
 from pyroclust.infer.mcmc.compose import Compose
+from pyroclust.infer.mcmc.hyperparameters import Reallocate, SliceHyperparameters
 from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.parallel_tempering import ParallelTempering
-from pyroclust.infer.mcmc.reallocation import Reallocate
-from pyroclust.infer.mcmc.slice_hyperparameters import SliceHyperparameters
+from pyroclust.infer.mcmc.parameters import UnconstrainedSpace
 from pyroclust.infer.mcmc.split_merge import MergeSplit, SplitMerge
-
-__all__ = ["allowed_kernel_name", "kernel_names", "named_kernel"]
 
 # Splits and merges are cheap beside a sweep, and few are accepted; not so where a cluster keeps D^2 numbers.
 _PROPOSALS, _SWEEPS = 5, 3
 # Share of steps that allocate all points anew, each at the cost of three sweeps. Hardly any is accepted
 # where columns are fewer.
 _SHARE, _FEWEST_COLUMNS = 0.1, 5
+NARROW = 4
+"""Up to so many dimensions proposals of splits and merges are worth five of them a sweep. The wider tables
+that were tried have full covariances of 6 to 13 columns, see benchmarks/wide_tables.py."""
 
 
-def _merge_split(model: CollapsedModel) -> PartitionKernel:
-    return MergeSplit(model, proposals=_PROPOSALS)
-
-
-def _split_merge(model: CollapsedModel) -> PartitionKernel:
-    return SplitMerge(model, proposals=_PROPOSALS)
-
-
-def _sweeps(model: CollapsedModel) -> PartitionKernel:
-    return CollapsedGibbs(model, thin=_SWEEPS)
-
-
+_MERGE_SPLIT = partial(MergeSplit, proposals=_PROPOSALS)
+_SPLIT_MERGE = partial(SplitMerge, proposals=_PROPOSALS)
+_TEMPERED = "tempered"
 _KERNELS: dict[str, Sequence[Callable[[CollapsedModel], PartitionKernel]]] = {
     "auxiliary": (AuxiliaryGibbs,),
     "gibbs": (CollapsedGibbs,),
-    "gibbs+merge-split": (_sweeps, MergeSplit),
-    "merge-split": (_merge_split,),
-    "merge-split+gibbs": (_merge_split, CollapsedGibbs),
-    "split-merge": (_split_merge,),
-    "split-merge+gibbs": (_split_merge, CollapsedGibbs),
-    "tempered": (_merge_split, CollapsedGibbs),
+    "gibbs+merge-split": (partial(CollapsedGibbs, thin=_SWEEPS), MergeSplit),
+    "merge-split": (_MERGE_SPLIT,),
+    "merge-split+gibbs": (_MERGE_SPLIT, CollapsedGibbs),
+    "split-merge": (_SPLIT_MERGE,),
+    "split-merge+gibbs": (_SPLIT_MERGE, CollapsedGibbs),
+    _TEMPERED: (_MERGE_SPLIT, CollapsedGibbs),
 }
-_AROUND: dict[str, Callable[..., PartitionKernel]] = {"tempered": ParallelTempering}
 
 
 def _can_reallocate(model: CollapsedModel) -> bool:
@@ -54,23 +49,12 @@ def _can_reallocate(model: CollapsedModel) -> bool:
 
 
 def kernel_names() -> tuple[str, ...]:
-    """Return the names that :func:`named_kernel` knows.
-
-    Example:
-        >>> kernel_names()[:2]
-        ('auxiliary', 'gibbs')
-    """
+    """Return the names that :func:`named_kernel` knows."""
     return tuple(sorted(_KERNELS))
 
 
 def allowed_kernel_name(name: str, model: CollapsedModel) -> str:
-    """Return the name of a kernel on a collapsed likelihood, or of the one that a model without it needs.
-
-    Example:
-        >>> from pyroclust.models import gaussian2d
-        >>> allowed_kernel_name("gibbs", gaussian2d())
-        'gibbs'
-    """
+    """Return the name of a kernel on a collapsed likelihood, or of the one that a model without it needs."""
     return name if model.is_conjugate else "auxiliary"
 
 
@@ -86,14 +70,6 @@ def named_kernel(name: str, model: CollapsedModel, *, thin: int = 1) -> Partitio
     Where a conjugate family of five columns or more has a random hyperparameter, and all points are free, a
     step in ten also proposes another value of it and, under that, all points allocated anew: many clusters of
     a small scale and few of a large one are far apart for all other moves.
-
-    Args:
-        name: one of :func:`kernel_names`.
-        model: a mixture.
-        thin: steps a draw.
-
-    Raises:
-        ValueError: if no kernel has that name, or it cannot run on the model.
 
     Example:
         >>> from pyroclust.models import gaussian2d
@@ -113,6 +89,56 @@ def named_kernel(name: str, model: CollapsedModel, *, thin: int = 1) -> Partitio
         if name != "auxiliary" and _can_reallocate(model):
             kernels.append(Reallocate(model, share=_SHARE))
     kernels += [make(model) for make in _KERNELS[name]]
-    if name in _AROUND:
-        return _AROUND[name](Compose(kernels), thin=thin)
-    return Compose(kernels, thin=thin)
+    return (
+        ParallelTempering(Compose(kernels), thin=thin) if name == _TEMPERED else Compose(kernels, thin=thin)
+    )
+
+
+def has_kernel(model: Any) -> bool:
+    """Return whether :func:`default_kernel` can run on a model.
+
+    It needs the prior and the family. Of a family that is not conjugate it needs the density of a point in a
+    cluster, known hyperparameters, and parameters that slices can move.
+    """
+    if not (hasattr(model, "prior") and hasattr(model, "component")):
+        return False
+    return bool(model.is_conjugate or _can_keep_parameters(model.component))
+
+
+def _can_keep_parameters(component: Component) -> bool:
+    if component.hyperpriors or not has_density(component):
+        return False
+    with preserved_random_state():
+        try:
+            UnconstrainedSpace(component)
+        except ValueError:
+            return False
+    return True
+
+
+def default_kernel_name(model: CollapsedModel) -> str:
+    """Return the name of :func:`default_kernel`, as :func:`named_kernel` calls it."""
+    narrow = is_of_graphs(model) or model.component.dim <= NARROW
+    return allowed_kernel_name("merge-split+gibbs" if narrow else "gibbs+merge-split", model)
+
+
+def default_kernel(model: CollapsedModel, *, thin: int = 1) -> PartitionKernel:
+    """Return merge-split moves and a Gibbs sweep, or what a model allows in their place.
+
+    Conjugate families get five merge-split proposals and one sweep of collapsed Gibbs sampling a step; above
+    four dimensions one proposal and three sweeps, since sweeps alone leave partitions into many small
+    clusters there, and proposals cost more. Families that are not conjugate get Gibbs sampling with auxiliary
+    parameters. Random hyperparameters are drawn by slice sampling before.
+    """
+    return named_kernel(default_kernel_name(model), model, thin=thin)
+
+
+def kernel_or_default(model: CollapsedModel, kernel: PartitionKernel | None) -> PartitionKernel:
+    """Return a kernel of a model, or the default one in place of None."""
+    if kernel is None:
+        return default_kernel(model)
+    if kernel.model != model:
+        raise ValueError(
+            f"kernel belongs to the model '{kernel.model.name}', expected '{model.name}': make it of the same"
+        )
+    return kernel

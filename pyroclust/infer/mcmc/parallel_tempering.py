@@ -1,4 +1,4 @@
-"""Parallel tempering: copies of a chain under weaker likelihoods, which exchange partitions."""
+"""Chains under powers of the likelihood: parallel tempering, and many chains at one power after another."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,25 +10,96 @@ import torch
 from torch import Tensor
 
 from pyroclust.core.counts import check_number
+from pyroclust.core.random_state import seeded
 from pyroclust.core.threads import map_in_threads, num_threads
-from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.mcmc.compiled.chain import Chain, place, start_chain
 from pyroclust.infer.mcmc.compiled.runner import Program
-from pyroclust.infer.mcmc.compiled_kernel import advance_chain, same_states, trace_of
-from pyroclust.infer.mcmc.kernel import PartitionKernel
-from pyroclust.infer.mcmc.loop import Transition
-from pyroclust.infer.mcmc.powered_chains import (
-    compiled_moves,
-    powered_log_likelihood,
-    require_compiled_moves,
+from pyroclust.infer.mcmc.compiled_kernel import (
+    CompiledKernel,
+    moves_in_turn,
+    require_conjugate,
+    same_states,
+    trace_of,
 )
+from pyroclust.infer.mcmc.compose import Compose
+from pyroclust.infer.mcmc.kernel import PartitionKernel, Transition
 from pyroclust.infer.mcmc.starts import Starts
 from pyroclust.infer.mcmc.states import ChainStates, Trace
 
-__all__ = ["POWERS", "ParallelTempering"]
-
 POWERS = tuple(float(one) for one in np.geomspace(1.0, 0.8, 8))
 """Powers of the likelihood where nobody says otherwise."""
+# Chains side by side. It is the same on every machine, because each place has its own random numbers.
+_AT_ONCE = 32
+
+
+def _compiled_parts(kernel: PartitionKernel) -> list[CompiledKernel]:
+    """Return the kernels that one is made of; refuse one that is not made of compiled moves alone."""
+    parts = kernel.kernels if isinstance(kernel, Compose) else (kernel,)
+    compiled = [one for one in parts if isinstance(one, CompiledKernel)]
+    if len(compiled) < len(parts) or not kernel.moves_points:
+        raise ValueError(
+            f"kernel is {kernel!r}, expected one that moves points and is made of compiled moves: take "
+            "CollapsedGibbs, MergeSplit, SplitMerge, SliceHyperparameters or a Compose of these"
+        )
+    require_conjugate(kernel.model)
+    return compiled
+
+
+def _compiled_moves(kernel: PartitionKernel, num_points: int) -> tuple[NamedTuple, ...]:
+    rounds = kernel.thin if isinstance(kernel, Compose) else 1
+    return moves_in_turn(_compiled_parts(kernel), num_points) * rounds
+
+
+class PoweredChains:
+    r"""S chains of a kernel whose target has a power of the likelihood, :math:`p(c) \, p(x \mid c)^\beta`.
+
+    The kernel must be made of compiled moves. Chains go in blocks of 32 side by side, which share the arrays
+    of 32 chains: memory is that of S label vectors and of 32 chains at work, O((S + 32 F) N). Each call
+    places every chain, in O(N F), and then takes its draws.
+
+    Example:
+        >>> from pyroclust.infer.mcmc import CollapsedGibbs
+        >>> from pyroclust.models import gaussian2d
+        >>> kernel, data = CollapsedGibbs(gaussian2d()), torch.tensor([[0.0, 0.0], [9.0, 0.0]]).double()
+        >>> chains = PoweredChains(kernel, data, seed=0)
+        >>> starts = kernel.states_at(data, torch.zeros(100, 2, dtype=torch.int64))
+        >>> few, many = (chains.advance(starts, power, 10)[0].assignments for power in (0.01, 1.0))
+        >>> bool(few.sum() < many.sum())
+        True
+    """
+
+    def __init__(self, kernel: PartitionKernel, data: Tensor, *, seed: int) -> None:
+        moves = _compiled_moves(kernel, len(data))
+        self._model, generator = kernel.model, np.random.default_rng(seed)
+        with seeded(seed):
+            self._chains = [start_chain(kernel.model, data, one) for one in generator.spawn(_AT_ONCE)]
+        self._program = Program(moves, self._chains[0])
+
+    def advance(self, states: ChainStates, power: float, num_draws: int) -> tuple[ChainStates, Tensor]:
+        r"""Advance S chains by so many draws of the kernel, or none, at a power above 0.
+
+        Return where they are then, ``log_joint`` with the likelihood to the power, and
+        :math:`\log p(x \mid c)` there, ``(S,)`` in nats.
+        """
+        rows: list[tuple[np.ndarray, ...]] = []
+        fits: list[float] = []
+        with ThreadPoolExecutor(max_workers=num_threads()) as pool:
+            for begin in range(0, len(states.assignments), _AT_ONCE):
+                block = states.of_chains(slice(begin, begin + _AT_ONCE))
+                chains = self._chains[: len(block.assignments)]
+                for one in chains:
+                    one.family.power[0] = power
+                _place(chains, self._model, block)
+                if num_draws:
+                    rows += map_in_threads(pool, lambda one: self._program.draw(one, 1, num_draws), chains)
+                fits += [self._program.log_likelihood(one) for one in chains]
+        if num_draws:
+            states = trace_of(self._model, tuple(states.hyperparameters), rows).last()
+        return states, torch.tensor(fits, dtype=torch.float64)
+
+
+def _place(chains: Sequence[Chain], model: Any, states: ChainStates) -> None:
+    place(chains, model, assignments=states.assignments, hyperparameters=states.hyperparameters)
 
 
 class ParallelTempering(PartitionKernel):
@@ -84,11 +155,11 @@ class ParallelTempering(PartitionKernel):
         init: Starts | Tensor | None = None,
         thin: int = 1,
     ) -> None:
-        require_compiled_moves(kernel)
+        _compiled_parts(kernel)
         self.keeps_constraints = kernel.keeps_constraints
         super().__init__(kernel.model, init=kernel.init if init is None else init, thin=thin)
         self.kernel = kernel
-        self.powers = _checked(powers)
+        self.powers = _checked_powers(powers)
         self._counts = np.zeros((2, max(1, len(self.powers) - 1)))
 
     def __repr__(self) -> str:
@@ -118,7 +189,7 @@ class ParallelTempering(PartitionKernel):
     def bind(self, data: Tensor, states: ChainStates, generator: np.random.Generator) -> Transition:
         """Prepare R copies of every chain."""
         self._counts = np.zeros_like(self._counts)
-        moves = compiled_moves(self.kernel, len(data))
+        moves = _compiled_moves(self.kernel, len(data))
         return _Tempered(self, data, moves, states=states, generator=generator, counts=self._counts)
 
 
@@ -135,12 +206,12 @@ class _Tempered(Transition):
         generator: np.random.Generator,
         counts: np.ndarray,
     ) -> None:
-        self._model: CollapsedModel = kernel.model
+        self._model = kernel.model
         self._powers, self._thin, self._counts = np.array(kernel.powers), kernel.thin, counts
         self._copies = [
             [
-                start_chain(self._model, data, own, power=power)
-                for own, power in zip(generator.spawn(len(self._powers)), kernel.powers, strict=True)
+                start_chain(self._model, data, one, power=power)
+                for one, power in zip(generator.spawn(len(self._powers)), kernel.powers, strict=True)
             ]
             for _ in states.assignments
         ]
@@ -153,42 +224,30 @@ class _Tempered(Transition):
     def prepare(self, states: ChainStates) -> None:
         """Compile, or load from numba's cache."""
         self._place(states)
-        one = self._copies[0][0]
-        advance_chain(one, self._program, 0, thin=1)
-        powered_log_likelihood(one, self._program)
+        self._program.draw(self._copies[0][0], 0, 1)
+        self._program.log_likelihood(self._copies[0][0])
 
-    def step(self, states: ChainStates) -> ChainStates:
-        """Advance every chain by one draw."""
-        return self.advance(states, 1).last()
-
-    def skip(self, states: ChainStates, num_draws: int) -> ChainStates:
-        """Advance every chain by several draws and return where they are then."""
-        return self._run(states, num_draws, kept=1).last() if num_draws > 0 else states
-
-    def advance(self, states: ChainStates, num_draws: int) -> Trace:
-        """Advance every chain by several draws and return them all."""
-        return self._run(states, num_draws, kept=num_draws)
-
-    def _run(self, states: ChainStates, num_draws: int, *, kept: int) -> Trace:
+    def advance(self, states: ChainStates, num_draws: int, *, every: int = 1) -> Trace:
+        """Advance every chain by several draws."""
         self._place(states)
-        found = []
+        kept = []
         with ThreadPoolExecutor(max_workers=num_threads()) as pool:
-            for draw in range(num_draws):
-                for _ in range(self._thin):
+            for _ in range(num_draws):
+                for _ in range(every * self._thin):
                     self._exchange()
                     drawn = self._sweep(pool)
-                if draw >= num_draws - kept:
-                    found.append(drawn)
-        columns = (torch.from_numpy(np.concatenate(column, 1)) for column in zip(*found, strict=True))
-        trace = trace_of(self._model, self._names, *columns)
+                kept.append(drawn)
+        chains = zip(*kept, strict=True)
+        columns = [[np.concatenate(column) for column in zip(*one, strict=True)] for one in chains]
+        trace = trace_of(self._model, self._names, columns)
         self._at = trace.last()
         return trace
 
-    def _sweep(self, pool: ThreadPoolExecutor) -> list[np.ndarray]:
-        """Let every copy take a step; return the draws of the first ones, ``(C, 1, ...)`` each."""
+    def _sweep(self, pool: ThreadPoolExecutor) -> list[tuple[np.ndarray, ...]]:
+        """Let every copy take a step; return the draw of the first copy of each chain."""
         every = [one for row in self._copies for one in row]
-        drawn = map_in_threads(pool, lambda one: advance_chain(one, self._program, 1, thin=1), every)
-        return [np.stack(column) for column in zip(*drawn[:: len(self._powers)], strict=True)]
+        drawn = map_in_threads(pool, lambda one: self._program.draw(one, 1, 1), every)
+        return drawn[:: len(self._powers)]
 
     def _exchange(self) -> None:
         """Exchange partitions of neighbours: the copies stay where they are, and take each other's power."""
@@ -196,7 +255,7 @@ class _Tempered(Transition):
         self._first = 1 - self._first
         if not len(lower):
             return
-        fit = np.array([[powered_log_likelihood(one, self._program) for one in row] for row in self._copies])
+        fit = np.array([[self._program.log_likelihood(one) for one in row] for row in self._copies])
         log_ratio = (self._powers[lower] - self._powers[lower + 1]) * (fit[:, lower + 1] - fit[:, lower])
         accepted = np.log1p(-self._generator.random(log_ratio.shape)) < log_ratio
         self._counts[:, lower] += [np.full(len(lower), len(accepted)), accepted.sum(0)]
@@ -212,12 +271,7 @@ class _Tempered(Transition):
         if self._at is not None and same_states(self._at, states):
             return
         for copies in zip(*(row if self._at is None else row[:1] for row in self._copies), strict=True):
-            place(
-                copies,
-                self._model,
-                assignments=states.assignments,
-                hyperparameters=states.hyperparameters,
-            )
+            _place(copies, self._model, states)
         self._at = states
 
 
@@ -226,11 +280,11 @@ def _give(chain: Chain, power: float) -> None:
     chain.family.power[0] = power
 
 
-def _checked(powers: Sequence[float]) -> tuple[float, ...]:
-    found = tuple(check_number("powers", one, above=0) for one in powers)
-    if not found or found[0] != 1.0 or any(one <= other for one, other in pairwise(found)):
+def _checked_powers(powers: Sequence[float]) -> tuple[float, ...]:
+    checked = tuple(check_number("powers", one, above=0) for one in powers)
+    if not checked or checked[0] != 1.0 or any(one <= other for one, other in pairwise(checked)):
         raise ValueError(
             f"powers is {tuple(powers)}, expected numbers that begin with 1 and fall to above 0, such as "
             "(1.0, 0.9, 0.8)"
         )
-    return found
+    return checked

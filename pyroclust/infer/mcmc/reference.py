@@ -12,11 +12,9 @@ from pyroclust.core.counts import check_count, check_number
 from pyroclust.diagnostics import co_assignment, max_rhat
 from pyroclust.diagnostics.chains.partition_convergence import convergence_with_log_joint
 from pyroclust.distributions.points import Points, as_points
-from pyroclust.infer.mcmc.defaults import default_kernel
-from pyroclust.infer.mcmc.long_chains import LongChains
+from pyroclust.infer.mcmc.chains import Chains
+from pyroclust.infer.mcmc.named_kernels import default_kernel
 from pyroclust.infer.mcmc.starts import FromDraws
-
-__all__ = ["AGREED", "NUM_CHAINS", "Reference", "largest_rhat", "reference_chains"]
 
 AGREED = 0.02
 """Halves of a reference may differ by less than this in any co-assignment probability."""
@@ -28,7 +26,7 @@ _FEWEST_BLOCKS = 8
 
 @dataclass(frozen=True)
 class Reference:
-    """What long chains from starts far apart say.
+    """What long chains from overdispersed starts say.
 
     Attributes:
         together: co-assignment probabilities, ``(N, N)``.
@@ -56,11 +54,7 @@ class Reference:
         return self.halves < AGREED
 
     def errors(self, together: np.ndarray) -> tuple[float, float]:
-        """Return the largest and the mean difference over all pairs of different points.
-
-        Shape:
-            together: ``(N, N)``.
-        """
+        """Return the largest and the mean difference from ``(N, N)`` over all pairs of different points."""
         gaps = np.abs(together - self.together)[np.triu_indices(len(together), 1)]
         return float(gaps.max()), float(gaps.mean())
 
@@ -68,8 +62,8 @@ class Reference:
         """Return the expected errors of so many independent draws."""
         generator = np.random.default_rng(0)
         rows = (generator.integers(len(self.draws), size=num_draws) for _ in range(repeats))
-        found = np.mean([self.errors(co_assignment(self.draws[some])) for some in rows], 0)
-        return float(found[0]), float(found[1])
+        errors = np.mean([self.errors(co_assignment(self.draws[some])) for some in rows], 0)
+        return float(errors[0]), float(errors[1])
 
 
 def reference_chains(
@@ -86,16 +80,8 @@ def reference_chains(
     Every look is after twice as many sweeps as the last, at first 8,000; the first quarter is dropped. Halves
     that do not agree are said, not hidden: see :attr:`Reference.agreed`. Memory O(N^2).
 
-    Args:
-        model: a mixture.
-        data: one data set, ``(N, D)``.
-        seed: of the chains.
-        seconds: processor seconds; a look that would come later is not waited for. None for no limit.
-        sweeps: of each chain, likewise.
-        starts: partitions that the chains begin at, ``(8, N)``; far apart by default.
-
-    Raises:
-        ValueError: if there is no limit, or a number is out of range.
+    Limits are processor seconds and sweeps of each chain; a look that would come later is not waited for.
+    Chains begin at ``starts``, ``(8, N)``, by default at overdispersed ones.
 
     Example:
         >>> from pyroclust.models import gaussian2d
@@ -112,17 +98,17 @@ def reference_chains(
     kernel = default_kernel(model)
     if starts is not None:
         kernel.init = FromDraws(starts)
-    chains = LongChains(kernel, points, num_chains=NUM_CHAINS, seed=seed)
+    chains = Chains(kernel, points, NUM_CHAINS, seed=seed)
     draws, log_joint, total = [], [], np.zeros((2, len(points), len(points)), dtype=np.float32)
     sums = {0: total.copy()}
     blocks = 0
     while True:
-        found = chains.draw(_DRAWS, every=_EVERY)
+        drawn = chains.draw(_DRAWS, every=_EVERY)
         blocks += 1
         # Every second chain: starts far apart go from few clusters to many.
-        total += np.stack([co_assignment(half) for half in (found.assignments[::2], found.assignments[1::2])])
-        draws.append(found.assignments[:, :: _DRAWS // _KEPT].astype(np.int16))
-        log_joint.append(np.asarray(found.log_joint)[:, :: _DRAWS // _KEPT])
+        total += np.stack([co_assignment(half) for half in (drawn.assignments[::2], drawn.assignments[1::2])])
+        draws.append(drawn.assignments[:, :: _DRAWS // _KEPT].astype(np.int16))
+        log_joint.append(np.asarray(drawn.log_joint)[:, :: _DRAWS // _KEPT])
         if blocks & (blocks - 1):
             continue
         sums[blocks] = total.copy()
@@ -139,9 +125,5 @@ def reference_chains(
 
 
 def largest_rhat(draws: np.ndarray, log_joint: np.ndarray) -> float:
-    """Return the largest R-hat of all functionals of chains, 1 where every one is constant.
-
-    Shape:
-        draws: ``(chains, draws, N)``; log_joint: ``(chains, draws)`` in nats.
-    """
+    """Return the largest R-hat of all functionals of chains, 1 where every one is constant."""
     return max_rhat(convergence_with_log_joint(draws, log_joint))

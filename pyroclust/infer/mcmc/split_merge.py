@@ -1,4 +1,4 @@
-"""Moves that split one cluster or merge two: restricted Gibbs sampling, or sequential allocation."""
+"""Kernels that split one cluster or merge two, by restricted Gibbs sampling or sequential allocation."""
 
 from typing import Any, NamedTuple
 
@@ -7,30 +7,18 @@ from torch import Tensor
 
 from pyroclust.core.counts import check_count
 from pyroclust.distributions.protocols import CollapsedModel
-from pyroclust.infer.mcmc.collapsed_gibbs import CollapsedKernel
-from pyroclust.infer.mcmc.compiled.groups import GroupProposals, Groups
 from pyroclust.infer.mcmc.compiled.proposals import ACCEPTED, MERGES, PROPOSED, SPLITS, Proposals
 from pyroclust.infer.mcmc.compiled.runner import END_OF_STEP
+from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel
 from pyroclust.infer.mcmc.starts import Starts
 
-__all__ = ["MergeSplit", "ProposalKernel", "SplitMerge"]
 
-
-class ProposalKernel(CollapsedKernel):
-    """A compiled kernel whose moves are accepted or rejected, and counted.
+class _SplitsAndMerges(CompiledKernel):
+    """Proposals that are accepted or rejected, and counted.
 
     Under constraints both anchors are groups of points that belong together, groups are allocated as a whole,
     and clusters that hold points apart from one another are not merged. Of a known number of clusters a
     proposal merges the clusters of two points and splits one around two others.
-
-    Args:
-        model: a model of a conjugate family with compiled functions.
-        init: where chains start, see :class:`PartitionKernel`.
-        thin: steps a draw.
-        proposals: splits or merges proposed a step.
-
-    Raises:
-        ValueError: if ``thin`` or ``proposals`` is not positive.
     """
 
     # Of restricted Gibbs sampling; -1 is sequential allocation alone.
@@ -49,16 +37,13 @@ class ProposalKernel(CollapsedKernel):
         self._counts = np.zeros((2, 2), dtype=np.int64)
 
     def moves(self, num_points: int) -> tuple[NamedTuple, ...]:
-        """Return ``thin`` steps of ``proposals`` proposals each."""
-        groups, known = Groups.of(self.model, num_points), self.model.constraints
-        # Of one number of clusters a split is proposed with a merge, which is a move of groups.
-        if groups is None and known is not None and known.has_one_number:
-            groups = Groups.free(num_points)
-        counts = self._counts = np.zeros((2, 2), dtype=np.int64)
-        move: NamedTuple = Proposals(self.scans, self.proposals, counts)
-        if groups is not None:
-            move = GroupProposals(groups, self.scans, self.proposals, counts)
-        return (move, *END_OF_STEP) * self.thin
+        """Return ``proposals`` proposals."""
+        constraints = self.model.constraints
+        is_bound = constraints is not None and (
+            constraints.has_one_number or len(constraints.over(num_points).bound) > 0
+        )
+        self._counts = np.zeros((2, 2), dtype=np.int64)
+        return (Proposals(self.scans, self.proposals, is_bound, self._counts), *END_OF_STEP)
 
     def diagnostics(self) -> dict[str, Any]:
         """Return the shares of splits and of merges accepted in the latest run, its warm-up and all chains.
@@ -75,7 +60,7 @@ class ProposalKernel(CollapsedKernel):
         }
 
 
-class MergeSplit(ProposalKernel):
+class MergeSplit(_SplitsAndMerges):
     r"""Dahl's merge-split moves: Metropolis-Hastings with sequential allocation, compiled.
 
     As :class:`SplitMerge`, except for the proposal. The points of the cluster that is split come in random
@@ -120,7 +105,7 @@ class MergeSplit(ProposalKernel):
     """
 
 
-class SplitMerge(ProposalKernel):
+class SplitMerge(_SplitsAndMerges):
     r"""Jain and Neal's split-merge moves: Metropolis-Hastings with restricted Gibbs sampling, compiled.
 
     Two points are drawn uniformly. If they share a cluster S, it is proposed to split into A and B around

@@ -9,8 +9,6 @@ from torch import Tensor
 
 from pyroclust.partitions import canonical, check_label_vectors
 
-__all__ = ["FromDraws", "OneCluster", "Overdispersed", "Singletons", "Starts", "as_starts"]
-
 
 class Starts(Protocol):
     """Chooses the first partition of every chain."""
@@ -115,11 +113,7 @@ class _SamePartition:
 
 
 def as_starts(init: Starts | Tensor) -> Starts:
-    """Turn label vectors into starts: ``(N,)`` for every chain, ``(S, N)`` as :class:`FromDraws`.
-
-    Raises:
-        ValueError: if these are neither labels nor starts.
-    """
+    """Turn label vectors into starts: ``(N,)`` for every chain, ``(S, N)`` as :class:`FromDraws`."""
     if not isinstance(init, Tensor):
         if not callable(init) or isinstance(init, type):
             raise ValueError(

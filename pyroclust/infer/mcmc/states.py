@@ -1,6 +1,9 @@
 """Where chains are, what they leave behind, and the log joint density of both."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -8,15 +11,6 @@ from torch import Tensor
 from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.checks import log_joint_of
 from pyroclust.partitions import Draws
-
-__all__ = [
-    "ChainStates",
-    "Trace",
-    "conditional_log_joint",
-    "log_hyperprior",
-    "log_joint",
-    "log_prior_of_states",
-]
 
 
 def log_hyperprior(model: CollapsedModel, hyperparameters: dict[str, Tensor]) -> Tensor | float:
@@ -39,18 +33,6 @@ def log_prior_of_states(
     return prior.log_prob(assignments) + log_hyperprior(model, hyperparameters)
 
 
-def conditional_log_joint(
-    model: CollapsedModel, data: Tensor, assignments: Tensor, hyperparameters: dict[str, Tensor]
-) -> Tensor:
-    """Return log p(assignments, data | hyperparameters) in nats, ``(..., C, N) -> (..., C)``.
-
-    This is what a move of the partition alone leaves unchanged up to a constant: the hyperparameters that the
-    chains carry are given, others are integrated out.
-    """
-    known = model.given(hyperparameters) if hyperparameters else model
-    return log_joint_of(known, data, assignments)
-
-
 def log_joint(
     model: CollapsedModel, data: Tensor, assignments: Tensor, hyperparameters: dict[str, Tensor]
 ) -> Tensor:
@@ -61,8 +43,18 @@ def log_joint(
     if not model.is_conjugate:
         return torch.full(assignments.shape[:-1], torch.nan, dtype=torch.float64)
     marginal = model.prior.integrated_names
-    given = {name: values for name, values in hyperparameters.items() if name not in marginal}
-    return conditional_log_joint(model, data, assignments, given) + log_hyperprior(model, hyperparameters)
+    values = {name: value for name, value in hyperparameters.items() if name not in marginal}
+    fixed = model.given(values) if values else model
+    return log_joint_of(fixed, data, assignments) + log_hyperprior(model, hyperparameters)
+
+
+def _columns(parts: Sequence[Any], join: Callable[[list[Tensor]], Tensor]) -> tuple[Any, ...]:
+    names = parts[0].hyperparameters
+    return (
+        join([one.assignments for one in parts]),
+        {name: join([one.hyperparameters[name] for one in parts]) for name in names},
+        join([one.log_joint for one in parts]),
+    )
 
 
 @dataclass(frozen=True)
@@ -78,6 +70,16 @@ class ChainStates:
     assignments: Tensor
     hyperparameters: dict[str, Tensor] = field(default_factory=dict)
     log_joint: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.float64))
+
+    def of_chains(self, chains: Tensor | slice) -> Self:
+        """Return where some of the chains are."""
+        hyper = {name: values[chains] for name, values in self.hyperparameters.items()}
+        return type(self)(self.assignments[chains], hyper, self.log_joint[chains])
+
+    @classmethod
+    def concatenate(cls, states: Sequence[Self]) -> Self:
+        """Join states of different chains."""
+        return cls(*_columns(states, torch.cat))
 
 
 @dataclass(frozen=True)
@@ -99,15 +101,6 @@ class Trace:
         hyper = {name: values[:, -1] for name, values in self.hyperparameters.items()}
         return ChainStates(self.assignments[:, -1], hyper, self.log_joint[:, -1])
 
-    def thinned(self, every: int) -> "Trace":
-        """Return every so many-th draw, the last one among them where the number of draws is a multiple."""
-        kept = slice(every - 1, None, every)
-        return Trace(
-            self.assignments[:, kept].clone(),
-            {name: values[:, kept].clone() for name, values in self.hyperparameters.items()},
-            self.log_joint[:, kept].clone(),
-        )
-
     def draws(
         self, name: str, *, seconds: float, seconds_compile: float = 0.0, interrupted: bool = False
     ) -> Draws:
@@ -125,32 +118,17 @@ class Trace:
             notes=(stopped,) if interrupted else (),
         )
 
-    @staticmethod
-    def of_rows(rows: list[ChainStates]) -> "Trace":
+    @classmethod
+    def of_rows(cls, rows: Sequence[ChainStates]) -> Self:
         """Take where chains are as draws of one chain, for each of several."""
-        names = rows[0].hyperparameters
-        return Trace(
-            torch.stack([one.assignments for one in rows]),
-            {name: torch.stack([one.hyperparameters[name] for one in rows]) for name in names},
-            torch.stack([one.log_joint for one in rows]),
-        )
+        return cls(*_columns(rows, torch.stack))
 
-    @staticmethod
-    def stack(states: list[ChainStates]) -> "Trace":
+    @classmethod
+    def stack(cls, states: Sequence[ChainStates]) -> Self:
         """Put states after one another."""
-        names = states[0].hyperparameters
-        return Trace(
-            torch.stack([one.assignments for one in states], 1),
-            {name: torch.stack([one.hyperparameters[name] for one in states], 1) for name in names},
-            torch.stack([one.log_joint for one in states], 1),
-        )
+        return cls(*_columns(states, partial(torch.stack, dim=1)))
 
-    @staticmethod
-    def concatenate(traces: list["Trace"]) -> "Trace":
-        """Join traces of the same chains."""
-        names = traces[0].hyperparameters
-        return Trace(
-            torch.cat([one.assignments for one in traces], 1),
-            {name: torch.cat([one.hyperparameters[name] for one in traces], 1) for name in names},
-            torch.cat([one.log_joint for one in traces], 1),
-        )
+    @classmethod
+    def concatenate(cls, traces: "Sequence[Trace]") -> Self:
+        """Join consecutive traces of the same chains."""
+        return cls(*_columns(traces, partial(torch.cat, dim=1)))

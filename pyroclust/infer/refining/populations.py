@@ -27,10 +27,10 @@ from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.infer.checks import log_joint_of, refuse_weights, require_likelihood
 from pyroclust.infer.importance import resampled
-from pyroclust.infer.mcmc.defaults import default_kernel, own_or_default_kernel
+from pyroclust.infer.mcmc.chains import Chains
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
-from pyroclust.infer.mcmc.powered_chains import PoweredChains
-from pyroclust.infer.mcmc.short_chains import ShortChains
+from pyroclust.infer.mcmc.named_kernels import default_kernel, kernel_or_default
+from pyroclust.infer.mcmc.parallel_tempering import PoweredChains
 from pyroclust.infer.mcmc.states import ChainStates, Trace
 from pyroclust.partitions import Draws, canonical, label_range
 
@@ -208,7 +208,7 @@ def _annealed(
         weights.log_weights, log_joint = torch.where(joint == -torch.inf, -torch.inf, more), joint
         rows = weights.resample_if_poor() if stage.end < len(points) else None
         if rows is not None:
-            chains = ShortChains(stage.kernel, seen, labels[rows], seed=seed_from_torch())
+            chains = Chains(stage.kernel, seen, labels[rows], seed=seed_from_torch())
             at = chains.states.hyperparameters | {name: values[rows] for name, values in hyper.items()}
             chains.states = replace(chains.states, hyperparameters=at)
             chains.advance(sweeps)
@@ -363,7 +363,7 @@ def tempered_populations(
             "annealed_log_evidence for the evidence"
         )
     refuse_weights(model, "draws of the prior do not count by")
-    kernel = own_or_default_kernel(model, kernel)
+    kernel = kernel_or_default(model, kernel)
     points = as_points(data, like=DOUBLE)
     kernel.check(points)
     check_memory(

@@ -16,8 +16,8 @@ from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.programs import SimulatedModel, sampled
 from pyroclust.distributions.protocols import CollapsedModel, LawOfModels
 from pyroclust.distributions.sequential.partition import SequentialPartition
-from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
+from pyroclust.infer.mcmc.named_kernels import default_kernel
 from pyroclust.infer.mcmc.states import ChainStates
 from pyroclust.nn.compiled.filter import CompiledFilterScorer
 

@@ -25,9 +25,9 @@ from pyroclust.distributions.protocols import CollapsedModel, PartitionGuide, is
 from pyroclust.distributions.sequential.partition import num_orders_of
 from pyroclust.infer.checks import constrained_guide, points_of
 from pyroclust.infer.large_tables import most_sweeps, sweep_cost
-from pyroclust.infer.mcmc.defaults import own_or_default_kernel
+from pyroclust.infer.mcmc.chains import Chains
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
-from pyroclust.infer.mcmc.short_chains import ShortChains
+from pyroclust.infer.mcmc.named_kernels import kernel_or_default
 from pyroclust.infer.mcmc.states import ChainStates, Trace
 from pyroclust.infer.refining.proposals import (
     NUM_ORDERS,
@@ -244,7 +244,7 @@ def refine(
         ancestors = resampled_proposals(drawn, num_draws)
     with clock.timed("prepare"):
         starts = drawn.flat[ancestors]
-        chains = ShortChains(kernel, points.double(), torch.from_numpy(starts), seed=root)
+        chains = Chains(kernel, points.double(), torch.from_numpy(starts), seed=root)
     component = model.component
     num_moments = component.num_moments if isinstance(component, ConjugateComponent) else 0
     cost = sweep_cost(num_moments, num_clusters=float(starts.max(-1).mean()) + 1)
@@ -282,7 +282,7 @@ def _kernel_of(model: CollapsedModel, kernel: PartitionKernel | None) -> Partiti
             f"model is a {type(model).__name__} that can only be simulated, expected a mixture of a prior "
             "and a component family: refine moves draws by a kernel, which needs the likelihood of a cluster"
         )
-    return own_or_default_kernel(model, kernel)
+    return kernel_or_default(model, kernel)
 
 
 def _dtype_of(guide: PartitionGuide, data: Tensor) -> torch.dtype:
@@ -293,7 +293,7 @@ def _dtype_of(guide: PartitionGuide, data: Tensor) -> torch.dtype:
 
 
 def _run(
-    chains: ShortChains,
+    chains: Chains,
     ancestors: np.ndarray,
     *,
     looks: list[int],

@@ -40,10 +40,9 @@ from pyroclust.infer.mcmc import (
     SliceHyperparameters,
     SliceParameters,
     assignments,
-    auxiliary_pass,
+    auxiliary_gibbs,
 )
-from pyroclust.infer.mcmc.parameters.clusters import ChainClusters, ChainFamilies
-from pyroclust.infer.mcmc.parameters.target import ParameterTarget
+from pyroclust.infer.mcmc.parameters import ChainClusters, ChainFamilies, ParameterTarget
 from pyroclust.models import Mixture
 from pyroclust.partitions import enumerate_partitions
 
@@ -153,8 +152,8 @@ def test_settings_leave_the_law_alone(settings):
 # Blocks of single points, and of some points at a time.
 @pytest.mark.parametrize("entries", some_of([(1,), (200,)], [(1,)]))
 def test_small_blocks_have_the_same_law(entries, monkeypatch):
-    monkeypatch.setattr(auxiliary_pass, "_MAX_ENTRIES", entries)
-    monkeypatch.setattr(auxiliary_pass, "_DRAWS", 1)
+    monkeypatch.setattr(auxiliary_gibbs, "_MAX_ENTRIES", entries)
+    monkeypatch.setattr(auxiliary_gibbs, "_DRAWS", 1)
     model = Mixture(PRIORS["pitman_yor"], FAMILIES["nig"])
     data = points(model.component)
     draws = AuxiliaryGibbs(model).run(data, num_draws=250, warmup=20, num_chains=BATCHES, seed=4)
@@ -252,7 +251,7 @@ def test_geweke_joint_test_of_kept_parameters(num_rounds, monkeypatch):
     The transitions go on reading the data that they were bound to, which change in place; log-likelihoods of
     auxiliary parameters are not kept ahead of them.
     """
-    monkeypatch.setattr(auxiliary_pass, "_DRAWS", 1)
+    monkeypatch.setattr(auxiliary_gibbs, "_DRAWS", 1)
     torch.manual_seed(12)
     model = Mixture(ChineseRestaurantPrior(Gamma(2.0, 2.0)), student_t(prior_scale=2.0))
     gibbs = AuxiliaryGibbs(model)

@@ -7,9 +7,8 @@ from sklearn.datasets import load_wine
 
 from pyroclust.distributions import DirichletMultinomialPrior, NormalKnownVariance, student_t
 from pyroclust.infer import exact_posterior
-from pyroclust.infer.mcmc.coarse_starts import coarse_starts
-from pyroclust.infer.mcmc.defaults import default_kernel
-from pyroclust.infer.mcmc.long_chains import LongChains
+from pyroclust.infer.mcmc.chains import Chains, coarse_starts
+from pyroclust.infer.mcmc.named_kernels import default_kernel
 from pyroclust.models import Mixture, niw_mixture, overlap2d
 
 DATA = torch.tensor([[0.0, 0.0], [1.5, 0.5], [3.0, 0.0], [4.0, 1.0], [0.5, -2.0]], dtype=torch.float64)
@@ -29,7 +28,7 @@ def test_wine_has_no_small_clusters_left():
     # Draws of the exact filter stay below -2,960 for thousands of sweeps; the posterior is at -2,941.
     kernel = default_kernel(model)
     kernel.init = starts
-    log_joint = LongChains(kernel, data, num_chains=4, seed=0).draw(100, warmup=200).log_joint
+    log_joint = Chains(kernel, data, 4, seed=0).draw(100, warmup=200).log_joint
     assert log_joint.mean(1) == pytest.approx([-2941.0] * 4, abs=6.0)
 
 
@@ -39,7 +38,7 @@ def test_the_model_and_the_law_of_its_chains_stay():
     kernel = default_kernel(model)
     kernel.init, _ = coarse_starts(model, DATA, num_chains=40, seed=0)
     assert model.prior is prior
-    draws = LongChains(kernel, DATA, num_chains=40, seed=0).draw(100, warmup=20, every=10).assignments
+    draws = Chains(kernel, DATA, 40, seed=0).draw(100, warmup=20, every=10).assignments
     partitions, log_probs = exact_posterior(model, DATA)
     found = (draws.reshape(-1, 1, 5) == partitions.numpy()).all(-1).sum(0)
     assert chisquare(found, 4000 * log_probs.exp()).pvalue > 0.001

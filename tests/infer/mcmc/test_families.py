@@ -5,7 +5,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from partition_laws import check_law, check_log_joint, effective_partitions
 from scipy import integrate
 
 from pyroclust.core.compiling import compiled
@@ -34,7 +33,6 @@ from pyroclust.distributions.compiled.protocol import (
 )
 from pyroclust.distributions.families.clustered_data import block_moments
 from pyroclust.distributions.families.normal_independent import log_integral, no_nodes
-from pyroclust.infer import exact_posterior
 from pyroclust.infer.mcmc import CollapsedGibbs, MergeSplit, SplitMerge
 from pyroclust.infer.mcmc.compiled.chain import place, start_chain
 from pyroclust.models import Mixture
@@ -233,19 +231,6 @@ def test_far_away_data_stay_finite(name):
     found = evaluate(chain_on(component, data, {}))
     assert all(one.isfinite().all() for one in found)
     assert_close(found[:2], expected(component, data)[:2], 1e-6)
-
-
-@pytest.mark.parametrize("name", [name for name in CASES if name.endswith((" 1", "categories 5"))])
-def test_gibbs_sampling_has_the_exact_law(name):
-    component, _, _ = CASES[name]
-    torch.manual_seed(2)
-    data = component.sample(torch.tensor([0, 0, 1, 1, 1, 2, 0])).double()
-    model = Mixture(ChineseRestaurantPrior(1.0), component)
-    exact = exact_posterior(model, data)
-    assert effective_partitions(exact[1]) > 2
-    draws = CollapsedGibbs(model).run(data, num_draws=20_000, warmup=50, num_chains=2, seed=4)
-    check_law(model, data, draws.assignments, exact)
-    check_log_joint(model, data, draws, last=50)
 
 
 @pytest.mark.parametrize("shape", [1e-9, 1e-3, 0.05, 0.8])

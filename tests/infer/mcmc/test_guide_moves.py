@@ -19,13 +19,12 @@ from pyroclust.distributions import (
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer import exact_posterior
-from pyroclust.infer.mcmc.guide_moves import (
+from pyroclust.infer.mcmc import NeighbourBlocks, UniformBlocks
+from pyroclust.infer.mcmc.guide_proposal import (
     MovedChains,
     block_last,
     block_steps,
     independence_steps,
-    neighbour_blocks,
-    uniform_blocks,
 )
 from pyroclust.models import Mixture, niw_mixture, overlap2d
 from pyroclust.nn import DensestFirst
@@ -84,9 +83,9 @@ class Block:
 
     def __call__(self, state: Tensor, generator: np.random.Generator) -> MovedChains:
         if self.neighbours:
-            block = neighbour_blocks(DATA, len(state), block_size=3, generator=generator)
+            block = NeighbourBlocks(3)(DATA, len(state), generator=generator)
         else:
-            block = uniform_blocks(len(state), NUM_POINTS, block_size=3, generator=generator)
+            block = UniformBlocks(3)(DATA, len(state), generator=generator)
         return block_steps(
             self.model,
             self.guide,
@@ -200,7 +199,7 @@ def test_what_a_block_move_returns() -> None:
     guide = untrained(model)
     data, order = 3 * torch.randn(30, 2), torch.randperm(30)
     state = guide.posterior(data).sample((9,))
-    block = uniform_blocks(9, 30, block_size=4, generator=generator)
+    block = UniformBlocks(4)(torch.empty(30, 1), 9, generator=generator)
     moved = block_steps(
         model,
         guide,
@@ -266,7 +265,7 @@ def test_a_chain_outside_the_support_comes_in() -> None:
 
 def test_uniform_blocks_are_uniform_subsets() -> None:
     generator = np.random.default_rng(8)
-    blocks = uniform_blocks(20_000, 5, block_size=2, generator=generator).sort(-1).values
+    blocks = UniformBlocks(2)(torch.empty(5, 1), 20_000, generator=generator).sort(-1).values
     counts = torch.stack([(blocks == torch.tensor(pair)).all(-1).sum() for pair in combinations(range(5), 2)])
     assert counts.sum() == 20_000
     assert ((counts - 2000).abs() < 4.5 * (20_000 * 0.1 * 0.9) ** 0.5).all()
@@ -275,21 +274,8 @@ def test_uniform_blocks_are_uniform_subsets() -> None:
 def test_neighbour_blocks_are_nearest_to_a_uniform_centre() -> None:
     generator = np.random.default_rng(9)
     data = torch.tensor([[0.0], [1.0], [10.0], [11.1], [30.0]])
-    blocks = neighbour_blocks(data, 5000, block_size=2, generator=generator).sort(-1).values
+    blocks = NeighbourBlocks(2)(data, 5000, generator=generator).sort(-1).values
     expected = {(0, 1): 0.4, (2, 3): 0.4, (3, 4): 0.2}
     for pair, share in expected.items():
         count = (blocks == torch.tensor(pair)).all(-1).sum()
         assert abs(count - 5000 * share) < 4.5 * (5000 * share * (1 - share)) ** 0.5
-
-
-def test_errors() -> None:
-    model, generator = overlap2d(), np.random.default_rng(0)
-    guide, state = PredictiveFilter(model), torch.zeros(2, NUM_POINTS).long()
-    with pytest.raises(ValueError, match="num_proposals is 0"):
-        Independence(model, guide, num_proposals=0)(state, generator)
-    with pytest.raises(ValueError, match="num_proposals is 0"):
-        random_block(model, guide, num_proposals=0)(state, generator)
-    with pytest.raises(ValueError, match="block_size is 7, expected 1 to 6"):
-        uniform_blocks(2, 6, block_size=7, generator=generator)
-    with pytest.raises(ValueError, match="block_size is 0, expected 1 to 6"):
-        neighbour_blocks(DATA, 2, block_size=0, generator=generator)

@@ -15,11 +15,9 @@ from pyroclust.distributions import (
     PitmanYorPrior,
     PoissonGamma,
     Product,
-    student_t,
 )
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer.mcmc import (
-    AuxiliaryGibbs,
     CollapsedGibbs,
     Compose,
     GuideProposal,
@@ -113,14 +111,6 @@ def test_draws_with_weights_obey_the_posterior_of_the_repeated_table(kernel, pri
     check_kernel(kernel, model, six_points(model.component))
 
 
-@pytest.mark.parametrize("build", [CollapsedGibbs, MergeSplit, SplitMerge])
-def test_without_any_constraint_the_law_is_that_of_the_free_model(build) -> None:
-    model, data = overlap2d(), six_points(overlap2d().component)
-    kernel = Compose([build(model.under(Constraints.of(6)))], thin=5)
-    draws = kernel.run(data, num_draws=5000, warmup=20, num_chains=4, seed=2)
-    check_law(model, data, draws.assignments)
-
-
 def test_random_hyperparameters_are_drawn_given_the_partition() -> None:
     component = NormalInverseGamma(1, 0.1, shape=2.0, rate=Gamma(2.0, 10.0))
     model = Mixture(ChineseRestaurantPrior(Gamma(2.0, 4.0)), component).constrained(
@@ -143,12 +133,6 @@ def test_chains_start_at_allowed_partitions_also_under_pyro() -> None:
         kernel.setup(0, data)
     with pytest.raises(ValueError, match="data has 6 points, and the constraints"):
         kernel.run(data[:6], num_draws=2)
-
-
-def test_kernels_that_would_leave_the_allowed_partitions_are_refused() -> None:
-    model = Mixture(ChineseRestaurantPrior(1.0), student_t()).under(KNOWN)
-    with pytest.raises(ValueError, match="model has constraints, and AuxiliaryGibbs cannot keep to them"):
-        AuxiliaryGibbs(model)
 
 
 def test_constraints_may_lie_on_the_distinct_rows_and_data_may_have_gaps() -> None:

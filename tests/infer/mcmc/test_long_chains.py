@@ -7,7 +7,7 @@ from scipy.stats import chisquare
 
 from pyroclust.infer import exact_posterior
 from pyroclust.infer.mcmc import CollapsedGibbs
-from pyroclust.infer.mcmc.long_chains import LongChains
+from pyroclust.infer.mcmc.chains import Chains
 from pyroclust.infer.mcmc.states import ChainStates
 from pyroclust.models import overlap2d
 
@@ -15,7 +15,7 @@ DATA = torch.tensor([[0.0, 0.0], [1.5, 0.5], [3.0, 0.0], [4.0, 1.0], [0.5, -2.0]
 
 
 def chains(num_chains=4):
-    return LongChains(CollapsedGibbs(overlap2d()), DATA, num_chains=num_chains, seed=0)
+    return Chains(CollapsedGibbs(overlap2d()), DATA, num_chains, seed=0)
 
 
 @pytest.mark.parametrize(("every", "warmup"), [(1, 0), (3, 7), (1000, 1)])
@@ -41,11 +41,11 @@ def test_chains_go_on_where_they_are():
     seen = []
 
     class Spy:
-        def advance(self, states, num_draws):
+        def advance(self, states, num_draws, *, every):
             seen.append(states)
             raise KeyboardInterrupt
 
-    run._transition = Spy()
+    run._transitions = [Spy()]
     with pytest.raises(KeyboardInterrupt):
         run.draw(5)
     assert isinstance(seen[0], ChainStates)

@@ -22,6 +22,7 @@ from pyroclust.distributions.compiled.protocol import family_of
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.infer.mcmc.compiled.chain import start_chain
 from pyroclust.infer.mcmc.compiled.runner import Program
+from pyroclust.infer.mcmc.compiled_kernel import moves_in_turn
 from pyroclust.models import Mixture, nig_mixture
 
 
@@ -119,6 +120,6 @@ def test_unknown_fields_and_values_are_refused():
 )
 def test_the_concentration_is_drawn_where_it_has_a_gamma_prior(model, steps):
     chain = start_chain(model, torch.randn(5, 1), np.random.default_rng(0))
-    program = Program(CollapsedGibbs(model, thin=4).moves(5), chain)
+    program = Program(moves_in_turn([CollapsedGibbs(model, thin=4)], 5), chain)
     assert len(program.steps) == len(program.settings) == 4 * steps
     assert len(set(program.steps)) == steps

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from cases import some_of
+from cases import short_and_long, some_of
 from joint_laws import invariance_scores, sbc_ranks
 from partition_laws import check_law, effective_partitions
 from pyro.distributions import Beta, Categorical, Gamma, LogNormal, Poisson
@@ -25,8 +25,8 @@ from pyroclust.distributions import (
 )
 from pyroclust.infer.exact import exact_posterior
 from pyroclust.infer.mcmc import Compose, OneCluster, Singletons, SliceHyperparameters
+from pyroclust.infer.mcmc.hyperparameters import Reallocate
 from pyroclust.infer.mcmc.named_kernels import named_kernel
-from pyroclust.infer.mcmc.reallocation import Reallocate
 from pyroclust.models import Mixture, normal_mixture
 
 SCALE = LogNormal(-1.0, 1.0)
@@ -85,21 +85,25 @@ def test_alone_it_has_the_exact_law(name):
     check_law(model, data, draws.assignments, exact)
 
 
+@short_and_long("num_datasets", 500, 1500)
 @pytest.mark.parametrize("name", ONE | SEVERAL)
-def test_a_step_leaves_the_joint_law_unchanged(name):
+def test_a_step_leaves_the_joint_law_unchanged(name, num_datasets):
     torch.manual_seed(1)
     model = (ONE | SEVERAL)[name]
     kernel = with_slices(model) if name in SEVERAL else Reallocate(model)
-    scores, deviation = invariance_scores(model, kernel, num_datasets=1500, num_points=6)
+    scores, deviation = invariance_scores(model, kernel, num_datasets=num_datasets, num_points=6)
     assert scores.abs().max() < 4.5
     assert (deviation > 0).all()
 
 
+@short_and_long("num_datasets", 200, 400)
 @pytest.mark.parametrize("name", some_of([("two",), ("drawn_components",)], [("two",)]))
-def test_simulation_based_calibration(name):
+def test_simulation_based_calibration(name, num_datasets):
     torch.manual_seed(2)
     model = SEVERAL[name]
-    ranks = sbc_ranks(model, with_slices(model), num_datasets=400, num_points=8, num_draws=19, thin=10)
+    ranks = sbc_ranks(
+        model, with_slices(model), num_datasets=num_datasets, num_points=8, num_draws=19, thin=10
+    )
     for column in ranks.T:
         counts = torch.bincount(column, minlength=20)
         assert stats.chisquare(counts.numpy()).pvalue > 1e-4

@@ -5,8 +5,8 @@ from scipy.stats import chisquare
 from pyroclust.distributions import ChineseRestaurantPrior, student_t
 from pyroclust.infer import exact_posterior
 from pyroclust.infer.mcmc import AuxiliaryGibbs, CollapsedGibbs
-from pyroclust.infer.mcmc.defaults import default_kernel
-from pyroclust.infer.mcmc.short_chains import ShortChains
+from pyroclust.infer.mcmc.chains import Chains
+from pyroclust.infer.mcmc.named_kernels import default_kernel
 from pyroclust.models import Mixture, overlap2d
 
 DATA = torch.tensor([[0.0, 0.0], [1.5, 0.5], [3.0, 0.0], [4.0, 1.0], [0.5, -2.0]], dtype=torch.float64)
@@ -15,7 +15,7 @@ DATA = torch.tensor([[0.0, 0.0], [1.5, 0.5], [3.0, 0.0], [4.0, 1.0], [0.5, -2.0]
 @pytest.mark.parametrize("num_chains", [1, 31, 32, 33, 100])
 def test_every_number_of_chains_is_advanced(num_chains):
     model = overlap2d()
-    chains = ShortChains(CollapsedGibbs(model), DATA, torch.zeros(num_chains, 5, dtype=torch.int64), seed=0)
+    chains = Chains(CollapsedGibbs(model), DATA, torch.zeros(num_chains, 5, dtype=torch.int64), seed=0)
     seen = []
     chains.advance(20, tell=seen.append)
     assert chains.states.assignments.shape == (num_chains, 5)
@@ -26,7 +26,7 @@ def test_every_number_of_chains_is_advanced(num_chains):
 
 def test_last_states_have_the_law_of_the_posterior():
     model = overlap2d()
-    chains = ShortChains(default_kernel(model), DATA, torch.zeros(4000, 5, dtype=torch.int64), seed=0)
+    chains = Chains(default_kernel(model), DATA, torch.zeros(4000, 5, dtype=torch.int64), seed=0)
     chains.advance(10)
     partitions, log_probs = exact_posterior(model, DATA)
     found = (chains.states.assignments.unsqueeze(1) == partitions).all(-1).double().sum(0)
@@ -34,7 +34,7 @@ def test_last_states_have_the_law_of_the_posterior():
 
 
 def test_going_on_is_not_the_same_as_staying():
-    chains = ShortChains(CollapsedGibbs(overlap2d()), DATA, torch.zeros(200, 5, dtype=torch.int64), seed=0)
+    chains = Chains(CollapsedGibbs(overlap2d()), DATA, torch.zeros(200, 5, dtype=torch.int64), seed=0)
     chains.advance(5)
     first = chains.states.assignments
     chains.advance(5)
@@ -44,7 +44,7 @@ def test_going_on_is_not_the_same_as_staying():
 def test_kept_parameters_stay_with_their_chain():
     model = Mixture(ChineseRestaurantPrior(1.0), student_t())
     data = torch.tensor([[0.0], [0.1], [30.0]], dtype=torch.float64)
-    chains = ShortChains(AuxiliaryGibbs(model), data, torch.zeros(70, 3, dtype=torch.int64), seed=0)
+    chains = Chains(AuxiliaryGibbs(model), data, torch.zeros(70, 3, dtype=torch.int64), seed=0)
     chains.advance(20)
     chains.advance(20)
     kept = (chains.states.assignments == torch.tensor([0, 0, 1])).all(-1).double().mean()

@@ -3,7 +3,6 @@
 import math
 from itertools import cycle, product
 
-import numpy as np
 import pytest
 import torch
 from cases import short_and_long, some_of
@@ -30,7 +29,7 @@ from pyroclust.infer.mcmc import (
     SplitMerge,
     assignments,
 )
-from pyroclust.infer.mcmc.powered_chains import PoweredChains
+from pyroclust.infer.mcmc.parallel_tempering import PoweredChains
 from pyroclust.models import Mixture, nig_mixture, niw_mixture, overlap2d
 
 UP_TO_THREE = FiniteMixturesPrior(0.7, Categorical(torch.tensor([0.2, 0.3, 0.5])))
@@ -63,7 +62,6 @@ KERNELS = {
         [CollapsedGibbs(model), SplitMerge(model, scans=1), MergeSplit(model)], **options
     ),
 }
-every_case = pytest.mark.parametrize("case", CASES)
 # Every model once, every kernel twice.
 CHOSEN = set(zip(CASES, cycle(KERNELS), strict=False))
 both = pytest.mark.parametrize("kernel", [SplitMerge, MergeSplit])
@@ -87,14 +85,10 @@ def posteriors():
     return found
 
 
-@every_case
-def test_posteriors_are_spread(case, posteriors):
-    assert effective_partitions(posteriors[case][1][1]) > 10
-
-
 @pytest.mark.parametrize(("case", "kernel"), some_of(product(CASES, KERNELS), CHOSEN))
 def test_compiled_path_has_the_exact_law(case, kernel, posteriors):
     (model, _), (data, exact) = CASES[case], posteriors[case]
+    assert effective_partitions(exact[1]) > 10
     draws = KERNELS[kernel](model, thin=4, init=OneCluster()).run(
         data, num_draws=40_000, warmup=100, num_chains=2, seed=3
     )
@@ -141,16 +135,6 @@ def test_impossible_numbers_of_clusters_are_left_and_never_entered(kernel):
     assert (draws.num_clusters[:, 0] > 3).any()
     assert (draws.num_clusters[:, 100:] == 3).any()
     assert (draws.num_clusters[:, 100:] <= 3).all()
-
-
-@both
-def test_same_seed_same_draws(kernel):
-    data = 2 * torch.randn(30, 2)
-    chain = kernel(nig_mixture(2), proposals=3)
-    first, second, third = (chain.run(data, num_draws=40, num_chains=2, seed=seed) for seed in (1, 1, 2))
-    assert np.array_equal(first.assignments, second.assignments)
-    assert np.array_equal(first.parameters["concentration"], second.parameters["concentration"])
-    assert not np.array_equal(first.assignments, third.assignments)
 
 
 @both

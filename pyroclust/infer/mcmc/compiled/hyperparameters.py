@@ -1,7 +1,7 @@
 """Compiled updates of hyperparameters: prior densities, slice sampling, and the draw of a concentration."""
 
 import math
-from functools import singledispatch
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ import torch.distributions as dist
 from torch.distributions import Distribution
 
 from pyroclust.core.compiling import compiled, inner
-from pyroclust.infer.mcmc.compiled.chain import log_likelihood, recompute
+from pyroclust.infer.mcmc.compiled.chain import log_likelihood, recompute, step_of
 from pyroclust.infer.mcmc.compiled.prior_tables import (
     CONCENTRATION,
     NUM_COMPONENTS,
@@ -20,94 +20,39 @@ from pyroclust.infer.mcmc.compiled.prior_tables import (
     set_weight,
     tabulate_prior,
 )
-from pyroclust.infer.mcmc.compiled.steps import (
-    step_of,
-)
-
-__all__ = [
-    "DrawComponents",
-    "DrawConcentration",
-    "SliceUpdate",
-    "density_code",
-    "from_real",
-    "log_density",
-    "log_jacobian",
-    "to_real",
-]
 
 _GAMMA, _INVERSE_GAMMA, _LOG_NORMAL, _HALF_NORMAL, _HALF_CAUCHY, _F, _BETA, _UNIFORM, _NORMAL = range(9)
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
-
 Code = tuple[int, float, float]
 
 
-@singledispatch
+# Kind and parameters of a prior density by the class of the distribution.
+_DENSITIES: dict[type[Distribution], Callable[[Any], tuple[int, Any, Any]]] = {
+    dist.Gamma: lambda prior: (_GAMMA, prior.concentration, prior.rate),
+    dist.Exponential: lambda prior: (_GAMMA, 1.0, prior.rate),
+    dist.InverseGamma: lambda prior: (_INVERSE_GAMMA, prior.base_dist.concentration, prior.base_dist.rate),
+    dist.LogNormal: lambda prior: (_LOG_NORMAL, prior.loc, prior.scale),
+    dist.HalfNormal: lambda prior: (_HALF_NORMAL, prior.scale, 0.0),
+    dist.HalfCauchy: lambda prior: (_HALF_CAUCHY, prior.scale, 0.0),
+    dist.FisherSnedecor: lambda prior: (_F, prior.df1, prior.df2),
+    dist.Beta: lambda prior: (_BETA, prior.concentration1, prior.concentration0),
+    dist.Uniform: lambda prior: (_UNIFORM, prior.low, prior.high),
+    dist.Normal: lambda prior: (_NORMAL, prior.loc, prior.scale),
+}
+_DENSITIES[pyro.distributions.InverseGamma] = _DENSITIES[dist.InverseGamma]
+
+
 def density_code(prior: Distribution) -> Code:
-    """Return the kind and the two parameters of a prior density.
-
-    Raises:
-        ValueError: if compiled code does not know the distribution.
-
-    Example:
-        >>> density_code(pyro.distributions.Gamma(2.0, 4.0))
-        (0, 2.0, 4.0)
-    """
-    known = sorted({one.__name__ for one in density_code.registry if one is not object})
+    """Return the kind and the two parameters of a prior density."""
+    for law in type(prior).__mro__:
+        if law in _DENSITIES:
+            kind, first, second = _DENSITIES[law](prior)
+            return kind, float(first), float(second)
+    names = ", ".join(sorted({one.__name__ for one in _DENSITIES}))
     raise ValueError(
-        f"a hyperparameter has the prior {type(prior).__name__}, expected one of {', '.join(known)}: "
+        f"a hyperparameter has the prior {type(prior).__name__}, expected one of {names}: "
         "choose the nearest of these"
     )
-
-
-@density_code.register
-def _(prior: dist.Gamma) -> Code:
-    return _GAMMA, float(prior.concentration), float(prior.rate)
-
-
-@density_code.register
-def _(prior: dist.Exponential) -> Code:
-    return _GAMMA, 1.0, float(prior.rate)
-
-
-@density_code.register
-def _(prior: dist.InverseGamma | pyro.distributions.InverseGamma) -> Code:
-    base = prior.base_dist
-    return _INVERSE_GAMMA, float(base.concentration), float(base.rate)
-
-
-@density_code.register
-def _(prior: dist.LogNormal) -> Code:
-    return _LOG_NORMAL, float(prior.loc), float(prior.scale)
-
-
-@density_code.register
-def _(prior: dist.HalfNormal) -> Code:
-    return _HALF_NORMAL, float(prior.scale), 0.0
-
-
-@density_code.register
-def _(prior: dist.HalfCauchy) -> Code:
-    return _HALF_CAUCHY, float(prior.scale), 0.0
-
-
-@density_code.register
-def _(prior: dist.FisherSnedecor) -> Code:
-    return _F, float(prior.df1), float(prior.df2)
-
-
-@density_code.register
-def _(prior: dist.Beta) -> Code:
-    return _BETA, float(prior.concentration1), float(prior.concentration0)
-
-
-@density_code.register
-def _(prior: dist.Uniform) -> Code:
-    return _UNIFORM, float(prior.low), float(prior.high)
-
-
-@density_code.register
-def _(prior: dist.Normal) -> Code:
-    return _NORMAL, float(prior.loc), float(prior.scale)
 
 
 @compiled(allocates=False)
@@ -234,14 +179,12 @@ class SliceUpdate(NamedTuple):
         kind: kinds of their prior densities, ``(H,)``.
         parameters: parameters of these densities, ``(H, 2)``.
         width: first width of the slice on the unconstrained scale.
-        rounds: rounds over all hyperparameters.
     """
 
     places: np.ndarray
     kind: np.ndarray
     parameters: np.ndarray
     width: float
-    rounds: int
 
 
 @inner
@@ -300,11 +243,10 @@ def _slice_one(move: Any, h: int, family: Any, state: Any, prior: Any, generator
 @step_of(SliceUpdate)
 def _slice(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
     of_prior, of_family = False, False
-    for _ in range(move.rounds):
-        for h in range(len(move.places)):
-            _slice_one(move, h, family, state, prior, generator)
-            of_prior = of_prior or move.places[h] < NUM_OF_PRIOR
-            of_family = of_family or move.places[h] >= NUM_OF_PRIOR
+    for h in range(len(move.places)):
+        _slice_one(move, h, family, state, prior, generator)
+        of_prior = of_prior or move.places[h] < NUM_OF_PRIOR
+        of_family = of_family or move.places[h] >= NUM_OF_PRIOR
     if of_prior:
         tabulate_prior(prior)
     if of_family:

@@ -10,22 +10,6 @@ from torch import Tensor
 from pyroclust.core.compiling import compiled, inner
 from pyroclust.distributions import PartitionPrior
 
-__all__ = [
-    "CONCENTRATION",
-    "DISCOUNT",
-    "NUM_COMPONENTS",
-    "NUM_OF_PRIOR",
-    "WEIGHT",
-    "PriorTables",
-    "draw_components",
-    "log_open",
-    "log_prior_of_partition",
-    "prior_tables",
-    "set_weight",
-    "tabulate_prior",
-]
-
-
 DISCOUNT, CONCENTRATION, WEIGHT, NUM_COMPONENTS = range(4)
 NUM_OF_PRIOR = 4
 _ROWS_AT_LEAST = 64
@@ -76,16 +60,9 @@ def prior_tables(
     """Tabulate a prior whose hyperparameters are numbers.
 
     Chinese restaurant and Pitman-Yor priors are tabulated by compiled code, again whenever a move changes
-    their hyperparameters; all others through their ``log_v``, once.
-
-    Args:
-        prior: the prior, given its hyperparameters.
-        num_points: number of points N.
-        most_clusters: how many clusters there can be, at most N.
-        limits: the fewest and the most that there may be; None for any number.
-        gamma: the prior with hyperparameters ``shape`` and ``rate`` that integrates the concentration out, if
-            it has a Gamma prior.
-        log_numbers: log p(M) for M = 1, ..., where chains draw the number of components.
+    their hyperparameters; all others through their ``log_v``, once. ``most_clusters`` is how many clusters
+    there can be, ``limits`` how many there may be. ``gamma`` is the prior with a Gamma concentration
+    integrated out, ``log_numbers`` log p(M) for M = 1, ... where chains draw the number of components.
     """
     log_components, keeps_concentration = np.zeros(0), False
     if log_numbers is not None:

@@ -1,20 +1,4 @@
-r"""The compiled move that proposes other hyperparameters of a family and, under them, another partition.
-
-Few wide clusters and many narrow ones can each be a mode of their own: with many the scale is small, and
-under a small scale no two clusters are worth merging. Moves of the partition given the scale do not lead from
-one to the other, nor does integrating the scale out, since partitions in between are improbable under every
-scale. Here both change at once. All points come in random order, and each joins a cluster or opens one by its
-predictive density given those before it,
-
-.. math::
-    q(z' \mid h') = \prod_i
-        \frac{w_{z'_i} \, p(x_i \mid x_{z'_i}, h')}{\sum_k w_k \, p(x_i \mid x_k, h')}
-
-The way back takes the same order, so that its probability cancels. Under a small scale this may open as many
-clusters as there are points, at a cost of the square of their number. More than a bound end the proposal:
-:math:`K / \sqrt{u}` for K clusters and u uniform. Its law has the density :math:`2 K^2 / b^3` from K on, so
-that the acceptance ratio has the factor :math:`(K' / K)^2`.
-"""
+"""The compiled move that proposes other hyperparameters of a family and, under them, another partition."""
 
 import math
 from typing import Any, NamedTuple
@@ -24,20 +8,22 @@ import numpy as np
 from pyroclust.core.compiling import inner
 from pyroclust.distributions.compiled.clusters import NEGLIGIBLE
 from pyroclust.distributions.compiled.protocol import add_log_predictives, log_predictive
-from pyroclust.infer.mcmc.compiled.chain import join, log_likelihood, recompute
+from pyroclust.infer.mcmc.compiled.chain import join, log_likelihood, recompute, step_of
 from pyroclust.infer.mcmc.compiled.hyperparameters import from_real, log_density, log_jacobian, to_real
 from pyroclust.infer.mcmc.compiled.prior_tables import NUM_OF_PRIOR, log_open
-from pyroclust.infer.mcmc.compiled.proposals import ACCEPTED, PROPOSED, UNDECIDED, accepted, shuffle
-from pyroclust.infer.mcmc.compiled.steps import step_of
-
-__all__ = ["Reallocation"]
+from pyroclust.infer.mcmc.compiled.proposals import ACCEPTED, PROPOSED, UNDECIDED, shuffle
+from pyroclust.infer.mcmc.compiled.sweep import accepted
 
 # In place of undecided, where points go back to the clusters that they come from.
 _HOME = 0
 
 
 class Reallocation(NamedTuple):
-    """Propose another value of a hyperparameter of the family and allocate all points anew under it.
+    r"""Propose another value of a hyperparameter of the family and allocate all points anew under it.
+
+    Points come in random order, the same both ways. Under a small scale they may open as many clusters as
+    there are points, at a cost of the square of their number: more than :math:`K / \sqrt{u}`, u uniform, end
+    the proposal. Its law has the density :math:`2 K^2 / b^3` from K on.
 
     Attributes:
         places: those of :func:`hyper_places`, ``(H,)``.

@@ -13,8 +13,6 @@ import numpy as np
 from pyroclust.core.compiling import compiled
 from pyroclust.distributions.compiled.clusters import draw_index
 
-__all__ = ["Seating", "Tables", "collect", "more_slots", "seat", "visit_points"]
-
 
 class Seating(NamedTuple):
     """Which points of C chains sit in which clusters; the clusters of all chains share G slots.
@@ -64,13 +62,7 @@ class Tables(NamedTuple):
 
 @compiled
 def seat(rows: np.ndarray, num_rows: int, num_slots: int) -> Seating:
-    """Seat points in the first slots of ``num_slots``, in O(C N + G).
-
-    Args:
-        rows: slot of each point, ``(C, N)``.
-        num_rows: number of clusters of all chains, which are the slots below it.
-        num_slots: number of slots G.
-    """
+    """Seat points, ``(C, N)``, in the first ``num_rows`` of ``num_slots`` slots, in O(C N + G)."""
     num_chains, num_points = rows.shape
     sizes, free = np.zeros(num_slots, dtype=np.int64), np.zeros(num_slots, dtype=np.int64)
     active = np.zeros((num_chains, num_points + 1), dtype=np.int64)
@@ -110,16 +102,16 @@ def more_slots(seating: Seating, num_slots: int) -> Seating:
 
 @compiled
 def _fill_weights(
-    seating: Seating, tables: Tables, chain: int, at: int, own: int, weights: np.ndarray
+    seating: Seating, tables: Tables, chain: int, at: int, present: int, weights: np.ndarray
 ) -> int:
     """Write the log weights of a point's choices, clusters first, and return how many there are."""
     count = seating.counts[chain]
-    alone = seating.sizes[own] == 1
+    alone = seating.sizes[present] == 1
     log_new = tables.log_open[chain, count - 1 if alone else count]
     for j in range(count):
         slot = seating.active[chain, j]
         size = seating.sizes[slot]
-        if slot == own:
+        if slot == present:
             size -= 1
         # The parameters of a point that is alone stay in play as its first auxiliary ones.
         log_prior = log_new if size == 0 else tables.log_join[chain, size]
@@ -147,58 +139,51 @@ def _leave(seating: Seating, chain: int, slot: int) -> None:
 
 
 @compiled
-def _open(seating: Seating, chain: int, own: int) -> int:
+def _open(seating: Seating, chain: int, present: int) -> int:
     """Return the slot of a new cluster of one point: its own where it is alone, a free one otherwise."""
-    if seating.sizes[own] == 1:
-        return own
+    if seating.sizes[present] == 1:
+        return present
     seating.num_free[0] -= 1
     slot = seating.free[seating.num_free[0]]
     seating.active[chain, seating.counts[chain]] = slot
     seating.counts[chain] += 1
     seating.sizes[slot] = 1
-    seating.sizes[own] -= 1
+    seating.sizes[present] -= 1
     return slot
 
 
 @compiled
 def _visit(seating: Seating, tables: Tables, chain: int, at: int, point: int, weights: np.ndarray) -> bool:
     """Draw the cluster of a point and say whether it has opened one."""
-    own = seating.slot_of[chain, point]
+    present = seating.slot_of[chain, point]
     count = seating.counts[chain]
-    first = 1 if seating.sizes[own] == 1 else 0
-    total = _fill_weights(seating, tables, chain, at, own, weights)
+    first = 1 if seating.sizes[present] == 1 else 0
+    total = _fill_weights(seating, tables, chain, at, present, weights)
     best = -math.inf
     for j in range(total):
         best = max(best, weights[j])
     chosen = draw_index(weights, total, best, tables.uniforms[chain, at])
     if chosen >= count:
         choice = chosen - count + first
-        slot = _open(seating, chain, own)
+        slot = _open(seating, chain, present)
         seating.choice[chain], seating.opened[chain] = choice, slot
         seating.log_own[chain, point] = tables.log_auxiliary[chain, at, choice]
     else:
         slot = seating.active[chain, chosen]
         seating.log_own[chain, point] = tables.log_likelihood[at, slot]
-        if slot != own:
+        if slot != present:
             seating.sizes[slot] += 1
-            _leave(seating, chain, own)
+            _leave(seating, chain, present)
     seating.slot_of[chain, point] = slot
     return chosen >= count
 
 
 @compiled
 def visit_points(seating: Seating, tables: Tables, start: int) -> bool:
-    """Let every chain visit points of a block until one opens a cluster or the block ends.
+    """Let every chain visit points of the block that begins at ``start`` until one opens a cluster.
 
-    Cost O(K + m) a visit. There must be a free slot for every chain.
-
-    Args:
-        seating: where the points sit, changed in place.
-        tables: what the visits need.
-        start: index of the first point of the block.
-
-    Returns:
-        Whether any chain has opened a cluster, whose column the caller then fills in.
+    Return whether any has: the caller then fills in its column. Cost O(K + m) a visit. There must be a free
+    slot for every chain.
     """
     num_chains, num_visits = tables.uniforms.shape
     weights = np.empty(seating.active.shape[1] + tables.log_auxiliary.shape[2])
@@ -218,22 +203,21 @@ def visit_points(seating: Seating, tables: Tables, start: int) -> bool:
 def collect(seating: Seating) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Renumber clusters by chain and first appearance, in O(C N + G).
 
-    Returns:
-        Canonical labels ``(C, N)``; the number of each point's cluster among those of all chains, ``(C, N)``;
-        the slot and the chain of each of these T clusters, ``(T,)``.
+    Return canonical labels ``(C, N)``; the number of each point's cluster among those of all chains; and the
+    slot and the chain of each of these T clusters, ``(T,)``.
     """
     number = np.full(len(seating.sizes), -1)
     labels, rows = np.empty_like(seating.slot_of), np.empty_like(seating.slot_of)
     slots, chains = np.empty_like(seating.sizes), np.empty_like(seating.sizes)
-    found = 0
+    count = 0
     for chain in range(labels.shape[0]):
-        first = found
+        first = count
         for i in range(labels.shape[1]):
             slot = seating.slot_of[chain, i]
             if number[slot] < 0:
-                number[slot] = found
-                slots[found], chains[found] = slot, chain
-                found += 1
+                number[slot] = count
+                slots[count], chains[count] = slot, chain
+                count += 1
             rows[chain, i] = number[slot]
             labels[chain, i] = number[slot] - first
-    return labels, rows, slots[:found].copy(), chains[:found].copy()
+    return labels, rows, slots[:count].copy(), chains[:count].copy()

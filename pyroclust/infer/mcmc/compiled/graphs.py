@@ -16,7 +16,7 @@ from pyroclust.distributions import BlockRates
 from pyroclust.distributions.compiled.clusters import draw_index
 from pyroclust.distributions.compiled.protocol import compile_family
 from pyroclust.distributions.rate_tables import RateTable, log_edges, log_no_edges, rate_table
-from pyroclust.infer.mcmc.compiled.chain import LINKED, Linked
+from pyroclust.infer.mcmc.compiled.chain import LINKED, Linked, release, step_of
 from pyroclust.infer.mcmc.compiled.prior_tables import log_open
 from pyroclust.infer.mcmc.compiled.proposals import (
     ACCEPTED,
@@ -25,7 +25,6 @@ from pyroclust.infer.mcmc.compiled.proposals import (
     SPLITS,
     UNDECIDED,
     Proposals,
-    accepted,
     become_one,
     become_two,
     discard,
@@ -35,12 +34,7 @@ from pyroclust.infer.mcmc.compiled.proposals import (
     list_members,
     shuffle,
 )
-from pyroclust.infer.mcmc.compiled.steps import (
-    step_of,
-)
-from pyroclust.infer.mcmc.compiled.sweep import GibbsSweep
-
-__all__ = ["Blocks"]
+from pyroclust.infer.mcmc.compiled.sweep import GibbsSweep, accepted
 
 # Places of the totals: edges and pairs of nodes, within blocks and between them.
 _EDGES_WITHIN, _PAIRS_WITHIN, _EDGES_BETWEEN, _PAIRS_BETWEEN = range(4)
@@ -48,7 +42,7 @@ _EDGES_WITHIN, _PAIRS_WITHIN, _EDGES_BETWEEN, _PAIRS_BETWEEN = range(4)
 _TRIED_OUT = 3
 
 
-class Blocks(NamedTuple):
+class BlockEdges(NamedTuple):
     """A graph, and the edges of its blocks.
 
     Attributes:
@@ -79,10 +73,10 @@ class Blocks(NamedTuple):
 
 
 @compile_family.register
-def _(component: BlockRates, data: np.ndarray, num_slots: int, num_points: int) -> Blocks:
+def _(component: BlockRates, data: np.ndarray, num_slots: int, num_points: int) -> BlockEdges:
     num_nodes = len(data)
     row, column = np.nonzero(data)
-    return Blocks(
+    return BlockEdges(
         hyper=np.zeros(0),
         begin=np.searchsorted(row, np.arange(num_nodes + 1)),
         neighbour=np.ascontiguousarray(column),
@@ -105,43 +99,29 @@ def _link(family: Any, node: int, slot: int, change: int) -> None:
 
 
 @inner
-def _attach(family: Any, state: Any, node: int, slot: int) -> None:
-    """Count a node that is in no slot in play, and its edges, to one; its neighbours are told by _link."""
+def _count(family: Any, state: Any, node: int, slot: int, sign: int) -> None:
+    """Count a node and its edges to a slot in play, or take them away; its neighbours are told by _link."""
+    if sign < 0:
+        state.sizes[slot] -= 1
     for j in range(family.num_play[0]):
         other = family.play[j]
-        links = family.links[other, node]
+        links = sign * family.links[other, node]
         family.edges[slot, other] += links
         if other == slot:
             family.totals[_EDGES_WITHIN] += links
-            family.totals[_PAIRS_WITHIN] += state.sizes[slot]
+            family.totals[_PAIRS_WITHIN] += sign * state.sizes[slot]
         else:
             family.edges[other, slot] += links
             family.totals[_EDGES_BETWEEN] += links
-            family.totals[_PAIRS_BETWEEN] += state.sizes[other]
-    state.sizes[slot] += 1
-
-
-@inner
-def _detach(family: Any, state: Any, node: int, slot: int) -> None:
-    """Do the contrary; what its neighbours know of the slot makes no difference to the node itself."""
-    state.sizes[slot] -= 1
-    for j in range(family.num_play[0]):
-        other = family.play[j]
-        links = family.links[other, node]
-        family.edges[slot, other] -= links
-        if other == slot:
-            family.totals[_EDGES_WITHIN] -= links
-            family.totals[_PAIRS_WITHIN] -= state.sizes[slot]
-        else:
-            family.edges[other, slot] -= links
-            family.totals[_EDGES_BETWEEN] -= links
-            family.totals[_PAIRS_BETWEEN] -= state.sizes[other]
+            family.totals[_PAIRS_BETWEEN] += sign * state.sizes[other]
+    if sign > 0:
+        state.sizes[slot] += 1
 
 
 @inner
 def _enter(family: Any, state: Any, node: int, slot: int) -> None:
     """Put a node that is in no slot in play into one that is."""
-    _attach(family, state, node, slot)
+    _count(family, state, node, slot, 1)
     _link(family, node, slot, 1)
 
 
@@ -159,18 +139,18 @@ def _gain(family: Any, state: Any, node: int, slot: int) -> float:
     size = state.sizes[slot]
     if family.shared[0]:
         return _shared_gain(family, state, node, slot)
-    found = 0.0
+    total = 0.0
     for j in range(family.num_play[0]):
         other = family.play[j]
         if other == slot:
             continue
         edges, more = family.edges[slot, other], state.sizes[other]
         pairs = size * more
-        found += log_edges(family.between, edges + family.links[other, node], pairs + more)
-        found -= log_edges(family.between, edges, pairs)
+        total += log_edges(family.between, edges + family.links[other, node], pairs + more)
+        total -= log_edges(family.between, edges, pairs)
     edges, pairs = family.edges[slot, slot], size * (size - 1) // 2
-    found += log_edges(family.within, edges + family.links[slot, node], pairs + size)
-    return found - log_edges(family.within, edges, pairs)
+    total += log_edges(family.within, edges + family.links[slot, node], pairs + size)
+    return total - log_edges(family.within, edges, pairs)
 
 
 @inner
@@ -180,13 +160,13 @@ def _shared_gain(family: Any, state: Any, node: int, slot: int) -> float:
     for j in range(family.num_play[0]):
         links += family.links[family.play[j], node]
         nodes += state.sizes[family.play[j]]
-    own, size, totals = family.links[slot, node], state.sizes[slot], family.totals
+    within, size, totals = family.links[slot, node], state.sizes[slot], family.totals
     edges, pairs = totals[_EDGES_WITHIN], totals[_PAIRS_WITHIN]
-    found = log_edges(family.within, edges + own, pairs + size)
-    found -= log_edges(family.within, edges, pairs)
+    total = log_edges(family.within, edges + within, pairs + size)
+    total -= log_edges(family.within, edges, pairs)
     edges, pairs = totals[_EDGES_BETWEEN], totals[_PAIRS_BETWEEN]
-    found += log_edges(family.between, edges + links - own, pairs + nodes - size)
-    return found - log_edges(family.between, edges, pairs)
+    total += log_edges(family.between, edges + links - within, pairs + nodes - size)
+    return total - log_edges(family.between, edges, pairs)
 
 
 @inner
@@ -228,21 +208,21 @@ def _value(family: Any, state: Any) -> float:
     """Return the log marginal likelihood of the slots in play, in O(K^2)."""
     if family.shared[0]:
         totals = family.totals
-        found = log_edges(family.within, totals[_EDGES_WITHIN], totals[_PAIRS_WITHIN])
-        found += log_edges(family.between, totals[_EDGES_BETWEEN], totals[_PAIRS_BETWEEN])
-        return found - log_no_edges(family.within) - log_no_edges(family.between)
-    found = 0.0
+        total = log_edges(family.within, totals[_EDGES_WITHIN], totals[_PAIRS_WITHIN])
+        total += log_edges(family.between, totals[_EDGES_BETWEEN], totals[_PAIRS_BETWEEN])
+        return total - log_no_edges(family.within) - log_no_edges(family.between)
+    total = 0.0
     for j in range(family.num_play[0]):
         one = family.play[j]
         size = state.sizes[one]
-        found += log_edges(family.within, family.edges[one, one], size * (size - 1) // 2)
-        found -= log_no_edges(family.within)
+        total += log_edges(family.within, family.edges[one, one], size * (size - 1) // 2)
+        total -= log_no_edges(family.within)
         for k in range(j):
             other = family.play[k]
             pairs = size * state.sizes[other]
-            found += log_edges(family.between, family.edges[one, other], pairs)
-            found -= log_no_edges(family.between)
-    return found
+            total += log_edges(family.between, family.edges[one, other], pairs)
+            total -= log_no_edges(family.between)
+    return total
 
 
 @inner
@@ -281,30 +261,18 @@ def _log_likelihood(family: Any, state: Any) -> float:
     return _value(family, state)
 
 
-LINKED[Blocks] = Linked(_sum_up, _log_likelihood)
+LINKED[BlockEdges] = Linked(_sum_up, _log_likelihood)
 
 
-@inner
-def _free_if_empty(state: Any, slot: int) -> None:
-    if state.sizes[slot] > 0:
-        return
-    state.counters[0] -= 1
-    last = state.counters[0]
-    for j in range(last):
-        if state.active[j] == slot:
-            state.active[j], state.active[last] = state.active[last], slot
-            return
-
-
-@step_of(GibbsSweep, Blocks)
+@step_of(GibbsSweep, BlockEdges)
 def _sweep(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
     _play_active(family, state, -1, -1)
     _total_up(family, state)
     for i in range(len(state.slot_of)):
-        own = state.slot_of[i]
-        _detach(family, state, i, own)
-        if state.sizes[own] == 0:
-            _free_if_empty(state, own)
+        before = state.slot_of[i]
+        _count(family, state, i, before, -1)
+        if state.sizes[before] == 0:
+            release(state, before)
             _play_active(family, state, -1, -1)
         num_active = state.counters[0]
         best = -np.inf
@@ -318,8 +286,8 @@ def _sweep(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> No
         if state.sizes[chosen] == 0:
             state.counters[0] += 1
             _play_too(family, chosen)
-        _attach(family, state, i, chosen)
-        _move(family, i, own, chosen)
+        _count(family, state, i, chosen, 1)
+        _move(family, i, before, chosen)
         state.slot_of[i] = chosen
 
 
@@ -333,33 +301,24 @@ def _log_odds(family: Any, state: Any, prior: Any, node: int) -> float:
 
 
 @inner
-def _allocate_in_turn(family: Any, state: Any, prior: Any, generator: Any, count: int, home: int) -> float:
-    """Let the listed nodes join a side one after the other in random order; return the log-probability."""
-    shuffle(state, generator, count)
-    total = 0.0
-    for k in range(count):
-        node = state.members[k] >> 1
-        log_odds = _log_odds(family, state, prior, node)
-        side, log_prob = draw_side(log_odds, home_side(state, node, home), generator)
-        total += log_prob
-        _enter(family, state, node, state.active[state.counters[0] + side])
-        state.members[k] = 2 * node + side
-    return total
-
-
-@inner
-def _scan(family: Any, state: Any, prior: Any, generator: Any, count: int, home: int) -> float:
-    """Draw the side of every listed node given all others, or take it home; return the log-probability."""
+def _draw_sides(
+    family: Any, state: Any, prior: Any, generator: Any, count: int, home: int, placed: int
+) -> float:
+    """Draw the sides of the listed nodes, placed on one already or not; return the log-probability."""
     total = 0.0
     for k in range(count):
         node, slot = state.members[k] >> 1, state.active[state.counters[0] + (state.members[k] & 1)]
-        _detach(family, state, node, slot)
+        if placed == 1:
+            _count(family, state, node, slot, -1)
         log_odds = _log_odds(family, state, prior, node)
         side, log_prob = draw_side(log_odds, home_side(state, node, home), generator)
         total += log_prob
         chosen = state.active[state.counters[0] + side]
-        _attach(family, state, node, chosen)
-        _move(family, node, slot, chosen)
+        _count(family, state, node, chosen, 1)
+        if placed == 1:
+            _move(family, node, slot, chosen)
+        else:
+            _link(family, node, chosen, 1)
         state.members[k] = 2 * node + side
     return total
 
@@ -371,8 +330,8 @@ def _unite(family: Any, state: Any, whole: int, one: int, other: int) -> None:
         slot = family.play[j]
         edges = family.edges[one, slot] + family.edges[other, slot]
         family.edges[whole, slot], family.edges[slot, whole] = edges, edges
-    own = family.edges[one, one] + family.edges[other, other] + family.edges[one, other]
-    family.edges[whole, whole] = own
+    within = family.edges[one, one] + family.edges[other, other] + family.edges[one, other]
+    family.edges[whole, whole] = within
     state.sizes[whole] = state.sizes[one] + state.sizes[other]
     _play_too(family, whole)
     _total_up(family, state)
@@ -387,10 +346,10 @@ def _keep_united(family: Any, state: Any, whole: int, one: int, other: int) -> N
         slot = family.play[j]
         edges = family.edges[whole, slot]
         family.edges[one, slot], family.edges[slot, one] = edges, edges
-    own = family.edges[whole, whole]
+    within = family.edges[whole, whole]
     _clear(family, state, whole)
     _clear(family, state, other)
-    family.edges[one, one] = own
+    family.edges[one, one] = within
 
 
 @inner
@@ -405,12 +364,9 @@ def _propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> 
     _play_active(family, state, -1, -1)
     _total_up(family, state)
     present = _value(family, state)
-    count = list_members(state, first, second)
-    zero, side_one, whole = (
-        state.active[num_active],
-        state.active[num_active + 1],
-        state.active[num_active + 2],
-    )
+    count = list_members(state, first, second, one, other)
+    zero, side_one = state.active[num_active], state.active[num_active + 1]
+    whole = state.active[num_active + 2]
     _play_active(family, state, one, other)
     _play_too(family, zero)
     _play_too(family, side_one)
@@ -419,10 +375,11 @@ def _propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> 
     _enter(family, state, second, side_one)
     home = UNDECIDED if splits else other
     in_turn = UNDECIDED if move.scans >= 0 else home
-    log_proposal = _allocate_in_turn(family, state, prior, generator, count, in_turn)
+    shuffle(state, generator, count)
+    log_proposal = _draw_sides(family, state, prior, generator, count, in_turn, 0)
     for scan in range(move.scans + 1):
         wanted = home if scan == move.scans else UNDECIDED
-        log_proposal = _scan(family, state, prior, generator, count, wanted)
+        log_proposal = _draw_sides(family, state, prior, generator, count, wanted, 1)
     size, more = state.sizes[zero], state.sizes[side_one]
     if splits:
         split, united = _value(family, state), present
@@ -439,6 +396,7 @@ def _propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> 
     if agreed and splits:
         _clear(family, state, one)
         become_two(state, first, second, count)
+        release(state, one)
     else:
         discard(state)
         _clear(family, state, zero)
@@ -451,7 +409,7 @@ def _propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> 
     _play_active(family, state, -1, -1)
 
 
-@step_of(Proposals, Blocks)
+@step_of(Proposals, BlockEdges)
 def _step(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
     for _ in range(move.proposals):
         _propose(move, family, state, prior, generator)

@@ -1,1 +1,0 @@
-"""Cluster parameters that chains keep, because they do not integrate out."""
