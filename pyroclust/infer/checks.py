@@ -116,12 +116,13 @@ def _handlers(program: Any) -> Iterator[Messenger]:
 
 def log_joint_of(model: JointModel, data: Tensor, assignments: Tensor) -> Tensor:
     """Return log p(assignments, data) of a model, once it is seen to be one number a partition."""
-    found = model.log_joint(data, assignments)
-    if not isinstance(found, Tensor):
+    log_joint = model.log_joint(data, assignments)
+    if not isinstance(log_joint, Tensor):
         raise ValueError(
-            f"model.log_joint returned a {type(found).__name__}, expected a tensor of one number a partition"
+            f"model.log_joint returned a {type(log_joint).__name__}, expected a tensor of one number a "
+            "partition"
         )
-    return checked_log_joint(found, model)
+    return checked_log_joint(log_joint, model)
 
 
 def checked_log_joint(log_joint: Tensor, model: object) -> Tensor:

@@ -52,10 +52,6 @@ def exact_posterior(model: JointModel, data: Points) -> tuple[Tensor, Tensor]:
     Cost O(B Bell(N) N F) for B data sets and F sufficient statistics; work memory is bounded by splitting
     both partitions and data sets.
 
-    Args:
-        model: a model with ``log_joint``.
-        data: data sets of at most 10 points.
-
     Shape:
         data: ``(*batch, N, D)``; output: partitions ``(Bell(N), N)`` int64 and log-probabilities in nats
         ``(*batch, Bell(N))`` float64.
@@ -78,10 +74,6 @@ def log_evidence(model: JointModel, data: Points) -> Tensor:
     r"""Return the log marginal likelihood of data sets of at most 10 points in nats.
 
     .. math:: \log p(x) = \log \sum_c p(c, x)
-
-    Args:
-        model: a model with ``log_joint``.
-        data: data sets of at most 10 points.
 
     Shape:
         data: ``(*batch, N, D)``; output: ``(*batch)`` float64.

@@ -3,8 +3,8 @@
 import time
 from dataclasses import replace
 
+import numpy as np
 import torch
-from torch import Tensor
 
 from pyroclust.core.counts import check_count
 from pyroclust.diagnostics.weights.importance import stratified_draws
@@ -67,7 +67,6 @@ def importance_sample(model: JointModel, guide: PartitionGuide, data: Points, *,
     return replace(draws, log_weights=draws.log_ratios)
 
 
-def resampled(log_shares: Tensor, num_draws: int) -> Tensor:
-    """Return places of weighted draws so that they have equal weights, stratified by torch's generator."""
-    uniform = torch.rand(num_draws, dtype=torch.float64)
-    return torch.from_numpy(stratified_draws(log_shares.exp().numpy(), uniform.numpy()))
+def resampled(shares: np.ndarray, num_draws: int) -> np.ndarray:
+    """Return places of draws with shares so that they have equal weights, stratified by torch's generator."""
+    return stratified_draws(shares, torch.rand(num_draws, dtype=torch.float64).numpy())

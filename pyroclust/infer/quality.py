@@ -41,11 +41,6 @@ def divergences(model: JointModel, guide: PartitionGuide, data: Tensor) -> Tenso
     guide's log-probabilities are estimates, partitions of posterior probability below 1e-7 are left out, and
     the divergence comes out too large by half of the estimates' mean squared error.
 
-    Args:
-        model: a model with ``log_joint``.
-        guide: a guide.
-        data: data sets of at most 10 points.
-
     Shape:
         data: ``(B, N, D)``; output: ``(B,)`` float64.
 
@@ -64,7 +59,7 @@ def divergences(model: JointModel, guide: PartitionGuide, data: Tensor) -> Tenso
     require_likelihood(model, what="the divergence from the posterior")
     data = _data_sets(model, data)
     rows = max(1, _PARTITIONS_AT_ONCE // bell_number(data.shape[-model.event_dim]))
-    found = []
+    columns = []
     for block in data.split(rows):
         partitions, log_p = exact_posterior(model, block)
         posterior = guide.posterior(block)
@@ -74,8 +69,8 @@ def divergences(model: JointModel, guide: PartitionGuide, data: Tensor) -> Tenso
             log_p, likely = log_p.topk(int((log_p > _NEGLIGIBLE).sum(-1).max()), -1)
             every = partitions[likely].movedim(1, 0)
         log_q = posterior.merged_log_prob(every).double().movedim(0, -1)
-        found.append(divergence(log_p, log_q))
-    return torch.cat(found)
+        columns.append(divergence(log_p, log_q))
+    return torch.cat(columns)
 
 
 def efficiencies(model: JointModel, guide: PartitionGuide, data: Points, *, num_draws: int) -> Tensor:
@@ -84,12 +79,6 @@ def efficiencies(model: JointModel, guide: PartitionGuide, data: Points, *, num_
     .. math:: \frac{(\sum_s w_s)^2}{S \sum_s w_s^2}, \qquad w_s = \frac{p(c_s, x)}{q(c_s \mid x)}
 
     Cost O(S) draws a data set, in blocks of data sets of bounded memory.
-
-    Args:
-        model: a model with ``log_joint``.
-        guide: a guide whose posterior has exact log-probabilities.
-        data: data sets.
-        num_draws: draws S a data set.
 
     Shape:
         data: ``(B, N, D)``; output: ``(B,)`` float64, between 1 / S and 1.

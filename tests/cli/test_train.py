@@ -40,7 +40,7 @@ def test_trains_and_prints_figures(recipe: Path, tmp_path: Path, capsys: pytest.
     ("change", "arguments", "message"),
     [
         (("[light]", "[lite]"), [], "unknown key 'lite', did you mean 'light'"),
-        (("steps = 3", "steps = 0"), [], "steps is 0, expected a positive number"),
+        (("steps = 3", "steps = 0"), [], "steps is 0, expected at least 1"),
         (("", ""), ["--precision", "8"], "precision is '8', expected one of 32-true, bf16-mixed"),
         (("", ""), ["--max-steps", "0"], "max-steps"),
     ],

@@ -60,7 +60,7 @@ class _Weights:
         if not is_poor:
             return None
         self.log_weights = self.log_mean.expand(len(shares)).clone()
-        return resampled(shares, len(shares))
+        return torch.from_numpy(resampled(shares.exp().numpy(), len(shares)))
 
 
 def annealed_log_evidence(

@@ -13,7 +13,6 @@ from torch import Tensor
 
 from pyroclust.core.progress import progress_bar
 from pyroclust.diagnostics import LogEvidence, importance_evidence, log_evidences
-from pyroclust.diagnostics.weights.importance import importance_weights, stratified_draws
 from pyroclust.distributions.protocols import Guide, JointModel, Model, some_points
 from pyroclust.infer.checks import log_joint_of
 from pyroclust.infer.large_tables import LARGE_TABLE
@@ -59,15 +58,6 @@ def warm_up(guide: Guide, data: Tensor) -> None:
     """Draw once, so that seconds of later draws are those of drawing; of few rows where these are many."""
     few = data if len(data) <= LARGE_TABLE else some_points(guide.model, data, slice(_WARM_ROWS))
     guide.posterior(few).sample((1,))
-
-
-def resampled_proposals(proposals: Draws, num_draws: int) -> np.ndarray:
-    """Return the places of those that go on by their weights, ``(S,)`` in order; without any, all in turn."""
-    log_weights = proposals.log_ratios
-    if log_weights is None:
-        return np.arange(num_draws) % proposals.num_draws
-    uniform = torch.rand(num_draws, dtype=torch.float64).numpy()
-    return stratified_draws(importance_weights(log_weights), uniform)
 
 
 def draw_proposals(

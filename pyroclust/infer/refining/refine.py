@@ -18,12 +18,13 @@ from pyroclust.diagnostics.chains.short_chains import CheckedRound, drift, start
 from pyroclust.diagnostics.draws.frequencies import count_clusters
 from pyroclust.diagnostics.draws.losses import variation_of_information
 from pyroclust.diagnostics.limits import MIN_SETTLED
-from pyroclust.diagnostics.weights.importance import importance_efficiency, pareto_k
+from pyroclust.diagnostics.weights.importance import importance_efficiency, importance_weights, pareto_k
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.points import Points, as_points
 from pyroclust.distributions.protocols import CollapsedModel, PartitionGuide, is_of_graphs
 from pyroclust.distributions.sequential.partition import num_orders_of
 from pyroclust.infer.checks import constrained_guide, points_of
+from pyroclust.infer.importance import resampled
 from pyroclust.infer.large_tables import most_sweeps, sweep_cost
 from pyroclust.infer.mcmc.chains import Chains
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
@@ -37,7 +38,6 @@ from pyroclust.infer.refining.proposals import (
     evidences_of,
     inside,
     most_at_once,
-    resampled_proposals,
 )
 from pyroclust.partitions import Draws
 
@@ -165,10 +165,9 @@ def refine(
     2. Their weights p(c, x) / q(c | x) are smoothed, and ``num_draws`` are resampled by stratified sampling.
        Where the model has no ``log_joint``, only ``num_draws`` are drawn, and all go on.
     3. From each a chain of the kernel runs, many at a time in threads. With ``sweeps=None`` the chains are
-       looked at after 10, 20, 40, ... up to 640 sweeps, fewer above 1,000 points
-       and where sweeps cost more
-       (:mod:`~pyroclust.infer.large_tables`), as with full covariances above four columns. Below 80
-       sweeps they are looked at four times. They have settled when a test finds no change since the look
+       looked at after 10, 20, 40, ... up to 640 sweeps, fewer above 1,000 points and where sweeps cost more
+       (:mod:`~pyroclust.infer.large_tables`), as with full covariances above four columns. Below 80 sweeps
+       they are looked at four times. They have settled when a test finds no change since the look
        before, and chains of one ancestor are no more alike than others, or so little that the nested R-hat of
        every functional is at most 1.05 and half of the draws, or 400, are effective.
 
@@ -241,7 +240,9 @@ def refine(
                 "no draw of the guide has as many clusters as the model may have, expected some: use "
                 "CollapsedGibbs or MergeSplit"
             )
-        ancestors = resampled_proposals(drawn, num_draws)
+        ancestors = np.arange(num_draws) % drawn.num_draws
+        if drawn.log_ratios is not None:
+            ancestors = resampled(importance_weights(drawn.log_ratios), num_draws)
     with clock.timed("prepare"):
         starts = drawn.flat[ancestors]
         chains = Chains(kernel, points.double(), torch.from_numpy(starts), seed=root)
@@ -335,10 +336,10 @@ def _looks(sweeps: int | None, *, num_points: int, num_chains: int, cost: float)
     if sweeps is not None:
         return sorted({sweeps // 2, sweeps} - {0})
     most = int(most_sweeps(num_points, num_chains=num_chains, most=_MOST_SWEEPS) / cost)
-    found = [min(_FIRST_LOOK, max(1, most // 2 ** (_LOOKS - 1)))]
-    while 2 * found[-1] <= most:
-        found.append(2 * found[-1])
-    return found
+    looks = [min(_FIRST_LOOK, max(1, most // 2 ** (_LOOKS - 1)))]
+    while 2 * looks[-1] <= most:
+        looks.append(2 * looks[-1])
+    return looks
 
 
 class ConvergenceMonitor:

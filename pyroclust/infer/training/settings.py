@@ -4,12 +4,12 @@ import atexit
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import torch
 
-from pyroclust.core.counts import MAX_SEED, check_number, check_seed, shown
+from pyroclust.core.counts import check_count, check_number, check_seed
 from pyroclust.core.memory import check_memory
 from pyroclust.infer.checks import MAX_LEARNING_RATE
 from pyroclust.infer.losses import VisitingOrders
@@ -18,6 +18,19 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 _NO_CLIPPING = 1e6
+# The least that counts may be, and the limits of other numbers.
+_COUNTS = {
+    **{"steps": 1, "min_points": 2, "max_points": 2, "points_per_step": 1},
+    **{"orders": 1, "batches_per_step": 1, "warmup_steps": 0},
+}
+_NUMBERS: dict[str, dict[str, float]] = {
+    "learning_rate": {"above": 0, "at_most": MAX_LEARNING_RATE},
+    "clip": {"above": 0},
+    "weight_decay": {"at_least": 0},
+    "consistency": {"at_least": 0},
+    "averaging": {"at_least": 0, "at_most": 1},
+    "final_fraction": {"at_least": 0, "at_most": 1},
+}
 
 
 @dataclass(frozen=True)
@@ -65,26 +78,23 @@ class FitSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Check types and ranges."""
-        for field in fields(self):
-            _check_type(field.name, getattr(self, field.name), field.type)
-        check_seed(self.seed)
-        if not 2 <= self.min_points <= self.max_points:
+        """Check types and ranges; what is kept are plain numbers, which checkpoints can hold."""
+        for name, fewest in _COUNTS.items():
+            self._keep(name, check_count(name, getattr(self, name), at_least=fewest))
+        if self.min_points > self.max_points:
             raise ValueError(
                 f"min_points and max_points are {self.min_points} and {self.max_points}, "
                 "expected 2 <= min_points <= max_points"
             )
-        for name in ("steps", "points_per_step", "orders", "batches_per_step", "clip"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected a positive number")
-        check_number("learning_rate", self.learning_rate, above=0, at_most=MAX_LEARNING_RATE)
-        for name in ("warmup_steps", "weight_decay", "seed"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected zero or more")
+        self._keep("seed", check_seed(self.seed))
+        for name, limits in _NUMBERS.items():
+            self._keep(name, check_number(name, getattr(self, name), **limits))
+        if not isinstance(self.antithetic, bool):
+            raise ValueError(f"antithetic is {self.antithetic!r}, expected true or false")
         self.visiting_orders()
-        for name in ("averaging", "final_fraction"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected between 0 and 1")
+
+    def _keep(self, name: str, value: float) -> None:
+        object.__setattr__(self, name, value)
 
     @classmethod
     def of_batches(cls, size: int, *, steps: int, learning_rate: float = 1e-3, seed: int = 0) -> Self:
@@ -166,19 +176,6 @@ class FitSettings:
     def decay_at(self, step: int) -> float:
         """Return the decay of the average: it grows from 0, so that the initial weights are forgotten."""
         return min(self.averaging, (1 + step) / (10 + step))
-
-
-def _check_type(name: str, value: Any, wanted: Any) -> None:
-    if wanted is bool:
-        if not isinstance(value, bool):
-            raise ValueError(f"{name} is {value!r}, expected true or false")
-        return
-    numbers = (int, float) if wanted is float else (int,)
-    kind = "number" if wanted is float else "whole number"
-    if isinstance(value, int) and abs(value) > MAX_SEED:
-        raise ValueError(f"{name} is {shown(value)}, expected a {kind} below 2**63")
-    if isinstance(value, bool) or not isinstance(value, numbers) or not math.isfinite(value):
-        raise ValueError(f"{name} is {value!r}, expected a {kind}")
 
 
 @dataclass(frozen=True)

@@ -75,21 +75,6 @@ def test_a_loss_that_is_not_finite_stops_with_a_sentence() -> None:
         fit(model, guide, settings=TINY, progress=False)
 
 
-def test_settings_are_checked() -> None:
-    with pytest.raises(ValueError, match="min_points and max_points are 5 and 4"):
-        FitSettings(max_points=4)
-    with pytest.raises(ValueError, match="steps is 0, expected a positive number"):
-        FitSettings(steps=0)
-
-
-def test_filter_certificate_is_the_same_for_the_same_seed() -> None:
-    sizes = {"num_exact": 10, "exact_points": 5, "num_sampled": 2, "sampled_points": (8,), "num_draws": 20}
-    settings = replace(CertificateSettings.nothing(seed=3), **sizes)
-    first, again = (certify(PredictiveFilter(gaussian2d()), settings=settings) for _ in range(2))
-    assert first == again
-    assert first.to_dict()["exact"][0]["num_points"] == 5
-
-
 def test_several_orders_lower_the_same_loss(tmp_path: Path) -> None:
     def trained_with(orders: int) -> list[float]:
         torch.manual_seed(0)

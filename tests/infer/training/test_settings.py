@@ -1,11 +1,16 @@
-"""Schedule, sizes and averages; fresh and different simulations in every step."""
+"""Schedule, sizes, averages, precision and devices; fresh and different simulations in every step."""
 
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from training_cases import TINY, run
+from training_cases import TINY, run, with_steps
 
-from pyroclust.infer import FitSettings, InclusiveKL
+from pyroclust.infer import Devices, FitSettings, InclusiveKL
 from pyroclust.infer.training.trainer import AveragedWeights
 
 
@@ -60,10 +65,54 @@ def test_every_step_has_fresh_data_and_every_data_set_labels_of_its_own(
     assert all(len(labels.unique(dim=0)) > 1 for _, labels in seen if labels.shape[1] > 7)
 
 
-def test_bad_settings_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"averaging is 1\.5, expected between 0 and 1"):
-        FitSettings(averaging=1.5)
-    with pytest.raises(ValueError, match=r"steps is 2\.5, expected a whole number"):
-        FitSettings(steps=2.5)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="learning_rate is nan, expected a number"):
-        FitSettings(learning_rate=float("nan"))
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"max_points": 4}, "min_points and max_points are 5 and 4"),
+        ({"steps": 0}, "steps is 0, expected at least 1"),
+        ({"steps": 2.5}, r"steps is 2\.5, expected a whole number"),
+        ({"orders": 0}, "orders is 0, expected at least 1"),
+        ({"averaging": 1.5}, r"averaging is 1\.5, expected a number of at least 0 and of at most 1"),
+        ({"learning_rate": float("nan")}, "learning_rate is nan, expected a positive number"),
+        ({"consistency": 0.1}, "consistency is 0.1 with one visiting order"),
+        ({"orders": 2, "antithetic": 1}, "antithetic is 1, expected true or false"),
+    ],
+)
+def test_bad_settings_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        FitSettings(**settings)
+
+
+def test_what_is_kept_are_plain_numbers() -> None:
+    settings = FitSettings(steps=np.int64(3), clip=np.float32(0.5), warmup_steps=0, weight_decay=0)
+    assert [type(getattr(settings, name)) for name in ("steps", "clip", "weight_decay")] == [
+        int,
+        float,
+        float,
+    ]
+
+
+def losses(folder: Path) -> list[float]:
+    with (folder / "log.csv").open() as stream:
+        return [float(row["nats_per_point"]) for row in csv.DictReader(stream)]
+
+
+def test_bfloat16_follows_float32(tmp_path: Path) -> None:
+    run(tmp_path / "whole", settings=with_steps(40))
+    run(tmp_path / "half", settings=with_steps(40), devices=Devices(precision="bf16-mixed"))
+    whole, half = losses(tmp_path / "whole"), losses(tmp_path / "half")
+    assert half == pytest.approx(whole, rel=0.03)
+    assert half != whole
+
+
+def test_unknown_devices_are_refused() -> None:
+    with pytest.raises(ValueError, match="accelerator is 'tpu', expected one of cpu, gpu, auto"):
+        Devices(accelerator="tpu")
+    with pytest.raises(ValueError, match="precision is '8'"):
+        Devices(precision="8")
+
+
+def test_a_gpu_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(ValueError, match="accelerator is 'gpu', but torch finds none"):
+        Devices(accelerator="gpu")
