@@ -122,10 +122,10 @@ def log_joint_of(model: JointModel, data: Tensor, assignments: Tensor) -> Tensor
             f"model.log_joint returned a {type(log_joint).__name__}, expected a tensor of one number a "
             "partition"
         )
-    return checked_log_joint(log_joint, model)
+    return checked_log_joint(log_joint)
 
 
-def checked_log_joint(log_joint: Tensor, model: object) -> Tensor:
+def checked_log_joint(log_joint: Tensor) -> Tensor:
     """Return log joint densities that can be compared: numbers, or minus infinity for what is impossible."""
     wrong = ~((log_joint.abs() < _LARGEST) | (log_joint == -torch.inf))
     if bool(wrong.any()):

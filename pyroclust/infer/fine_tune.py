@@ -74,7 +74,7 @@ def fine_tune(
       the variance of its gradient is some 30 to 1000 times that of ``LeaveOneOut`` or ``TraceGraph_ELBO``.
 
     Divergences KL(q || p) do not find a mode that the guide never draws. Adam, its rate falling linearly to
-    0, gradients per point clipped at 1. Parameters are kept out of Pyro's global store.
+    0, gradients per point clipped at 1.
 
     Args:
         model: a collapsed model, with ``log_joint``.

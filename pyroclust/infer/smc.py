@@ -81,15 +81,14 @@ def sequential_monte_carlo(
         \hat p(x) = \frac1S \sum_s w_N^{(s)}
 
     Points come in the guide's order. The estimate of the evidence is unbiased for any number of particles,
-    any threshold, and any proposal that is positive wherever the posterior is. Particles of a run that agree
-    so far are one: a step costs O(P K) candidates of the guide and of the model's predictive, with P at most
-    S the distinct prefixes, and memory is O(S N) for the labels and O(P K) for the clusters. All islands and
-    particles are one batch. Where the number of clusters is bounded, particles outside have weight 0.
+    any threshold, and any proposal that is positive wherever the posterior is. A step costs O(P K) candidates
+    of the guide and of the model's predictive for P distinct prefixes, at most S; memory is O(S N). Where the
+    number of clusters is bounded, particles outside have weight 0.
 
     Where the effective number of particles falls below ``ess_threshold`` times S, those of this island are
-    resampled: stratified, and over all children of the prefixes rather than over copies. Resampling follows
-    the weights to a power that a pilot run learns for every step, since a guide that looks ahead makes
-    prefixes whose present weight says little about the final one.
+    resampled: stratified, over all children of the prefixes. Resampling follows the weights to a power that
+    a pilot run learns for every step, since a guide that looks ahead makes prefixes whose present weight says
+    little about the final one.
 
     Args:
         model: the model, its partition prior of Gibbs type and its components conjugate.

@@ -1,4 +1,4 @@
-"""Data of any kind, given to models, guides and inference: something finite, or one sentence."""
+"""Data of any kind, given to models and guides: something finite, or one sentence."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,6 @@ from properties.calls import _check_sentence
 from properties.hostile import broken, finite
 
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
-from pyroclust.infer import exact_posterior, importance_sample, log_evidence, sequential_monte_carlo
 from pyroclust.models import gaussian2d, niw_mixture
 
 MODEL, WISHART = gaussian2d(), niw_mixture(2)
@@ -21,16 +20,8 @@ NETWORK = NeuralClusteringProcess(WISHART)
 LABELS = torch.tensor([0, 0, 1, 0])
 CALLS: dict[str, Callable[[Any], torch.Tensor]] = {
     "log_joint": lambda data: MODEL.log_joint(data, LABELS),
-    "log_evidence": lambda data: log_evidence(WISHART, data),
-    "exact": lambda data: exact_posterior(MODEL, data)[1].logsumexp(-1),
     "filter": lambda data: FILTER.posterior(data).sample_and_log_prob((2,))[1],
     "network": lambda data: NETWORK.posterior(data).sample_and_log_prob((2,))[1],
-    "importance": lambda data: torch.from_numpy(
-        importance_sample(MODEL, FILTER, data, num_draws=3).log_weights
-    ),
-    "particles": lambda data: torch.from_numpy(
-        sequential_monte_carlo(MODEL, FILTER, data, num_particles=3)[0].log_weights
-    ),
 }
 DATA = finite(4, 2).flatmap(
     lambda data: st.one_of(st.just(data), broken(data), broken(torch.from_numpy(data)))
@@ -48,7 +39,5 @@ def test_any_data_give_finite_numbers_or_one_sentence(name: str, data: Any) -> N
         _check_sentence(error)
         return
     assert found.isfinite().all()
-    if name == "exact":
-        torch.testing.assert_close(found, torch.zeros_like(found))
     if kept is not None:
         np.testing.assert_array_equal(np.ma.getdata(data), np.ma.getdata(kept))

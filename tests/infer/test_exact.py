@@ -65,19 +65,9 @@ def test_evidence_is_consistent_with_simulation():
     assert (pair.mean() - 1 / 1.7).abs() < 4 * pair.std() / 600**0.5
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (torch.zeros(11, 2), "data has 11 points, expected 1 to 10"),
-        (torch.zeros(0, 2), "at least one point"),
-        (torch.zeros(4, 3), r"data has shape"),
-        (torch.zeros(2), r"data has shape \(2,\)"),
-        (torch.tensor([[0.0, float("nan")], [1.0, 1.0]]), "data holds 1 nan or infinite"),
-    ],
-)
-def test_errors(data, message):
-    with pytest.raises(ValueError, match=message):
-        exact_posterior(gaussian2d(), data)
+def test_ten_points_are_the_most():
+    with pytest.raises(ValueError, match="data has 11 points, expected 1 to 10"):
+        exact_posterior(gaussian2d(), torch.zeros(11, 2))
 
 
 SAMPLES = 20_000

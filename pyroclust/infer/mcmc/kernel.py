@@ -346,7 +346,7 @@ class PartitionKernel(MCMCKernel, ABC):
                 transition, states, warmup=warmup, num_draws=num_draws, progress=progress
             )
         if self.model.is_conjugate:
-            checked_log_joint(trace.log_joint, self.model)
+            checked_log_joint(trace.log_joint)
         return trace.draws(
             repr(self),
             interrupted=interrupted,

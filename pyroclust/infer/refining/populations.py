@@ -77,19 +77,16 @@ def annealed_log_evidence(
 
     .. math:: p(x) = \prod_n p(x_n \mid x_{<n})
 
-    The particles are draws of the posterior of the first points. The exact filter extends them by four points
-    at a time, and they are weighted by :math:`p(c, x) / q(c \mid x)` of what was added. Where the effective
-    share of the particles falls below one half they are resampled, and each is moved by some draws of the
-    default kernel of the posterior of the points so far. A random scale of clusters is drawn from its prior
-    first, and by the kernel then. The mean weights multiply to an estimate of p(x)
-    that is right on average whatever the number of particles and sweeps.
+    The exact filter extends the particles by four points at a time, and they are weighted by
+    :math:`p(c, x) / q(c \mid x)` of what was added. Where the effective share of the particles falls below
+    one half they are resampled, and each is moved by some draws of the default kernel of the posterior of the
+    points so far. A random scale of clusters is drawn from its prior first, and by the kernel then. The mean
+    weights multiply to an estimate of p(x) that is right on average whatever the number of particles and
+    sweeps. Under constraints C the estimate is that of log p(x, C): points in groups come first, each group
+    placed as a whole.
 
-    Under constraints the estimate is that of log p(x, C); groups of points that are named come first, each
-    placed as a whole by its probability given all before it, in O(K) densities a particle. Particles that
-    cannot become partitions of as many clusters as there may be lose their weight.
-
-    It needs no guide, and no overlap of a guide with the posterior. The repetitions are independent and visit
-    the points in orders of their own: the standard error comes from how far they lie apart.
+    It needs no guide, and no overlap of a guide with the posterior. The repetitions visit the points in
+    orders of their own: the standard error comes from how far they lie apart.
 
     Cost: about N / 10 times R S sweeps over the points so far, and N steps of the filter a repetition.
 
@@ -297,18 +294,17 @@ def tempered_populations(
 
     .. math:: \pi_\beta(c) \propto p(c) \, p(x \mid c)^\beta, \qquad 0 = \beta_0 < \beta_1 < \dots < 1
 
-    The particles are draws of the prior. At every step the next power is the largest at which weights
+    The particles are draws of the prior. The next power is the largest at which weights
     :math:`p(x \mid c)^{\beta_{t+1} - \beta_t}` leave ``share`` of the particles effective, but at most 1.1
     times the last, as weights of particles that are alike see no other partition coming; the particles are
-    weighted, resampled where less than half of them are effective over all steps since the last time, and
-    moved by some draws of the kernel at the new power. The mean weight of a population estimates p(x).
+    weighted, resampled where less than half of them are effective, and moved by some draws of the kernel. The
+    mean weight of a population estimates p(x).
 
     It is for posteriors whose chains do not meet, as in many columns with full covariances: chains cannot
     leave a partition that every move makes worse, whereas populations divide among such partitions while the
-    likelihood still counts little. Where a population misses one it does not know, and its estimate of p(x)
-    is too low as a rule: compare the populations, by ``evidence.spread`` and the co-assignment of some chains
-    with that of the others, and look at how many ``ancestors`` are left. Averages weigh populations by their
-    estimates of p(x).
+    likelihood still counts little. A population that misses one does not know it, and its estimate of p(x) is
+    too low as a rule: compare the populations, by ``evidence.spread`` and co-assignments, and look at how
+    many ``ancestors`` are left. Averages weigh populations by their estimates of p(x).
 
     Cost: R S T ``sweeps`` draws of the kernel, with T fifty to two hundred powers, more for larger tables;
     memory O((R S + 32 F) N).
@@ -329,9 +325,8 @@ def tempered_populations(
         how they came about.
 
     Raises:
-        ValueError: if the model is not conjugate or has constraints, the kernel belongs to another model or
-            is of another kind, the data are no one finite data set, a number is out of range, or the
-            particles do not fit into memory.
+        ValueError: if the model is not conjugate or has constraints, the kernel is of another kind or model,
+            the data are no one finite data set, or a number is out of range.
 
     Example:
         >>> from pyroclust.infer import log_evidence

@@ -88,16 +88,14 @@ class PosteriorPool:
         L(\phi) = E_{r(x)} E_{p(c \mid x)}[-\log q_\phi(c \mid x)]
 
     A guide that is trained on simulations of its model is right where these lie. With any other law r of the
-    data sets, real tables for one, the loss has the same minimiser, :math:`q(c \mid x) = p(c \mid x)` for all
-    x, and now also weighs data sets that the model hardly ever makes. The labels come from Markov chains: one
-    a data set, which begins at a draw of the exact filter, and goes on at every visit. A data set that was
-    visited ``visits`` times makes room for a new one.
+    data sets, real tables for one, the loss has the same minimiser, :math:`q(c \mid x) = p(c \mid x)`, and
+    now also weighs data sets that the model hardly ever makes. The labels come from Markov chains: one a data
+    set, which begins at a draw of the exact filter, and goes on at every visit.
 
     It is a Pyro program with the sites ``"assignments"`` and ``"data"``, for ``fit(..., data=pool)``; a step
     of a training is one of the model's own simulations with the probability of the prior's share, and
-    otherwise one of data sets of the pool. These have the largest of the sizes 5, 6, 8, 10, ... (each a
-    quarter more than the last) that is not above the step's N. What it holds is part of a checkpoint:
-    ``fit(..., resume=True)`` comes to the same weights.
+    otherwise one of data sets of the pool, of the largest of the sizes 5, 6, 8, 10, ... that is not above the
+    step's N. What it holds is part of a checkpoint.
 
     Cost of a step: O(B T N K) predictives for B partitions and T sweeps, and some 3 ms of preparation a data
     set, one after the other. Memory O(N D) a data set of the pool, of which there are four times as many as a
