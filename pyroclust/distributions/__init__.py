@@ -20,8 +20,7 @@ from pyroclust.distributions.families.product import Product
 from pyroclust.distributions.families.pyro_component import PyroComponent
 from pyroclust.distributions.families.student_t import student_t
 from pyroclust.distributions.families.von_mises import von_mises
-from pyroclust.distributions.forests.perturbed_forest import PerturbedSpanningForest
-from pyroclust.distributions.forests.similarities import standardised_similarity
+from pyroclust.distributions.forests.perturbed_forest import PerturbedSpanningForest, standardised_similarity
 from pyroclust.distributions.observations import (
     BernoulliObservation,
     CountsObservation,

@@ -1,18 +1,29 @@
 """Graphs given a partition of their nodes: edge rates within and between blocks, integrated out."""
 
-from typing import Any
+import math
+from dataclasses import KW_ONLY, dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 import torch
 from pyro.distributions import TorchDistribution
+from scipy.special import gammaln
 from torch import Size, Tensor
 from torch.distributions import constraints
 
+from pyroclust.core.compiling import compiled
 from pyroclust.core.counts import check_number
 from pyroclust.partitions import check_label_vectors, most_clusters
 
 _LARGEST = 1e6
+# Entries of a table; what lies beyond is computed.
+_LONGEST_TABLE = 1 << 20
+# Two laws a model, and room for those of a few models.
+_KEPT = 8
 
 
+@dataclass(frozen=True)
 class BlockRates:
     r"""Laws of the probabilities of edges within and between the blocks of a graph.
 
@@ -34,32 +45,22 @@ class BlockRates:
         tensor(0.0833, dtype=torch.float64)
     """
 
-    hyper_names: tuple[str, ...] = ()
+    hyper_names: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, within: Any, between: Any, *, shared: bool = False) -> None:
-        self.within, self.between = _pair("within", within), _pair("between", between)
-        self.shared = bool(shared)
+    within: Any
+    between: Any
+    _: KW_ONLY
+    shared: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "within", _pair("within", self.within))
+        object.__setattr__(self, "between", _pair("between", self.between))
+        object.__setattr__(self, "shared", bool(self.shared))
 
     @property
     def hyperpriors(self) -> dict[str, Any]:
         """Priors of random hyperparameters: there are none."""
         return {}
-
-    def __eq__(self, other: object) -> bool:
-        """Two of them are the same if their numbers are."""
-        return isinstance(other, BlockRates) and self._arguments == other._arguments
-
-    def __hash__(self) -> int:
-        """Hash the numbers."""
-        return hash(self._arguments)
-
-    def __repr__(self) -> str:
-        """Write the numbers."""
-        return f"BlockRates(within={self.within}, between={self.between}, shared={self.shared})"
-
-    @property
-    def _arguments(self) -> tuple[Any, ...]:
-        return self.within, self.between, self.shared
 
     def log_marginal(self, adjacency: Tensor, assignments: Tensor) -> Tensor:
         r"""Return the log-probability of graphs given partitions, the rates integrated out, in nats.
@@ -204,3 +205,43 @@ def _pair(name: str, law: Any) -> tuple[float, float]:
         check_number(f"{name}[{place}]", one, above=0, at_most=_LARGEST) for place, one in enumerate(values)
     )
     return first, second
+
+
+class RateTable(NamedTuple):
+    """Values of log Gamma(x + i), i = 0, 1, ..., for the two numbers of a Beta law and their sum."""
+
+    numbers: np.ndarray  # a, b and a + b, (3,)
+    ones: np.ndarray  # those of a
+    zeros: np.ndarray  # those of b
+    both: np.ndarray  # those of a + b
+
+
+@lru_cache(maxsize=_KEPT)
+def rate_table(law: tuple[float, float], num_points: int) -> RateTable:
+    """Return the table of a law of rates for graphs of so many nodes; all chains and draws share it."""
+    values = np.array([law[0], law[1], law[0] + law[1]])
+    num_pairs = num_points * (num_points - 1) // 2
+    length = np.arange(min(num_pairs + 1, _LONGEST_TABLE), dtype=float)
+    found = RateTable(values, *(gammaln(one + length) for one in values))
+    for table in found:
+        table.flags.writeable = False
+    return found
+
+
+@compiled(allocates=False)
+def _log_gamma(table: np.ndarray, start: float, count: int) -> float:
+    return table[count] if count < len(table) else math.lgamma(start + count)
+
+
+@compiled(allocates=False)
+def log_edges(table: RateTable, edges: int, pairs: int) -> float:
+    """Return the log-probability of certain edges among pairs of nodes, up to a constant of the law."""
+    found = _log_gamma(table.ones, table.numbers[0], edges)
+    found += _log_gamma(table.zeros, table.numbers[1], pairs - edges)
+    return found - _log_gamma(table.both, table.numbers[2], pairs)
+
+
+@compiled(allocates=False)
+def log_no_edges(table: RateTable) -> float:
+    """Return that constant: what :func:`log_edges` gives where there are no pairs."""
+    return table.ones[0] + table.zeros[0] - table.both[0]

@@ -49,11 +49,10 @@ class SimulatedModel:
 
     @property
     def hyperpriors(self) -> Mapping[str, Distribution]:
-        """Priors of random hyperparameters: there are none."""
         return {}
 
     def given(self, values: Mapping[str, Tensor | float]) -> Self:
-        """Return the model itself."""
+        """Return the model itself, which has no hyperparameters."""
         if values:
             raise ValueError(
                 f"values has {', '.join(values)}, expected none: model '{self.name}' has no hyperparameters "
@@ -62,7 +61,6 @@ class SimulatedModel:
         return self
 
     def __repr__(self) -> str:
-        """Say what it is."""
         shape = " x ".join(map(str, self.event_shape))
         return f"{type(self).__name__}({self.name}, points of {shape} numbers, simulation only)"
 
@@ -76,8 +74,8 @@ class Program(SimulatedModel):
     package: guides of it can be trained, drawn from and calibrated; exact posteriors, importance weights,
     Markov chains and amortization gaps need a :class:`~pyroclust.models.Mixture`.
 
-    What is not given is found by running the program on templates of a few points, with random numbers of its
-    own: the caller's random state is left alone.
+    What is not given is found by running the program on templates of a few points; the caller's random state
+    is left alone.
 
     Args:
         program: the Pyro program, a function or a module.
@@ -128,11 +126,10 @@ class Program(SimulatedModel):
         return self.program(data)
 
     def __eq__(self, other: object) -> bool:
-        """Two programs are the same if they run the same function; it may also be compared with that."""
+        """Two programs are the same if they run the same function; one may also be compared with that."""
         return self.program is (other.program if isinstance(other, Program) else other)
 
     def __hash__(self) -> int:
-        """Hash the function."""
         return hash(self.program)
 
     def _find_event_shape(self) -> tuple[int, ...]:

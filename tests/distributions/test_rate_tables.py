@@ -5,9 +5,14 @@ import pytest
 import torch
 
 from pyroclust.core.compiling import compiled
-from pyroclust.distributions import rate_tables
-from pyroclust.distributions.block_rates import log_beta_binomial
-from pyroclust.distributions.rate_tables import RateTable, log_edges, log_no_edges, rate_table
+from pyroclust.distributions import block_rates
+from pyroclust.distributions.block_rates import (
+    RateTable,
+    log_beta_binomial,
+    log_edges,
+    log_no_edges,
+    rate_table,
+)
 
 LAW = (2.5, 1.25)
 
@@ -24,7 +29,7 @@ def every(table: RateTable, pairs: int) -> np.ndarray:
 @pytest.mark.parametrize("longest", [None, 7])
 def test_values_are_those_of_the_likelihood_within_the_table_and_beyond(longest, monkeypatch):
     if longest is not None:
-        monkeypatch.setattr(rate_tables, "_LONGEST_TABLE", longest)
+        monkeypatch.setattr(block_rates, "_LONGEST_TABLE", longest)
     rate_table.cache_clear()
     table = rate_table(LAW, 8)
     rate_table.cache_clear()

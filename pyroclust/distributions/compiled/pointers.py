@@ -25,16 +25,15 @@ from numba.extending import (
     unbox,
 )
 
+# Numba passes a named tuple field by field: one of twenty arrays is a hundred and forty arguments, in every
+# call of every function, which takes longer to compile than all arithmetic. Here they lie in memory that never
+# moves, and compiled functions get a pointer and read a field as pointer.field; one that is an array is a
+# ViewType. A function that is called by its address has its own machine code, compiled once.
 _BYTES, _WORD = ir.IntType(8).as_pointer(), ir.IntType(64)
 
 
 class ViewType(types.Type):
-    """The numba type of a contiguous array that somebody else keeps: no owner, no strides, no negative index.
-
-    Attributes:
-        dtype: numba type of its items.
-        ndim: how many axes it has.
-    """
+    """The numba type of a contiguous array that somebody else keeps: no strides, no negative index."""
 
     def __init__(self, dtype: Any, ndim: int) -> None:
         self.dtype, self.ndim = dtype, ndim
@@ -192,7 +191,10 @@ def _read_field(context: Any, builder: Any, pointer: PointerType, value: Any, na
 
 
 class Address:
-    """A named tuple at a fixed place in memory, which compiled functions take as a pointer."""
+    """A named tuple at a fixed place in memory, which compiled functions take as a pointer.
+
+    The arrays may change, the tuple may not: its numbers, and which arrays these are, were copied.
+    """
 
     def __init__(self, content: NamedTuple) -> None:
         self.content = content
@@ -285,7 +287,10 @@ def address_of(function: Any, *arguments: types.Type) -> int:
 
 
 def caller(signature: Any) -> Any:
-    """Return a function that calls compiled ones by their address: ``call(address, (argument, ...))``."""
+    """Return a function that calls compiled ones of a signature by their address: ``call(address, (...))``.
+
+    For pointers the signature says ``voidptr``, and addresses may be given.
+    """
 
     def call(context: Any, address: Any, arguments: Any) -> Any:
         def generate(context: Any, builder: Any, own: Any, values: Any) -> Any:

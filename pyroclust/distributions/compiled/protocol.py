@@ -168,7 +168,7 @@ def refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
 
 @inner
 def log_predictive_above(family: Any, point: int, slot: int, size: int, floor: float) -> float:
-    """Return log p(x_point | cluster) for a point outside the cluster, from caches and tables."""
+    """Return log p(x_point | cluster) for a point outside of it, or any number below ``floor`` if it is."""
     power, total = family.power[0], 0.0
     if power != 1.0:
         floor /= power
@@ -184,7 +184,10 @@ def log_predictive_above(family: Any, point: int, slot: int, size: int, floor: f
 def add_log_predictives(
     family: Any, point: int, slots: Any, sizes: Any, count: int, own: int, floor: float, weights: Any
 ) -> None:
-    """Add the log predictives of a point in the first ``count`` slots but its own to log weights."""
+    """Add the log predictives of a point in the first ``count`` slots but its own to log weights.
+
+    A weight that comes out below ``floor`` may be any number below that.
+    """
     power, rest = family.power[0], np.inf
     for p in range(len(family.tables)):
         least, above, rest = floor - rest, floor - family.most[p], family.most[p]

@@ -1,4 +1,4 @@
-"""Spanning forests that keep what is known of a partition, many at once, in compiled code."""
+"""Spanning forests that keep constraints on a partition, many at once, in compiled code."""
 
 import numpy as np
 import torch
@@ -185,7 +185,21 @@ def many(  # type: ignore[no-untyped-def]
 def constrained_forests(
     similarity: Tensor, noise: Tensor, scales: Tensor, num_components: Tensor, constraints: Constraints
 ) -> Forests:
-    """Find heavy forests whose components keep what is known, one for every row of noise and every scale."""
+    """Find heavy forests whose components keep constraints, one for every row of noise and every scale.
+
+    The greedy algorithm of Kruskal: groups begin as one component each, and components are joined along the
+    heaviest edge until so many are left, passing over edges between components that must be apart. Then the
+    maximum spanning tree of every component is taken, which is no lighter than the edges they were joined by.
+    Where all that are left must be apart, more components stay than asked for.
+
+    The components are those of the heaviest forest, among forests that have a spanning tree inside of every
+    group, whenever the groups that are apart from any are all apart from one another: such forests are the
+    independent sets of a matroid, that of the graph in which these groups are one vertex.
+
+    Instead of sorting edges, which costs O(n^2 log n), each component keeps its heaviest edge to another: a
+    join costs O(G), and O(G) more for each component that loses its partner to one it is apart from. Cost:
+    O(n^2) time for each and up to O(n^3) where partners are lost at every join; memory O(n^2 + M n).
+    """
     n, rows, size = len(similarity), len(noise) * len(scales), constraints.num_groups
     apart = np.zeros((size, size), np.bool_)
     one, other = constraints.apart.numpy().T

@@ -1,27 +1,227 @@
-"""The law of the partitions that spanning forests of perturbed similarities make."""
+"""The law of the partitions that spanning forests of perturbed similarities make, with gradients of means."""
 
-from dataclasses import replace
-from typing import Any
+import math
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Size, Tensor
 
 from pyroclust.core.counts import check_count, check_number, check_seed
 from pyroclust.core.random_state import seed_from_torch
-from pyroclust.distributions.forests.perturbed_means import (
-    EDGES,
-    PAIRS,
-    Maximum,
-    Mean,
-    Noise,
-    Regret,
-    Statistic,
+from pyroclust.distributions.forests.constrained_forests import constrained_forests
+from pyroclust.distributions.forests.spanning_trees import (
+    Forests,
+    add_edges,
+    add_pairs,
+    edge_sums,
+    pair_sums,
+    spanning_forests,
 )
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.partitions.constraints import Constraints
 
 _SYMMETRIC = 1e-5
+# Numbers of noise that are held at a time: 16 MB in single precision.
+_NUMBERS_AT_ONCE = 1 << 22
+# Least standard deviation of the distances, in units of their mean, and of the squares of vectors.
+_LEAST_SPREAD, _ROUNDING = 1e-3, 1e-10
+
+
+class Solved(NamedTuple):
+    """Some of the draws of noise, and the forests under them."""
+
+    noise: Tensor  # (D, n (n - 1) / 2)
+    signs: Tensor  # that each is taken with, (S,)
+    num_components: Tensor  # k that was asked for, (D * S,)
+    forests: Forests  # of D * S rows
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Noise that can be drawn again, and what the forests under it have to keep."""
+
+    scale: float  # epsilon
+    probs: Tensor  # of k = 1, ..., n, (n,)
+    num_draws: int  # draws, or pairs of opposite signs have at least so many together
+    paired: bool  # whether noise is drawn in pairs of opposite signs
+    seed: int  # of the noise
+    constraints: Constraints | None = None  # what is known of the points; None where nothing is
+
+    def solved(self, similarity: Tensor) -> Iterator[Solved]:
+        """Find the forests of one similarity, some at a time; the same noise each time."""
+        generator = torch.Generator().manual_seed(self.seed)
+        n = len(similarity)
+        numbers = n * (n - 1) // 2
+        signs = similarity.new_tensor([1.0, -1.0] if self.paired else [1.0])
+        left = math.ceil(self.num_draws / len(signs))
+        at_once = max(1, _NUMBERS_AT_ONCE // max(1, numbers))
+        while left:
+            count = min(left, at_once)
+            noise = torch.randn(count, numbers, generator=generator, dtype=similarity.dtype)
+            k = 1 + torch.multinomial(self.probs, count * len(signs), replacement=True, generator=generator)
+            yield Solved(noise, signs, k, self.forests(similarity, noise, self.scale * signs, k))
+            left -= count
+
+    def forests(self, similarity: Tensor, noise: Tensor, scales: Tensor, num_components: Tensor) -> Forests:
+        """Find the forests under given noise: as :func:`~.spanning_trees.spanning_forests` has it."""
+        if self.constraints is None:
+            return spanning_forests(similarity, noise, scales, num_components)
+        return constrained_forests(similarity, noise, scales, num_components, self.constraints)
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """What a forest says of every pair: whether it is an edge, or in one component."""
+
+    of_pairs: bool
+
+    def add(self, forests: Forests, factor: Tensor, matrix: Tensor) -> None:
+        """Add to the entries below the diagonal of a matrix the factor of every forest that has the pair."""
+        if self.of_pairs:
+            add_pairs(forests.labels.numpy(), factor.numpy(), matrix.numpy())
+        else:
+            add_edges(forests.edges.numpy(), forests.kept.numpy(), factor.numpy(), matrix.numpy())
+
+    def sums(self, forests: Forests, values: Tensor) -> Tensor:
+        """Sum the entries below the diagonal of a matrix over the pairs that every forest has."""
+        found = values.new_empty(len(forests.labels))
+        if self.of_pairs:
+            pair_sums(forests.labels.numpy(), values.numpy(), found.numpy())
+        else:
+            edge_sums(forests.edges.numpy(), forests.kept.numpy(), values.numpy(), found.numpy())
+        return found
+
+
+EDGES, PAIRS = Statistic(of_pairs=False), Statistic(of_pairs=True)
+
+
+class Maximum(torch.autograd.Function):
+    """The mean weight of the forests of one similarity."""
+
+    @staticmethod
+    def forward(ctx: Any, similarity: Tensor, noise: Noise) -> Tensor:
+        """Return the mean, and keep its gradient."""
+        total, count = similarity.new_zeros(()), 0
+        adjacency = torch.zeros_like(similarity)
+        for one in noise.solved(similarity):
+            forests = one.forests
+            total += _weights(forests).sum()
+            EDGES.add(forests, similarity.new_ones(len(forests.kept)), adjacency)
+            count += len(forests.kept)
+        ctx.save_for_backward(_symmetric(adjacency / count))
+        return total / count
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        """Return half of what was kept: each pair stands in the matrix twice."""
+        (adjacency,) = ctx.saved_tensors
+        return gradients[0] * adjacency / 2, None
+
+
+class Regret(Maximum):
+    """By how much free forests of as many components are heavier than those that keep what is known."""
+
+    @staticmethod
+    def forward(ctx: Any, similarity: Tensor, noise: Noise) -> Tensor:
+        """Return the mean, and keep its gradient; draws whose components are the same add nothing to both."""
+        total, count = similarity.new_zeros(()), 0
+        adjacency = torch.zeros_like(similarity)
+        for one in noise.solved(similarity):
+            known, scales = one.forests, noise.scale * one.signs
+            free = spanning_forests(similarity, one.noise, scales, known.labels.amax(-1) + 1)
+            differs = (free.labels != known.labels).any(-1).to(similarity.dtype)
+            # Weights are sums in another order: a difference below zero is one of rounding.
+            total += (differs * (_weights(free) - _weights(known)).clamp(min=0)).sum()
+            EDGES.add(free, differs, adjacency)
+            EDGES.add(known, -differs, adjacency)
+            count += len(differs)
+        ctx.save_for_backward(_symmetric(adjacency / count))
+        return total / count
+
+
+class Mean(torch.autograd.Function):
+    """The mean of a statistic of the forests of one similarity."""
+
+    @staticmethod
+    def forward(ctx: Any, similarity: Tensor, noise: Noise, statistic: Statistic) -> Tensor:
+        """Return the mean, ``(n, n)``."""
+        matrix, count = torch.zeros_like(similarity), 0
+        for one in noise.solved(similarity):
+            statistic.add(one.forests, similarity.new_ones(len(one.forests.kept)), matrix)
+            count += len(one.forests.kept)
+        ctx.save_for_backward(similarity)
+        ctx.arguments = noise, statistic
+        return _symmetric(matrix / count)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        """Estimate it from the same noise, what forests without noise have being taken off."""
+        (similarity,) = ctx.saved_tensors
+        noise, statistic = ctx.arguments
+        if not noise.scale:
+            raise ValueError("noise_scale is 0, expected above 0: without noise there is no gradient")
+        # Each pair stands in the matrix twice.
+        values = (gradients[0] + gradients[0].T).contiguous()
+        n, count = len(similarity), 0
+        k = 1 + noise.probs.nonzero().squeeze(-1)
+        nothing = similarity.new_zeros(1, n * (n - 1) // 2)
+        without = similarity.new_zeros(n)
+        still = noise.forests(similarity, nothing, similarity.new_zeros(len(k)), k)
+        without[k - 1] = statistic.sums(still, values)
+        found = torch.zeros_like(nothing[0])
+        for one in noise.solved(similarity):
+            change = statistic.sums(one.forests, values) - without[one.num_components - 1]
+            found += (change.view(-1, len(one.signs)) * one.signs).sum(-1) @ one.noise
+            count += len(one.forests.kept)
+        matrix = torch.zeros_like(similarity)
+        u, v = torch.tril_indices(n, n, -1)
+        matrix[u, v] = found / (count * noise.scale)
+        return _symmetric(matrix) / 2, None, None
+
+
+def _weights(forests: Forests) -> Tensor:
+    return (forests.weights * forests.kept).sum(-1)
+
+
+def _symmetric(lower: Tensor) -> Tensor:
+    """Return a symmetric matrix, given its part below the diagonal."""
+    return lower + lower.T
+
+
+def standardised_similarity(vectors: Tensor) -> Tensor:
+    r"""Return negative squared distances, shifted and scaled to mean 0 and variance 1 over pairs.
+
+    .. math:: D_{uv} = -\lVert x_u - x_v \rVert^2, \qquad S = (D - \text{mean}) / \text{sd}
+
+    With gradients. Between points that are all the same it is 0. Cost O(n^2 D), memory O(n^2).
+
+    Shape:
+        vectors: ``(*batch, n, D)`` of floating point; output: ``(*batch, n, n)`` symmetric; the diagonal is
+            that of distance 0, and no forest looks at it.
+
+    Example:
+        >>> found = standardised_similarity(torch.tensor([[0.0], [1.0], [5.0]]))
+        >>> [round(one, 2) for one in found[0, 1:].tolist()]
+        [1.31, -1.11]
+    """
+    centred = vectors - vectors.mean(-2, keepdim=True)
+    squares = centred.square().sum(-1)
+    products = centred @ centred.mT
+    near: Tensor = products + products.mT - (squares.unsqueeze(-1) + squares.unsqueeze(-2))
+    u, v = torch.tril_indices(near.shape[-1], near.shape[-1], -1)
+    pairs = near[..., u, v]
+    if not pairs.shape[-1]:
+        return 0.0 * near
+    mean = pairs.mean(-1)
+    # Of one pair there is no variance, and between points that are all the same are rounding errors.
+    error = _ROUNDING * vectors.detach().square().mean((-1, -2))
+    least = (_LEAST_SPREAD * mean).square() + error.square() + torch.finfo(near.dtype).tiny
+    spread = (pairs.var(-1, correction=0) + least).sqrt()
+    return (near - mean[..., None, None]) / spread[..., None, None]
 
 
 class PerturbedSpanningForest(PartitionDistribution):
@@ -35,23 +235,23 @@ class PerturbedSpanningForest(PartitionDistribution):
     a law of k it is a distribution over all partitions. It has draws, means and gradients of these, and no
     formula of its probabilities.
 
-    With ``constraints`` every draw keeps what is known: points that must be together share a component, and
-    points that must be apart do not. Groups begin as one component each, and the greedy algorithm joins
-    components along the heaviest edges that are allowed, then takes the heaviest tree inside of each; see
-    :func:`~pyroclust.distributions.forests.constrained_forests.constrained_forests` for when this is the
-    heaviest of all. Where everything that is left must be apart, a draw ends with more than k components:
+    With ``constraints`` every draw keeps them. Groups begin as one component each, and the greedy algorithm
+    joins components along the heaviest edges that are allowed, then takes the heaviest tree inside of each;
+    this is the heaviest of all if the groups that are apart from any are all apart from one another, as those
+    of labels are. Where everything that is left must be apart, a draw ends with more than k components:
     :meth:`excess_rate` says how often. A law of k asks for as many components as there are groups where it
     would ask for more. The same seed gives the same noise with and without constraints.
 
     Cost: O(n^2) a draw, with many pairs apart two to three times as much; memory O(n^2), 16 MB of noise in
     single precision, and the draws. Data sets are taken one after the other, with the same noise for means
-    and other noise for draws.
+    and other noise for draws. Means are over ``num_draws`` draws of noise, in pairs of opposite signs, of a
+    ``seed``; torch's generator decides without one.
 
     Args:
         similarity: symmetric, ``(*batch, n, n)``; the diagonal is not looked at.
         num_clusters: k; or a prior over partitions, for the law of its number of clusters.
         noise_scale: :math:`\epsilon`, in the unit of the similarity.
-        constraints: what is known of the n points, the same for all data sets.
+        constraints: on the n points, the same for all data sets.
 
     Raises:
         ValueError: if the similarity is not symmetric or not finite, k is not between 1 and n, or the
@@ -64,10 +264,6 @@ class PerturbedSpanningForest(PartitionDistribution):
         [[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
         >>> forest.mean_adjacency(num_draws=100)[0].tolist()
         [0.0, 1.0, 0.0, 0.0]
-        >>> known = Constraints.of(4, cannot_link=[(0, 1)])
-        >>> forest = PerturbedSpanningForest(forest.similarity, 2, noise_scale=0.1, constraints=known)
-        >>> forest.sample().tolist()
-        [0, 1, 1, 1]
 
     References:
         Stewart et al. (2023), Differentiable clustering with perturbed spanning forests.
@@ -91,8 +287,7 @@ class PerturbedSpanningForest(PartitionDistribution):
         self.constraints = None if constraints is None else constraints.over(n)
         groups = n if self.constraints is None else self.constraints.num_groups
         if isinstance(num_clusters, PartitionPrior):
-            probs = num_clusters.log_prob_num_clusters(n).exp()
-            self.num_clusters_probs = _up_to(groups, probs)
+            self.num_clusters_probs = _up_to(groups, num_clusters.log_prob_num_clusters(n).exp())
         else:
             k = check_count("num_clusters", num_clusters, at_most=n)
             if k > groups:
@@ -103,16 +298,10 @@ class PerturbedSpanningForest(PartitionDistribution):
             self.num_clusters_probs = torch.nn.functional.one_hot(torch.tensor(k - 1), n).double()
         super().__init__(n, batch_shape=similarity.shape[:-2], validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> "PerturbedSpanningForest":
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Self:
         """Return the same law for a larger batch of data sets."""
-        new = PerturbedSpanningForest.__new__(PerturbedSpanningForest)
-        new.similarity = self.similarity.expand(*batch_shape, *self.similarity.shape[-2:])
-        new.noise_scale, new.num_clusters_probs = self.noise_scale, self.num_clusters_probs
-        new.constraints = self.constraints
-        PartitionDistribution.__init__(
-            new, self.num_points, batch_shape=Size(batch_shape), validate_args=self._validate_args
-        )
-        return new
+        similarity = self.similarity.expand(*batch_shape, *self.similarity.shape[-2:])
+        return self._with(similarity, self.num_clusters_probs, self.constraints)
 
     def _sample(self, sample_shape: Size) -> Tensor:
         count = sample_shape.numel()
@@ -140,28 +329,20 @@ class PerturbedSpanningForest(PartitionDistribution):
         stands in the matrix twice. With constraints it is that of the mean over this noise as well, exactly;
         where the greedy forest is not the heaviest of all, the weight of a draw may jump as the similarity
         changes, and jumps have no gradient.
-
-        Args:
-            num_draws: draws of noise, in pairs of opposite signs.
-            seed: of the noise; torch's generator decides without one.
         """
         noise = self._noise(num_draws, seed=seed)
         found = [Maximum.apply(matrix, noise) for matrix in self._matrices()]
         return torch.stack(found).view(self.batch_shape)
 
     def fenchel_young_loss(self, *, num_draws: int = 1000, seed: int | None = None) -> Tensor:
-        r"""Return how much weight it costs to keep what is known, ``(*batch)``, at least 0.
+        r"""Return how much weight it costs to keep the constraints, ``(*batch)``, at least 0.
 
         .. math:: L(S) = E \big[ F_{k'}(S + \epsilon Z) - F_k(S + \epsilon Z; C) \big], \qquad
             \nabla L = A_{k', \epsilon}(S) - A_{k, \epsilon}(S; C)
 
         with the same noise in both, and k' the number of components that the forest with constraints has: it
         is k, or more where k cannot be reached; forests of the same number of edges are compared. A draw
-        whose free forest has what is known adds nothing to loss and gradient. Without constraints it is 0.
-
-        Args:
-            num_draws: draws of noise, in pairs of opposite signs.
-            seed: of the noise; torch's generator decides without one.
+        whose free forest keeps them adds nothing to loss and gradient. Without constraints it is 0.
 
         Example:
             >>> near = -torch.cdist(torch.eye(4), torch.eye(4)).square().requires_grad_()
@@ -188,13 +369,8 @@ class PerturbedSpanningForest(PartitionDistribution):
         Without a seed every data set has noise of its own. Instead of more components than there are groups,
         as many as these are asked for.
 
-        Args:
-            labels: of known classes; negative where the class of a point is unknown.
-            num_draws: draws of noise, in pairs of opposite signs.
-            seed: of the noise; torch's generator decides without one.
-
         Shape:
-            labels: ``(*batch, n)`` integers; output: ``(*batch)``.
+            labels: of classes, negative where unknown, ``(*batch, n)`` integers; output: ``(*batch)``.
 
         Raises:
             ValueError: if the labels have another shape.
@@ -217,12 +393,17 @@ class PerturbedSpanningForest(PartitionDistribution):
             found.append(own.fenchel_young_loss(num_draws=num_draws, seed=seed))
         return torch.stack(found).view(self.batch_shape)
 
-    def _of(self, similarity: Tensor, constraints: Constraints) -> "PerturbedSpanningForest":
+    def _of(self, similarity: Tensor, constraints: Constraints) -> Self:
         """Return the law for one data set, with at most as many components asked for as there are groups."""
-        new = PerturbedSpanningForest.__new__(PerturbedSpanningForest)
-        new.similarity, new.noise_scale, new.constraints = similarity, self.noise_scale, constraints
-        PartitionDistribution.__init__(new, self.num_points, validate_args=self._validate_args)
-        new.num_clusters_probs = _up_to(constraints.num_groups, self.num_clusters_probs)
+        probs = _up_to(constraints.num_groups, self.num_clusters_probs)
+        return self._with(similarity, probs, constraints)
+
+    def _with(self, similarity: Tensor, probs: Tensor, constraints: Constraints | None) -> Self:
+        new = copy(self)
+        new.similarity, new.num_clusters_probs, new.constraints = similarity, probs, constraints
+        PartitionDistribution.__init__(
+            new, self.num_points, batch_shape=similarity.shape[:-2], validate_args=self._validate_args
+        )
         return new
 
     def excess_rate(self, *, num_draws: int = 1000, seed: int | None = None) -> Tensor:
@@ -230,15 +411,6 @@ class PerturbedSpanningForest(PartitionDistribution):
 
         It is 0 without constraints, and where labels of at most k classes are all that is known: a point of
         no label can always join another component.
-
-        Args:
-            num_draws: draws of noise, in pairs of opposite signs.
-            seed: of the noise; torch's generator decides without one.
-
-        Example:
-            >>> known = Constraints.of(4, cannot_link=[(0, 1), (1, 2), (0, 2)])
-            >>> PerturbedSpanningForest(torch.zeros(4, 4), 2, constraints=known).excess_rate()
-            tensor(1.)
         """
         noise = self._noise(num_draws, seed=seed)
         found = [
@@ -255,10 +427,6 @@ class PerturbedSpanningForest(PartitionDistribution):
 
         .. math:: \frac{\partial A}{\partial S} \approx \frac{1}{\epsilon} \,
             E \big[ (A(S + \epsilon Z) - A(S)) \, Z \big]
-
-        Args:
-            num_draws: draws of noise, in pairs of opposite signs.
-            seed: of the noise; torch's generator decides without one.
         """
         return self._mean(EDGES, num_draws, seed)
 
@@ -266,14 +434,10 @@ class PerturbedSpanningForest(PartitionDistribution):
         """Return how often each pair is in one component, ``(*batch, n, n)``, with 1 on the diagonal.
 
         Its gradient is estimated as that of :meth:`mean_adjacency`.
-
-        Args:
-            num_draws: draws of noise, in pairs of opposite signs.
-            seed: of the noise; torch's generator decides without one.
         """
         return self._mean(PAIRS, num_draws, seed) + torch.eye(self.num_points, dtype=self.similarity.dtype)
 
-    def _mean(self, statistic: "Statistic", num_draws: int, seed: int | None) -> Tensor:
+    def _mean(self, statistic: Statistic, num_draws: int, seed: int | None) -> Tensor:
         noise = self._noise(num_draws, seed=seed)
         found = [Mean.apply(matrix, noise, statistic) for matrix in self._matrices()]
         return torch.stack(found).view(self.similarity.shape)
@@ -281,7 +445,7 @@ class PerturbedSpanningForest(PartitionDistribution):
     def _matrices(self) -> tuple[Tensor, ...]:
         return self.similarity.reshape(-1, self.num_points, self.num_points).unbind()
 
-    def _noise(self, num_draws: int, *, paired: bool = True, seed: int | None = None) -> "Noise":
+    def _noise(self, num_draws: int, *, paired: bool = True, seed: int | None = None) -> Noise:
         seed = seed_from_torch() if seed is None else check_seed(seed)
         count = check_count("num_draws", num_draws)
         return Noise(self.noise_scale, self.num_clusters_probs, count, paired, seed, self.constraints)

@@ -145,7 +145,15 @@ def pair_sums(labels, values, sums):  # type: ignore[no-untyped-def]
 
 
 def spanning_forests(similarity: Tensor, noise: Tensor, scales: Tensor, num_components: Tensor) -> Forests:
-    """Find the heaviest forest of so many components for every row of noise and every scale."""
+    """Find the heaviest forest of so many components for every row of noise and every scale, O(n^2) each.
+
+    That of k components is the maximum spanning tree without its k - 1 lightest edges. The diagonal is not
+    looked at.
+
+    Shape:
+        similarity: symmetric, ``(n, n)``; noise: a number for each pair u > v, row by row,
+            ``(D, n (n - 1) / 2)``; scales: ``(S,)``; num_components: ``(D * S,)``.
+    """
     n, rows = len(similarity), len(noise) * len(scales)
     edges = torch.empty(rows, n - 1, 2, dtype=torch.int32)
     weights = similarity.new_empty(rows, n - 1)

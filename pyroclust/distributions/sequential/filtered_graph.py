@@ -9,11 +9,10 @@ import torch
 from torch import Size, Tensor
 
 from pyroclust.core.compiling import compiled
-from pyroclust.distributions.block_rates import BlockRates
+from pyroclust.distributions.block_rates import BlockRates, RateTable, log_edges, rate_table
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.points import broadcast_shapes
 from pyroclust.distributions.priors.prior import PartitionPrior
-from pyroclust.distributions.rate_tables import RateTable, log_edges, rate_table
 from pyroclust.partitions import canonical
 
 

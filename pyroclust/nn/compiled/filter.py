@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.distributions.compiled.filtering import FilterState, filter_rows
+from pyroclust.distributions.compiled.clusters import FilterState, filter_rows
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.compiled.protocol import compile_family, family_of, tabulate
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer

@@ -8,7 +8,7 @@ import torch
 from forest_cases import components_of, similarity_of
 
 from pyroclust.distributions import ChineseRestaurantPrior, PerturbedSpanningForest
-from pyroclust.distributions.forests import perturbed_means
+from pyroclust.distributions.forests import perturbed_forest
 from pyroclust.distributions.forests.constrained_forests import constrained_forests
 from pyroclust.distributions.forests.spanning_trees import spanning_forests
 from pyroclust.partitions import canonical, is_canonical
@@ -263,7 +263,7 @@ def test_losses_of_data_sets_are_those_of_each(monkeypatch) -> None:
         for matrix, known in zip(similarity, [Constraints.of(9, labels=one) for one in labels], strict=True)
     ]
     torch.testing.assert_close(found, torch.stack(alone))
-    monkeypatch.setattr(perturbed_means, "_NUMBERS_AT_ONCE", 7 * 36)
+    monkeypatch.setattr(perturbed_forest, "_NUMBERS_AT_ONCE", 7 * 36)
     again = PerturbedSpanningForest(similarity, 4, noise_scale=0.5).partial_losses(labels, **told)
     assert again.shape == (2,)
     assert (again > 0).tolist() == [True, False]

@@ -17,7 +17,7 @@ from pyroclust.distributions import (
     PerturbedSpanningForest,
     standardised_similarity,
 )
-from pyroclust.distributions.forests import perturbed_means
+from pyroclust.distributions.forests import perturbed_forest
 from pyroclust.distributions.forests.spanning_trees import spanning_forests
 from pyroclust.partitions import canonical, enumerate_partitions, is_canonical
 from pyroclust.partitions.constraints import Constraints
@@ -175,7 +175,7 @@ def test_results_do_not_depend_on_how_many_are_solved_at_a_time(monkeypatch) -> 
         return [*means, total, *torch.autograd.grad(total, similarity), forest.sample((5,))]
 
     assert [tuple(one.shape) for one in everything()] == [(2, 9, 9), (2, 9, 9), (), (2, 9, 9), (5, 2, 9)]
-    monkeypatch.setattr(perturbed_means, "_NUMBERS_AT_ONCE", 9 * 36)
+    monkeypatch.setattr(perturbed_forest, "_NUMBERS_AT_ONCE", 9 * 36)
     for one, other in zip(everything(), everything(), strict=True):
         torch.testing.assert_close(one, other)
 
