@@ -26,9 +26,9 @@ from numba.extending import (
 )
 
 # Numba passes a named tuple field by field: one of twenty arrays is a hundred and forty arguments, in every
-# call of every function, which takes longer to compile than all arithmetic. Here they lie in memory that never
-# moves, and compiled functions get a pointer and read a field as pointer.field; one that is an array is a
-# ViewType. A function that is called by its address has its own machine code, compiled once.
+# call of every function, which takes longer to compile than all arithmetic. Here they lie in memory that
+# never moves, and compiled functions get a pointer and read a field as pointer.field; one that is an array
+# is a ViewType. A function that is called by its address has its own machine code, compiled once.
 _BYTES, _WORD = ir.IntType(8).as_pointer(), ir.IntType(64)
 
 
