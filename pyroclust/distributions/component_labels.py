@@ -1,6 +1,6 @@
 """Partitions of points that choose a component each, independently of one another."""
 
-from typing import Any
+from typing import ClassVar
 
 import torch
 from torch import Size, Tensor
@@ -25,6 +25,8 @@ class ComponentLabels(PartitionDistribution):
     O(N K^2 + K^2 2^K), of a draw O(N K).
     """
 
+    batched: ClassVar[dict[str, int]] = {"log_shares": 2}
+
     def __init__(self, log_shares: Tensor, *, validate_args: bool | None = None) -> None:
         if log_shares.shape[-1] > MOST_COMPONENTS:
             raise ValueError(
@@ -33,13 +35,6 @@ class ComponentLabels(PartitionDistribution):
             )
         self.log_shares = log_shares.double()
         super().__init__(log_shares.shape[-2], batch_shape=log_shares.shape[:-2], validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> "ComponentLabels":
-        """Return the same distribution with a larger batch shape."""
-        return ComponentLabels(
-            self.log_shares.expand(*batch_shape, *self.log_shares.shape[-2:]),
-            validate_args=self._validate_args,
-        )
 
     def _sample(self, sample_shape: Size) -> Tensor:
         bounds = self.log_shares.exp().cumsum(-1)

@@ -1,7 +1,8 @@
 """The contract of distributions over partitions."""
 
 import math
-from typing import Any
+from copy import copy
+from typing import Any, ClassVar, Self
 
 import torch
 from pyro.distributions import TorchDistribution
@@ -24,9 +25,9 @@ class PartitionDistribution(TorchDistribution):
 
     Subclasses write ``_sample(shape) -> (*shape, *batch_shape, N)`` and ``_log_prob(value)``,
     ``_sample_and_log_prob(shape)`` where the two are cheaper together, and ``_merged_log_prob(value)`` where
-    equal prefixes can be scored once; shapes, support, memory for the draws, and whether log-probabilities
-    are numbers, are checked here, once. Draws in several threads wait for one another, since torch's random
-    numbers are those of the process.
+    equal prefixes can be scored once, and list in ``batched`` what has an entry for each data set. Shapes,
+    support, memory for the draws, and whether log-probabilities are numbers, are checked here, once. Draws in
+    several threads wait for one another, since torch's random numbers are those of the process.
 
     Shape:
         batch_shape: data sets; event_shape: ``(num_points,)``.
@@ -43,6 +44,8 @@ class PartitionDistribution(TorchDistribution):
     arg_constraints: dict[str, Any] = {}  # noqa: RUF012  (torch's own class attribute)
     has_enumerate_support = False
     is_exact: bool = True
+    batched: ClassVar[dict[str, int]] = {}
+    """Attributes that have an entry for each data set, and the dimensions of one."""
 
     def __init__(
         self, num_points: int, *, batch_shape: Size = Size(), validate_args: bool | None = None
@@ -65,6 +68,20 @@ class PartitionDistribution(TorchDistribution):
         many = "" if not sets else f"{sets} data set{'s' if self.batch_shape.numel() != 1 else ''} of "
         points = f"{self.num_points} point{'s' if self.num_points != 1 else ''}"
         return f"{type(self).__name__}({many}{points})"
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Self:
+        """Return the same distribution with a larger batch shape; nothing is computed again."""
+        if not self.batched:
+            raise NotImplementedError(f"{type(self).__name__} must define expand, or what is batched")
+        new = copy(self)
+        for name, dims in self.batched.items():
+            value = getattr(self, name)
+            setattr(new, name, value.expand(*batch_shape, *value.shape[value.dim() - dims :]))
+        PartitionDistribution.__init__(
+            new, self.num_points, batch_shape=Size(batch_shape), validate_args=False
+        )
+        new._validate_args = self._validate_args
+        return new
 
     def _sample(self, sample_shape: Size) -> Tensor:
         raise TypeError(f"{type(self).__name__} must define _sample")

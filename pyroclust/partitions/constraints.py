@@ -1,4 +1,4 @@
-"""What a user knows of a partition: points that belong together, points that do not, how many clusters."""
+"""Constraints on a partition: points that belong together, points that do not, how many clusters."""
 
 import heapq
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ class Constraints:
         labels: Tensor | np.ndarray | Sequence[int] | None = None,
         clusters: int | tuple[int, int] | None = None,
     ) -> "Constraints":
-        """Close what is known under "together with", and check that it does not contradict itself.
+        """Close constraints under "together with", and check that they do not contradict one another.
 
         Args:
             num_points: N; None where labels tell it, or where more points than those in pairs may follow.
@@ -109,7 +109,6 @@ class Constraints:
         return cls(groups, apart, is_open, limits)._possible()
 
     def __repr__(self) -> str:
-        """Return the sizes."""
         sizes = self.sizes
         larger, pairs = int((sizes > 1).sum()), len(self.apart)
         points = int(sizes[sizes > 1].sum())
@@ -121,16 +120,14 @@ class Constraints:
 
     def __eq__(self, other: object) -> bool:
         """Two are the same if they allow the same partitions of the points that they name."""
-        if not isinstance(other, Constraints):
-            return NotImplemented
         return (
-            torch.equal(self.groups, other.groups)
+            isinstance(other, Constraints)
+            and torch.equal(self.groups, other.groups)
             and torch.equal(self.apart, other.apart)
             and self.clusters == other.clusters
         )
 
     def __hash__(self) -> int:
-        """Hash the groups."""
         return hash(tuple(self.groups.tolist()))
 
     @property
@@ -140,7 +137,7 @@ class Constraints:
 
     @property
     def of_points(self) -> "Constraints | None":
-        """What is known of points, without the number of clusters; None for nothing."""
+        """Those on points, without the number of clusters; None where there are none."""
         return replace(self, clusters=None) if len(self.bound) else None
 
     @property
@@ -176,11 +173,11 @@ class Constraints:
 
     @property
     def bound_points(self) -> Tensor:
-        """The points that something is known of, ascending, ``(M,)`` int64."""
+        """The points that constraints name, ascending, ``(M,)`` int64."""
         return torch.isin(self.groups, self.bound).nonzero().squeeze(-1)
 
     def over(self, num_points: int) -> "Constraints":
-        """Return what is known of a data set of so many points.
+        """Return the constraints on a data set of so many points.
 
         Raises:
             ValueError: if that is another number of points, and no more may follow.
@@ -198,7 +195,7 @@ class Constraints:
         return Constraints(torch.cat([self.groups, new]), self.apart, clusters=self.clusters)._possible()
 
     def joined(self, other: "Constraints") -> "Constraints":
-        """Return all that two say together.
+        """Return the constraints of both.
 
         Raises:
             ValueError: if they contradict one another, or name points of other data sets.
@@ -216,10 +213,10 @@ class Constraints:
 
     @cached_property
     def bound_tables(self) -> tuple[Tensor, Tensor]:
-        """Return the place of each point's group among those that are bound, and which of these are apart.
+        """The place of each point's group among the bound ones, -1 for free points, and which are apart.
 
         Shape:
-            output: ``(N,)`` int64, -1 for free points; and ``(B, B)`` bool, with B at least 1.
+            output: ``(N,)`` int64, and ``(B, B)`` bool, with B at least 1.
         """
         place = torch.full((self.num_groups,), -1)
         place[self.bound] = torch.arange(len(self.bound))
@@ -230,14 +227,7 @@ class Constraints:
         return place[self.groups], apart
 
     def allows(self, assignments: Tensor) -> Tensor:
-        """Say which partitions have all that is known, O(N + P) each.
-
-        Shape:
-            assignments: ``(..., N)`` labels; output: ``(...)`` bool.
-
-        Raises:
-            ValueError: if they are partitions of another number of points.
-        """
+        """Say which partitions keep all constraints, O(N + P) each, ``(..., N) -> (...)``."""
         if assignments.shape[-1] != self.num_points:
             return self.over(assignments.shape[-1]).allows(assignments)
         of_group = assignments[..., self.first]
@@ -253,17 +243,12 @@ class Constraints:
         return (number >= self.clusters[0]) & (number <= self.clusters[1])
 
     def repaired(self, assignments: Tensor) -> Tensor:
-        """Return allowed partitions that are near given ones.
+        """Return allowed partitions that are near given ones, ``(..., N)``, canonical.
 
         Every group takes the label of its first point. One that is apart from a group before it in the same
         cluster moves to the first label that is free of such groups: at most D + 1 labels are needed, with D
-        the largest number of groups that one is apart from. Cost O(N + B D) a partition.
-
-        Where clusters are more than there may be, the smallest join the others; where they are fewer, the
-        largest are halved.
-
-        Shape:
-            assignments: ``(..., N)`` labels; output: ``(..., N)`` int64, canonical.
+        the largest number of groups that one is apart from. Cost O(N + B D) a partition. Where clusters are
+        more than there may be, the smallest join the others; where they are fewer, the largest are halved.
 
         Example:
             >>> known = Constraints.of(4, must_link=[(0, 1)], cannot_link=[(1, 2)])
@@ -386,11 +371,7 @@ class Constraints:
         return begin, key % self.num_groups
 
     def on(self, points: Tensor) -> "Constraints":
-        """Return what is known of some of the points, numbered as they come, whatever the others may do.
-
-        Args:
-            points: indices, ``(M,)``.
-        """
+        """Return those on some points, ``(M,)``, numbered as they come, whatever the others may do."""
         groups = self.groups[points]
         names, place = groups.unique(return_inverse=True)
         kept = torch.isin(self.apart, names).all(-1)

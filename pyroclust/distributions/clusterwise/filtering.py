@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Size, Tensor
@@ -137,6 +137,8 @@ class SurestFirstPartition(PartitionDistribution):
     log-probability is exact. One batched round a cluster; cost O(N K) point evaluations a draw or value.
     """
 
+    batched: ClassVar[dict[str, int]] = {"dataset": 0}
+
     def __init__(
         self,
         finder: ClusterFinder,
@@ -148,16 +150,6 @@ class SurestFirstPartition(PartitionDistribution):
     ) -> None:
         self.finder, self.encoding, self.dataset = finder, encoding, dataset
         super().__init__(num_points, batch_shape=dataset.shape, validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> "SurestFirstPartition":
-        """Return the same distribution with a larger batch shape."""
-        return SurestFirstPartition(
-            self.finder,
-            self.encoding,
-            dataset=self.dataset.expand(batch_shape),
-            num_points=self.num_points,
-            validate_args=self._validate_args,
-        )
 
     def _sample(self, sample_shape: Size) -> Tensor:
         return self._sample_and_log_prob(sample_shape)[0]

@@ -1,11 +1,13 @@
 """Partitions made cluster by cluster: the distribution behind every clusterwise guide."""
 
 import math
-from typing import Any
+from copy import copy
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Size, Tensor
 
+from pyroclust.core.counts import check_count
 from pyroclust.distributions.clusterwise.sampling import Decide, ForcedClusters, sample_clusters
 from pyroclust.distributions.clusterwise.steps import ClusterwiseScorer, MembershipLaw
 from pyroclust.distributions.partition_distribution import PartitionDistribution
@@ -49,13 +51,12 @@ class ClusterwisePartition(PartitionDistribution):
         constraints: on the partitions, if any.
         validate_args: check values.
 
-    Raises:
-        ValueError: if ``num_particles`` or ``num_orders`` is not positive.
-
     References:
         Pakman et al. (2020), Neural Clustering Processes. https://arxiv.org/abs/1901.00409
         Andrieu & Roberts (2009), pseudo-marginal. https://arxiv.org/abs/0903.5480
     """
+
+    batched: ClassVar[dict[str, int]] = {"dataset": 0}
 
     def __init__(
         self,
@@ -70,27 +71,20 @@ class ClusterwisePartition(PartitionDistribution):
         constraints: Constraints | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        for name, value in (("num_particles", num_particles), ("num_orders", num_orders)):
-            if value < 1:
-                raise ValueError(f"{name} is {value}, expected at least 1")
         self.scorer, self.encoding, self.order, self.dataset = scorer, encoding, order, dataset
         self.is_exact = scorer.is_exact and order is not None
         self.num_particles, self.num_orders = num_particles, num_orders if order is None else 1
         self.constraints = None if constraints is None else constraints.over(num_points)
         super().__init__(num_points, batch_shape=dataset.shape, validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> "ClusterwisePartition":
-        """Return the same distribution with a larger batch shape; nothing is encoded again."""
-        return self._with(dataset=self.dataset.expand(batch_shape))
-
-    def estimated_with(
-        self, *, num_particles: int | None = None, num_orders: int | None = None
-    ) -> "ClusterwisePartition":
+    def estimated_with(self, *, num_particles: int | None = None, num_orders: int | None = None) -> Self:
         """Return the same distribution whose log-probabilities average over other numbers of particles."""
-        return self._with(
-            num_particles=self.num_particles if num_particles is None else num_particles,
-            num_orders=self.num_orders if num_orders is None else num_orders,
-        )
+        new = copy(self)
+        if num_particles is not None:
+            new.num_particles = check_count("num_particles", num_particles)
+        if num_orders is not None and self.order is None:
+            new.num_orders = check_count("num_orders", num_orders)
+        return new
 
     def log_prob_and_error(self, value: Tensor) -> tuple[Tensor, Tensor]:
         """Estimate log-probabilities in nats, with the standard errors of the averages, to first order.
@@ -202,11 +196,3 @@ class ClusterwisePartition(PartitionDistribution):
             ]
         labels, log_prob = (torch.cat(some) for some in zip(*parts, strict=True))
         return canonical(labels).view(*batch, -1), log_prob.view(batch)
-
-    def _with(self, **changed: Any) -> "ClusterwisePartition":
-        own = {
-            name: getattr(self, name)
-            for name in ("order", "dataset", "num_points", "num_particles", "num_orders", "constraints")
-        }
-        arguments = own | {"validate_args": self._validate_args} | changed
-        return ClusterwisePartition(self.scorer, self.encoding, **arguments)

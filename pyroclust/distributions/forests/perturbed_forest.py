@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import torch
 from torch import Size, Tensor
@@ -271,6 +271,7 @@ class PerturbedSpanningForest(PartitionDistribution):
     """
 
     is_exact = False
+    batched: ClassVar[dict[str, int]] = {"similarity": 2}
 
     def __init__(
         self,
@@ -297,11 +298,6 @@ class PerturbedSpanningForest(PartitionDistribution):
                 )
             self.num_clusters_probs = torch.nn.functional.one_hot(torch.tensor(k - 1), n).double()
         super().__init__(n, batch_shape=similarity.shape[:-2], validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Self:
-        """Return the same law for a larger batch of data sets."""
-        similarity = self.similarity.expand(*batch_shape, *self.similarity.shape[-2:])
-        return self._with(similarity, self.num_clusters_probs, self.constraints)
 
     def _sample(self, sample_shape: Size) -> Tensor:
         count = sample_shape.numel()
@@ -395,15 +391,10 @@ class PerturbedSpanningForest(PartitionDistribution):
 
     def _of(self, similarity: Tensor, constraints: Constraints) -> Self:
         """Return the law for one data set, with at most as many components asked for as there are groups."""
-        probs = _up_to(constraints.num_groups, self.num_clusters_probs)
-        return self._with(similarity, probs, constraints)
-
-    def _with(self, similarity: Tensor, probs: Tensor, constraints: Constraints | None) -> Self:
         new = copy(self)
-        new.similarity, new.num_clusters_probs, new.constraints = similarity, probs, constraints
-        PartitionDistribution.__init__(
-            new, self.num_points, batch_shape=similarity.shape[:-2], validate_args=self._validate_args
-        )
+        new.similarity, new.constraints = similarity, constraints
+        new.num_clusters_probs = _up_to(constraints.num_groups, self.num_clusters_probs)
+        PartitionDistribution.__init__(new, self.num_points, validate_args=self._validate_args)
         return new
 
     def excess_rate(self, *, num_draws: int = 1000, seed: int | None = None) -> Tensor:

@@ -1,6 +1,6 @@
-"""A partition prior given that constraints hold."""
+"""A partition prior under constraints."""
 
-from typing import Any
+from typing import ClassVar
 
 import torch
 from torch import Size, Tensor
@@ -41,7 +41,7 @@ class ConstrainedPartition(PartitionDistribution):
 
     .. math:: p(c \mid C) = \frac{p(c)}{\sum_{c' \in C} p(c')}, \qquad c \in C
 
-    The partition of the points that something is known of has the prior's own law, with weights
+    The partition of the points that constraints name has the prior's own law, with weights
     :math:`V_n(K) \prod_k w(n_k)`: its allowed values are listed once, whole groups at a time. A draw takes
     one of them and seats the other points after it, exactly. Where the number of clusters is bounded, V is
     that of the partitions of N points inside of the bounds, and by the addition rule of all fewer points.
@@ -50,7 +50,7 @@ class ConstrainedPartition(PartitionDistribution):
 
     Args:
         prior: a prior with known hyperparameters, single numbers or batches.
-        constraints: what is known.
+        constraints: on the N points.
 
     Raises:
         ValueError: if there are more than 262,144 allowed partitions of the bound groups, or the number of
@@ -65,6 +65,8 @@ class ConstrainedPartition(PartitionDistribution):
         >>> law.log_prob(torch.tensor([[0, 1, 0], [0, 1, 2], [0, 0, 1]])).exp()
         tensor([0.3333, 0.3333, 0.0000], dtype=torch.float64)
     """
+
+    batched: ClassVar[dict[str, int]] = {"_log_joint": 1, "log_normaliser": 0}
 
     def __init__(
         self, prior: PartitionPrior, constraints: Constraints, *, validate_args: bool | None = None
@@ -81,24 +83,10 @@ class ConstrainedPartition(PartitionDistribution):
         self._sizes = sizes.long().scatter_add(1, self._labels, weight)
         super().__init__(constraints.num_points, batch_shape=prior.batch_shape, validate_args=validate_args)
         self._log_v = _log_v_inside(prior, constraints, begin=int(self._sizes[0].sum()))
-        self._log_joint = self._log_weights()
-        self.log_normaliser: Tensor = self._log_joint.logsumexp(0)
+        log_joint = self._log_weights()
+        self._log_joint = log_joint.movedim(0, -1)
+        self.log_normaliser: Tensor = log_joint.logsumexp(0)
         """log p(C) in nats, ``batch_shape`` float64."""
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> "ConstrainedPartition":
-        """Return the same law with a larger batch shape."""
-        new = ConstrainedPartition.__new__(ConstrainedPartition)
-        new.prior, new.constraints = self.prior, self.constraints
-        new._labels, new._sizes, new._log_v = self._labels, self._sizes, self._log_v
-        shape = Size(batch_shape)
-        ones = (1,) * (len(shape) - len(self.batch_shape))
-        own = self._log_joint.view(len(self._labels), *ones, *self.batch_shape)
-        new._log_joint = own.expand(len(self._labels), *shape)
-        new.log_normaliser = self.log_normaliser.expand(shape)
-        PartitionDistribution.__init__(
-            new, self.num_points, batch_shape=shape, validate_args=self._validate_args
-        )
-        return new
 
     def _log_weights(self) -> Tensor:
         """Return log p of each listed partition of the bound points, ``(L, *batch)``."""
@@ -119,14 +107,12 @@ class ConstrainedPartition(PartitionDistribution):
     def _sample(self, sample_shape: Size) -> Tensor:
         shape = self._extended_shape(sample_shape)[:-1]
         rows, known = shape.numel(), self.constraints
-        weights = self._log_joint.movedim(0, -1).expand(*shape, -1).reshape(rows, -1)
+        weights = self._log_joint.expand(*shape, -1).reshape(rows, -1)
         chosen = torch.multinomial(weights.softmax(-1), 1).squeeze(-1)
         width = self._sizes.shape[-1]
         labels = torch.full((rows, self.num_points), -1)
-        place = torch.full((known.num_groups,), -1)
-        place[known.bound] = torch.arange(len(known.bound))
         points = known.bound_points
-        labels[:, points] = self._labels[chosen][:, place[known.groups[points]]]
+        labels[:, points] = self._labels[chosen][:, known.bound_tables[0][points]]
         counts = torch.zeros(rows, width + self.num_points - len(points), dtype=torch.float64)
         counts[:, :width] = self._sizes[chosen].double()
         self._seat(labels, counts, shape)
@@ -183,9 +169,7 @@ def _log_v_inside(prior: PartitionPrior, constraints: Constraints, *, begin: int
 
 def _allowed(constraints: Constraints) -> Tensor:
     """List the allowed partitions of the bound groups, ``(L, G)``, numbered as they open."""
-    bound = constraints.bound
-    place = torch.full((constraints.num_groups,), -1)
-    place[bound] = torch.arange(len(bound))
+    bound, place = constraints.bound, constraints.bound_tables[0][constraints.first]
     # Those that are apart from many come first: the list stays short.
     order = bound[constraints.degrees[bound].argsort(descending=True, stable=True)].tolist()
     labels = torch.full((1, len(bound)), -1)

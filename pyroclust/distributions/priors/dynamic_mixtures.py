@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import ClassVar, NoReturn
 
 import numpy as np
 import torch
@@ -218,6 +218,7 @@ class _DynamicMixture(PartitionDistribution):
 
     arg_constraints = {"concentration": constraints.positive}  # noqa: RUF012
     has_enumerate_support = True
+    batched: ClassVar[dict[str, int]] = {"concentration": 0}
 
     def __init__(
         self,
@@ -230,15 +231,6 @@ class _DynamicMixture(PartitionDistribution):
         self.concentration = as_parameter("concentration", concentration)
         self.extra_components = extra_components
         super().__init__(num_points, batch_shape=self.concentration.shape, validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> "_DynamicMixture":
-        """Return the same distribution with a larger batch shape."""
-        return _DynamicMixture(
-            self.concentration.expand(batch_shape),
-            self.extra_components,
-            self.num_points,
-            validate_args=self._validate_args,
-        )
 
     def _sample(self, sample_shape: Size) -> Tensor:
         concentration = self.concentration.double().expand(*sample_shape, *self.batch_shape)

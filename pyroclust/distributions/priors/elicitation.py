@@ -65,7 +65,7 @@ def elicit(
 
     def mean(position: float) -> float:
         value = math.exp(position) if logarithmic else position
-        return float(_made(family, value, bounds).expected_num_clusters(num_points))
+        return float(family(value).expected_num_clusters(num_points))
 
     ends = (math.log(low), math.log(high)) if logarithmic else (low, high)
     reached = sorted(mean(end) for end in ends)
@@ -79,14 +79,3 @@ def elicit(
         lambda at: mean(at) - expected_clusters, *ends, xtol=_TOLERANCE, rtol=_TOLERANCE
     )
     return family(math.exp(found) if logarithmic else found)
-
-
-def _made(family: Callable[[float], PriorT], value: float, bounds: tuple[float, float]) -> PriorT:
-    """Build the prior at a number within the bounds."""
-    try:
-        return family(value)
-    except ValueError as error:
-        raise ValueError(
-            f"bounds is {shown(bounds)}, expected numbers that the prior can have, but at {value:g} {error}: "
-            "narrow the bounds"
-        ) from None

@@ -1,6 +1,6 @@
 """The partition of a finite mixture with a random number of components: process and prior."""
 
-from typing import Any
+from typing import ClassVar
 
 import torch
 from torch import Size, Tensor
@@ -54,6 +54,7 @@ class MixtureOfFiniteMixtures(PartitionDistribution):
 
     arg_constraints = {"weight_concentration": constraints.positive}  # noqa: RUF012
     has_enumerate_support = True
+    batched: ClassVar[dict[str, int]] = {"weight_concentration": 0}
 
     def __init__(
         self,
@@ -68,15 +69,6 @@ class MixtureOfFiniteMixtures(PartitionDistribution):
         batch = broadcast_shapes(weight.shape, extra_components.batch_shape)
         self.weight_concentration, self.extra_components = weight.expand(batch), extra_components
         super().__init__(num_points, batch_shape=batch, validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> "MixtureOfFiniteMixtures":
-        """Return the same distribution with a larger batch shape."""
-        return MixtureOfFiniteMixtures(
-            self.weight_concentration.expand(batch_shape),
-            self.extra_components,
-            self.num_points,
-            validate_args=self._validate_args,
-        )
 
     def _sample(self, sample_shape: Size) -> Tensor:
         extra = self.extra_components.expand(self.batch_shape).sample(sample_shape)

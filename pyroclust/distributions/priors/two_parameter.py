@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -138,16 +138,10 @@ class TwoParameterPartition(PartitionDistribution):
     def _two_parameters(self) -> tuple[Tensor, Tensor]:
         return self.two_parameters(*(getattr(self, name).double() for name in self.arg_constraints))
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Self:
-        """Return the same distribution with a larger batch shape."""
-        new = self._get_checked_instance(type(self), _instance)
-        for name in self.arg_constraints:
-            setattr(new, name, getattr(self, name).expand(batch_shape))
-        PartitionDistribution.__init__(
-            new, self.num_points, batch_shape=Size(batch_shape), validate_args=False
-        )
-        new._validate_args = self._validate_args
-        return new
+    @property
+    def batched(self) -> dict[str, int]:  # type: ignore[override]
+        """The parameters."""
+        return dict.fromkeys(self.arg_constraints, 0)
 
     def _sample(self, sample_shape: Size) -> Tensor:
         shape = self._extended_shape(sample_shape)

@@ -1,6 +1,6 @@
 """The partition of a few points given that of all others: what block moves propose from."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Size, Tensor
@@ -23,6 +23,8 @@ class CompletedPartition(PartitionDistribution):
     equal completions merged. What ``assignments`` say of the free points is where :meth:`propose` starts
     from, and does not matter elsewhere.
     """
+
+    batched: ClassVar[dict[str, int]] = {"_dataset": 0, "assignments": 1}
 
     def __init__(
         self,
@@ -48,18 +50,6 @@ class CompletedPartition(PartitionDistribution):
         self.num_free = num_free
         self.assignments = (
             as_partitions("assignments", assignments) if self._validate_args else assignments.long()
-        )
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> "CompletedPartition":
-        """Return the same distribution with a larger batch shape; nothing is encoded again."""
-        return CompletedPartition(
-            self._scorer,
-            self._encoding,
-            order=self.order,
-            dataset=self._dataset.expand(batch_shape),
-            assignments=self.assignments.expand(*batch_shape, -1),
-            num_free=self.num_free,
-            validate_args=self._validate_args,
         )
 
     def propose(self, num_draws: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Size, Tensor
@@ -39,6 +39,8 @@ class SequentialPartition(PartitionDistribution):
         validate_args: check values.
     """
 
+    batched: ClassVar[dict[str, int]] = {"dataset": 0}
+
     def __init__(
         self,
         scorer: Scorer[Any],
@@ -50,10 +52,6 @@ class SequentialPartition(PartitionDistribution):
     ) -> None:
         self.scorer, self.encoding, self.order, self.dataset = scorer, encoding, order, dataset
         super().__init__(order.shape[-1], batch_shape=dataset.shape, validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> "SequentialPartition":
-        """Return the same distribution with a larger batch shape; nothing is encoded again."""
-        return self.on(self.dataset.expand(batch_shape))
 
     def on(self, dataset: Tensor) -> "SequentialPartition":
         """Return the same distribution over other batch elements, each naming its row of the encoding."""
