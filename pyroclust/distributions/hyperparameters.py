@@ -39,11 +39,9 @@ class Hyperparameterised:
         return all(_same(one, others[name]) for name, one in own.items())
 
     def __hash__(self) -> int:
-        """Hash the class: arguments may be tensors."""
         return hash(type(self))
 
     def __repr__(self) -> str:
-        """Write the class with its arguments, large tensors by their shape."""
         written = (f"{name}={in_short(one)}" for name, one in self.arguments.items())
         return f"{type(self).__name__}({', '.join(written)})"
 

@@ -63,7 +63,6 @@ class PartitionDistribution(TorchDistribution):
         return self.event_shape[0]
 
     def __repr__(self) -> str:
-        """Say how many data sets of how many points there are."""
         sets = " x ".join(map(str, self.batch_shape))
         many = "" if not sets else f"{sets} data set{'s' if self.batch_shape.numel() != 1 else ''} of "
         points = f"{self.num_points} point{'s' if self.num_points != 1 else ''}"

@@ -54,7 +54,7 @@ def agreeing(assignments: Tensor, order: Tensor, num_free: int) -> Tensor:
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("num_free", range(1, NUM_POINTS + 1))
+@pytest.mark.parametrize("num_free", [1, 3, NUM_POINTS])
 def test_it_is_the_guide_conditioned_on_the_others(guide: SequentialGuide, num_free: int) -> None:
     data, order = 2 * torch.randn(3, NUM_POINTS, 2), torch.rand(3, NUM_POINTS).argsort(-1)
     assignments = EVERY[torch.randint(len(EVERY), (3,))]
@@ -70,7 +70,7 @@ def test_it_is_the_guide_conditioned_on_the_others(guide: SequentialGuide, num_f
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("num_free", range(1, NUM_POINTS + 1))
+@pytest.mark.parametrize("num_free", [1, 3, NUM_POINTS])
 def test_draws_follow_the_law(guide: SequentialGuide, num_free: int) -> None:
     num_draws = 8000
     data, order = 2 * torch.randn(2, NUM_POINTS, 2), torch.rand(2, NUM_POINTS).argsort(-1)

@@ -40,7 +40,7 @@ def test_prior_has_the_wanted_mean(name: str, wanted: float) -> None:
     )
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", ["concentration", "discount", "success"])
 def test_unreachable_means_name_the_range(name: str) -> None:
     family, bounds = FAMILIES[name]
     with pytest.raises(ValueError, match=r"expected_clusters is 0.5, expected .* to .* at 200 points"):
@@ -52,12 +52,3 @@ def test_unreachable_means_name_the_range(name: str) -> None:
 def test_the_range_is_what_the_bounds_reach() -> None:
     with pytest.raises(ValueError, match=r"expected 1.00013 to 10: .* between 1e-06 and 1e\+06"):
         elicit(FAMILIES["weights"][0], num_points=10**6, expected_clusters=10.5)
-
-
-def test_number_is_a_plain_float() -> None:
-    assert type(elicit(ChineseRestaurantPrior, num_points=10, expected_clusters=2.0).concentration) is float
-
-
-def test_bounds_are_checked() -> None:
-    with pytest.raises(ValueError, match="expected the lower one first"):
-        elicit(ChineseRestaurantPrior, num_points=10, expected_clusters=2.0, bounds=(1.0, 0.1))

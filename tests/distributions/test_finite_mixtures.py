@@ -107,13 +107,6 @@ def test_a_known_number_of_components_is_dirichlet_multinomial() -> None:
     torch.testing.assert_close(prior.log_v(300, clusters), expected, rtol=0, atol=1e-11)
 
 
-def test_table_of_few_clusters_is_the_table_of_all() -> None:
-    prior = FiniteMixturesPrior(0.4, dist.Geometric(torch.tensor(0.1, **DOUBLE)))
-    every = prior.log_v(700, torch.arange(1, 701))
-    few = torch.stack([prior.log_v(700, torch.tensor(k)) for k in (1, 2, 17, 150)])
-    torch.testing.assert_close(few, every[[0, 1, 16, 149]], rtol=0, atol=1e-11)
-
-
 def test_batches_of_both_parameters() -> None:
     weights = torch.tensor([[0.5], [2.0]], **DOUBLE)
     law = MixtureOfFiniteMixtures(weights, dist.Poisson(torch.tensor([1.0, 3.0, 9.0], **DOUBLE)), 5)
@@ -210,11 +203,6 @@ def test_components_are_a_whole_positive_number() -> None:
             DirichletMultinomialPrior(bad, 1.0)
     with pytest.raises(ValueError, match=r"num_components is random, .* use FiniteMixturesPrior"):
         DirichletMultinomialPrior(dist.Poisson(3.0), 1.0)
-
-
-def test_no_partitions_have_no_log_probabilities():
-    law = MixtureOfFiniteMixtures(1.0, dist.Poisson(torch.tensor(2.0)), 4)
-    assert law.log_prob(law.sample((0,))).shape == (0,)
 
 
 @pytest.mark.parametrize("weight", [Fraction(1), Fraction(1, 2), Fraction(5, 2)], ids=str)

@@ -76,8 +76,3 @@ def test_clusterwise_guides_take_the_best_of_several_anchors():
     one, many = (posterior.log_prob(posterior.map_partition(width=width)) for width in (1, 8))
     assert many.mean() > one.mean() - 0.5
     assert many.mean() > posterior.sample_and_log_prob((20,))[1].mean()
-
-
-def test_a_width_that_is_none_is_refused():
-    with pytest.raises(ValueError, match="width is 0"):
-        ChineseRestaurantProcess(0.3, 6).map_partition(width=0)

@@ -5,11 +5,9 @@ import math
 import pytest
 import torch
 from partition_laws import assert_counts_fit, partition_counts
-from torch import Tensor
 
 from pyroclust.distributions import (
     ChineseRestaurantPrior,
-    ChineseRestaurantProcess,
     DirichletMultinomialPartition,
     DirichletMultinomialPrior,
     PartitionPrior,
@@ -18,7 +16,7 @@ from pyroclust.distributions import (
 )
 from pyroclust.distributions.priors import two_parameter
 from pyroclust.distributions.priors.gibbs_type import log_stirling_numbers
-from pyroclust.partitions import enumerate_partitions, num_clusters
+from pyroclust.partitions import enumerate_partitions
 
 DOUBLE = {"dtype": torch.float64}
 
@@ -126,19 +124,6 @@ def test_draws_do_not_depend_on_the_number_of_cores(monkeypatch: pytest.MonkeyPa
     assert (draws[0][:300] != draws[0][300:]).any(-1).all()
 
 
-def test_urn_and_pointer_doubling_agree() -> None:
-    process = ChineseRestaurantProcess(0.9, 30)
-    law = ChineseRestaurantPrior(0.9).log_prob_num_clusters(30).exp()
-    zeros = torch.zeros(20_000)
-    urned = two_parameter.draw_from_urn(zeros, zeros + 0.9, num_points=30)
-    for draws in (process.sample((20_000,)), urned):
-        assert_counts_fit(torch.bincount(num_clusters(draws) - 1, minlength=30), law)
-
-
-def test_an_empty_batch() -> None:
-    assert PitmanYorProcess(torch.zeros(0) + 0.1, 1.0, 4).sample().shape == (0, 4)
-
-
 def test_stirling_numbers() -> None:
     second = log_stirling_numbers(-1e12, 6, 6) - 1e12 * 0  # d -> -inf: Stirling numbers of the second kind
     blocks = torch.arange(6, 0, -1, **DOUBLE) - 1
@@ -146,31 +131,13 @@ def test_stirling_numbers() -> None:
     assert log_stirling_numbers(0.0, 5, 3).exp().round().tolist() == [24, 50, 35]
 
 
-def test_a_gradient_reaches_the_concentration_of_a_chinese_restaurant() -> None:
-    concentration, labels = torch.tensor(0.7, requires_grad=True, **DOUBLE), torch.tensor([0, 0, 1])
-    assert torch.autograd.gradcheck(
-        lambda a: ChineseRestaurantProcess(a, 3).log_prob(labels), (concentration,)
-    )
-
-
-RESTAURANT = ChineseRestaurantProcess(1.0, 3, validate_args=True)
-
-
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: ChineseRestaurantProcess(1.0, 0), "num_points is 0"),
-        (lambda: ChineseRestaurantProcess(torch.tensor(-1.0), 3, validate_args=True), "concentration"),
-        (lambda: RESTAURANT.log_prob(torch.zeros(4).long()), r"value has shape \(4,\), expected \(..., 3\)"),
-        (lambda: RESTAURANT.log_prob(torch.tensor([1, 0, 0])), "not canonical"),
         (lambda: PitmanYorProcess(0.5, -0.5, 4), "concentration is -0.5, expected above -discount"),
         (lambda: PitmanYorPrior(0.5, -0.5), "concentration is -0.5, expected above -discount"),
         (lambda: PitmanYorPrior(1.0, 1.0), "discount is 1.0, expected at least 0 and below 1"),
         (lambda: PitmanYorPrior(torch.tensor([0.1, -0.1]), 1.0), "discount is .* expected at least 0"),
-        (lambda: PitmanYorProcess(1.0, 1.0, 4, validate_args=True), "discount"),
-        (lambda: DirichletMultinomialPartition(0, 1.0, 4, validate_args=True), "num_components"),
-        (lambda: DirichletMultinomialPartition(2, 0.0, 4, validate_args=True), "weight_concentration"),
-        (lambda: PitmanYorProcess(0.5, 1.0, 0), "num_points is 0"),
     ],
 )
 def test_errors(build: object, message: str) -> None:
@@ -178,20 +145,12 @@ def test_errors(build: object, message: str) -> None:
         build()
 
 
-def test_an_integer_tensor_does_not_round_the_other_parameter() -> None:
-    law = DirichletMultinomialPartition(torch.tensor(3), 0.5, 2)
-    assert law.log_prob(torch.tensor([0, 0])).exp().item() == pytest.approx(1.5 / 2.5)
-
-
-def batch_of(value: float) -> Tensor:
-    return torch.full((3,), value)
-
-
 @pytest.mark.parametrize("labels", [[0, 0, 0, 1], [0, 1, 2, 3]])
 def test_values_with_more_dimensions_than_the_batch(labels: list[int]) -> None:
-    law = PitmanYorProcess(batch_of(0.2), 1.0, 4)
+    batch = torch.full((3,), 0.2)
+    law = PitmanYorProcess(batch, 1.0, 4)
     assert law.log_prob(torch.tensor(labels).expand(5, 1, 4)).shape == (5, 3)
-    assert PitmanYorPrior(batch_of(0.2), 1.0).log_prob(torch.tensor(labels).expand(5, 1, 4)).shape == (5, 3)
+    assert PitmanYorPrior(batch, 1.0).log_prob(torch.tensor(labels).expand(5, 1, 4)).shape == (5, 3)
 
 
 @pytest.mark.parametrize("discount", [5e-324, 2e-313, 1e-300])

@@ -74,7 +74,6 @@ class Filtering:
         return Filtering(names, contexts)
 
     def __repr__(self) -> str:
-        """Say how many clusters there are, and how many points were never filtered."""
         sets, points = self.rounds.shape
         never = int((~self.filtered).sum())
         return (

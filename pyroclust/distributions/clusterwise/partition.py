@@ -49,7 +49,6 @@ class ClusterwisePartition(PartitionDistribution):
         num_particles: latents averaged over for each cluster.
         num_orders: orders averaged over where none is fixed.
         constraints: on the partitions, if any.
-        validate_args: check values.
 
     References:
         Pakman et al. (2020), Neural Clustering Processes. https://arxiv.org/abs/1901.00409

@@ -28,7 +28,6 @@ class ChineseRestaurantProcess(TwoParameterPartition):
     Args:
         concentration: positive, shape ``batch_shape``.
         num_points: number of points N.
-        validate_args: check arguments and values.
 
     Example:
         >>> crp = ChineseRestaurantProcess(torch.tensor(0.7), 3)

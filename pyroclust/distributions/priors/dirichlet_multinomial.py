@@ -34,7 +34,6 @@ class DirichletMultinomialPartition(TwoParameterPartition):
         weight_concentration: :math:`\gamma`, positive, the parameter of the symmetric Dirichlet distribution
             of each weight (not their sum).
         num_points: number of points N.
-        validate_args: check arguments and values.
 
     Example:
         >>> law = DirichletMultinomialPartition(2, 1.0, 3)

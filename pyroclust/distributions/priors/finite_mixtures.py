@@ -43,7 +43,6 @@ class MixtureOfFiniteMixtures(PartitionDistribution):
         extra_components: any distribution over 0, 1, 2, ... of M - 1: Poisson, Geometric, Categorical ...;
             its batch shape is broadcast with ``weight_concentration`` to ``batch_shape``.
         num_points: number of points N.
-        validate_args: check arguments and values.
 
     Example:
         >>> from pyro.distributions import Poisson

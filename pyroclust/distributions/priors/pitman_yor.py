@@ -30,7 +30,6 @@ class PitmanYorProcess(TwoParameterPartition):
         discount: d, at least 0 and below 1; shape broadcast with the concentration's to ``batch_shape``.
         concentration: a, above -d.
         num_points: number of points N.
-        validate_args: check arguments and values.
 
     Raises:
         ValueError: if a concentration is not above -d.

@@ -36,7 +36,6 @@ class SequentialPartition(PartitionDistribution):
         encoding: what the scorer made of the data sets in visiting order.
         order: visiting order, ``(B, N)``, one row a data set of the encoding.
         dataset: which row each batch element uses, of shape ``batch_shape``.
-        validate_args: check values.
     """
 
     batched: ClassVar[dict[str, int]] = {"dataset": 0}
@@ -127,7 +126,6 @@ class OrderAveragedPartition(PartitionDistribution):
 
     Args:
         orders: a sequential partition whose *first* batch dimension holds the M orders.
-        validate_args: check values.
 
     Example:
         >>> from pyroclust.guides import PredictiveFilter
