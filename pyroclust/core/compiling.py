@@ -25,7 +25,7 @@ _DIGEST = 16
 
 _LIBRARY = Path(__file__).parents[1]
 # The code of these is inlined into that of functions elsewhere.
-_INLINED = [_LIBRARY / "distributions" / one for one in ("compiled", "families", "rate_tables.py")]
+_INLINED = [_LIBRARY / "distributions" / one for one in ("compiled", "families", "block_rates.py")]
 _KERNELS = _LIBRARY / "infer" / "mcmc"
 
 
