@@ -55,7 +55,12 @@ class Integral:
 def integral_over(
     prior: Distribution, log_density: Callable[[Tensor], Tensor], batch: Size, *, nodes: int = _NODES
 ) -> Integral:
-    """Integrate over a random number, once for each of a batch."""
+    """Integrate p(h) exp f(h) over a random number h, once for each of a batch.
+
+    On the scale on which h is any real number: the mode by Newton's method, then the trapezoidal rule in
+    widths of the peak, sinh(t), between the places left and right of it where nothing is left. Of integrands
+    as smooth as these, that converges faster than any power of the number of nodes.
+    """
     prior = _in_double(prior)
     transform = biject_to(prior.support)
     with seeded(0):

@@ -22,7 +22,11 @@ Hyperparameter = float | Tensor | Distribution
 
 
 class Hyperparameterised:
-    """Something with named real hyperparameters, each of which may have a prior of its own."""
+    """Something with named real hyperparameters, each of which may have a prior of its own.
+
+    Subclasses list the names in ``hyper_names``, store each under its name, as all arguments of their
+    constructor, and check them in :meth:`_check_hyperparameters`. Formulas read them through :meth:`value`.
+    """
 
     hyper_names: tuple[str, ...] = ()
 
@@ -67,17 +71,8 @@ class Hyperparameterised:
 
     def sampled(self) -> Self:
         """Sample every random hyperparameter as a Pyro site of its name, and set it."""
-        priors = self.hyperpriors
-        return (
-            self.given(
-                {
-                    name: pyro.sample(name, cast(TorchDistributionMixin, prior))
-                    for name, prior in priors.items()
-                }
-            )
-            if priors
-            else self
-        )
+        priors = cast(dict[str, TorchDistributionMixin], self.hyperpriors)
+        return self.given({name: pyro.sample(name, one) for name, one in priors.items()}) if priors else self
 
     def value(self, name: str) -> Tensor:
         """Return a hyperparameter as float64, ``()`` or ``(*batch)``."""

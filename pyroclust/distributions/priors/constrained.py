@@ -153,7 +153,11 @@ class ConstrainedPartition(PartitionDistribution):
 
 
 def _log_v_inside(prior: PartitionPrior, constraints: Constraints, *, begin: int) -> Tensor | None:
-    """Return the weights of n points in K clusters that go on to an allowed number, for n from one on."""
+    r"""Return the weights of n points in K clusters that go on to an allowed number, ``(n, K, *batch)``.
+
+    .. math:: G_N(K) = V_N(K) \, 1[K \text{ is allowed}], \qquad
+        G_n(K) = (n - d K) \, G_{n+1}(K) + G_{n+1}(K + 1)
+    """
     if constraints.clusters is None:
         return None
     num_points, (fewest, most) = constraints.num_points, constraints.clusters
