@@ -71,11 +71,12 @@ class PartitionDistribution(TorchDistribution):
     def expand(self, batch_shape: Any, _instance: Any = None) -> Self:
         """Return the same distribution with a larger batch shape; nothing is computed again."""
         if not self.batched:
-            raise NotImplementedError(f"{type(self).__name__} must define expand, or what is batched")
+            found: Self = super().expand(batch_shape, _instance)
+            return found
         new = copy(self)
         for name, dims in self.batched.items():
             value = getattr(self, name)
-            setattr(new, name, value.expand(*batch_shape, *value.shape[value.dim() - dims :]))
+            setattr(new, name, value.expand((*batch_shape, *value.shape[value.dim() - dims :])))
         PartitionDistribution.__init__(
             new, self.num_points, batch_shape=Size(batch_shape), validate_args=False
         )

@@ -72,7 +72,9 @@ class ClusterwisePartition(PartitionDistribution):
     ) -> None:
         self.scorer, self.encoding, self.order, self.dataset = scorer, encoding, order, dataset
         self.is_exact = scorer.is_exact and order is not None
-        self.num_particles, self.num_orders = num_particles, num_orders if order is None else 1
+        self.num_particles = check_count("num_particles", num_particles)
+        num_orders = check_count("num_orders", num_orders)
+        self.num_orders = num_orders if order is None else 1
         self.constraints = None if constraints is None else constraints.over(num_points)
         super().__init__(num_points, batch_shape=dataset.shape, validate_args=validate_args)
 
