@@ -16,7 +16,6 @@ from pyroclust.distributions import BlockRates
 from pyroclust.distributions.block_rates import RateTable, log_edges, log_no_edges, rate_table
 from pyroclust.distributions.compiled.clusters import draw_index
 from pyroclust.distributions.compiled.protocol import compile_family
-from pyroclust.distributions.block_rates import RateTable, log_edges, log_no_edges, rate_table
 from pyroclust.infer.mcmc.compiled.chain import LINKED, Linked, release, step_of
 from pyroclust.infer.mcmc.compiled.prior_tables import log_open
 from pyroclust.infer.mcmc.compiled.proposals import (
