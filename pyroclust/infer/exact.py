@@ -32,8 +32,8 @@ def _enumerated_log_joint(model: JointModel, data: Points) -> tuple[Tensor, Tens
     entries = num_points * (1 + event[1:].numel()) ** 2
     rows = max(1, _MAX_ENTRIES // entries)
     columns = [
-        torch.cat([log_joint_of(model, few, some) for few in sets.split(max(1, rows // len(some)))])
-        for some in partitions.split(rows)
+        torch.cat([log_joint_of(model, few, block) for few in sets.split(max(1, rows // len(block)))])
+        for block in partitions.split(rows)
     ]
     every = torch.cat(columns, -1).reshape(*batch, len(partitions))
     if bool((every == -torch.inf).all(-1).any()):

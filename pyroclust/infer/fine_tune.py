@@ -113,19 +113,16 @@ def fine_tune(
     learning_rate = check_number("learning_rate", learning_rate, above=0, at_most=MAX_LEARNING_RATE)
     objective = BatchedWakeSleep() if objective is None else objective
     require_likelihood(model, what="fine-tuning to given data")
-    batches = [
-        batch for _, some in group_by_size(data, model.component.dim) for batch in some.split(batch_size)
-    ]
+    groups = group_by_size(data, model.component.dim)
+    batches = [batch for _, sets in groups for batch in sets.split(batch_size)]
     start, tuned = cast(Any, copy.deepcopy(guide)), cast(Any, guide)
     with progress_bar("fine-tuning", steps, shown=progress) as tell, pyro_seeded(seed):
         began = time.perf_counter()
         training = _Training(model, guide, objective, batches, steps=steps, learning_rate=learning_rate)
         losses, interrupted = _run(training, steps, tell, start)
         seconds = time.perf_counter() - began
-    before, after = (
-        amortization_gap(model, one, data, num_draws=num_draws, others=(other,), seed=seed)
-        for one, other in ((start, tuned), (tuned, start))
-    )
+    before = amortization_gap(model, start, data, num_draws=num_draws, others=(tuned,), seed=seed)
+    after = amortization_gap(model, tuned, data, num_draws=num_draws, others=(start,), seed=seed)
     return FineTuning(before, after, torch.tensor(losses, dtype=torch.float64), seconds, interrupted)
 
 

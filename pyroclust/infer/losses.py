@@ -65,7 +65,7 @@ class SimulatedLoss(ELBO):
         now and then, are left out: that is judged by the data alone, and their posterior is not learnt.
         """
         factor = 1 if self.choice is None else self.choice.oversampling
-        args = [torch.empty(factor * len(one), *one.shape[1:], dtype=one.dtype) for one in template]
+        args = [torch.empty(factor * len(arg), *arg.shape[1:], dtype=arg.dtype) for arg in template]
         program = model if self.data is None else self.data
         with torch.no_grad(), poutine.block():
             simulated = poutine.trace(poutine.uncondition(program)).get_trace(*args)
@@ -131,7 +131,7 @@ def _keep_within_reach(simulated: Trace, model: Any) -> None:
     data: Any = site["value"]
     if _is_within_reach(component, data):
         return
-    kept = [place for place, one in enumerate(data) if _is_within_reach(component, one)]
+    kept = [place for place, points in enumerate(data) if _is_within_reach(component, points)]
     if kept:
         _keep(simulated, torch.tensor(kept))
 
@@ -348,7 +348,6 @@ def backward_in_chunks(
     conditions: Mapping[str, Tensor] | None = None,
     orders: VisitingOrders | None = None,
     scale: float = 1.0,
-    candidates_at_once: int = _CANDIDATES_AT_ONCE,
 ) -> Tensor:
     r"""Return the losses of simulated data sets, ``(B,)``, their gradients added to the guide's parameters.
 
@@ -360,7 +359,7 @@ def backward_in_chunks(
     """
     orders = VisitingOrders() if orders is None else orders
     candidates = int((assignments.cummax(-1).values + 2).sum()) * orders.number
-    datasets = max(1, len(data) * candidates_at_once // max(1, candidates))
+    datasets = max(1, len(data) * _CANDIDATES_AT_ONCE // max(1, candidates))
     losses = []
     for rows in torch.arange(len(data), device=data.device).split(datasets):
         loss, penalty = _losses_over_orders(

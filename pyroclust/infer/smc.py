@@ -380,8 +380,9 @@ class Population:
         self._group, self._copies, self._prefix = self._group[member], copies, prefix
         parent, child = key // width, key % width
         if step + 1 < self._num_points:
-            for view in {id(one): one for one in (self._target, self._proposal)}.values():
-                view.grow(step, parent, child)
+            self._target.grow(step, parent, child)
+            if self._proposal is not self._target:
+                self._proposal.grow(step, parent, child)
         self._history.append((parent, child))
         return member
 

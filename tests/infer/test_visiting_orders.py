@@ -11,6 +11,7 @@ from torch import Tensor
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer import FitSettings, InclusiveKL, VisitingOrders, fit, simulate
+from pyroclust.infer import losses as losses_module
 from pyroclust.infer.choices import HardSimulations
 from pyroclust.infer.losses import backward_in_chunks
 from pyroclust.models import gaussian2d, overlap2d, sensitivity2d
@@ -57,14 +58,15 @@ def drawn(orders: VisitingOrders, datasets: int, points: int) -> Tensor:
 @pytest.mark.parametrize("candidates", [1, 150, 1 << 20])
 @pytest.mark.parametrize("make", [published, light])
 @pytest.mark.parametrize("orders", [VisitingOrders(), VisitingOrders(3), PENALISED])
-def test_chunks_add_up_to_the_whole(make: Any, orders: VisitingOrders, candidates: int) -> None:
+def test_chunks_add_up_to_the_whole(
+    make: Any, orders: VisitingOrders, candidates: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(losses_module, "_CANDIDATES_AT_ONCE", candidates)
     guide = make(RandomOrder())
     sites = simulated(guide.model, 5, 9)
     data, assignments = sites["data"], sites["assignments"]
     state = torch.get_rng_state()
-    losses = backward_in_chunks(
-        guide, data, assignments=assignments, orders=orders, scale=0.3, candidates_at_once=candidates
-    )
+    losses = backward_in_chunks(guide, data, assignments=assignments, orders=orders, scale=0.3)
     assert not losses.requires_grad
     left = gradients(guide)
     torch.set_rng_state(state)

@@ -377,13 +377,13 @@ def tempered_populations(
                 tell(done, f"power {population.powers[-1]:.3f}")
             populations.append(population)
             tell(done + 1, "")
-    trace = Trace.of_rows([one.states for one in populations])
-    log_weights = torch.stack([one.log_weights for one in populations]).numpy()
+    trace = Trace.of_rows([population.states for population in populations])
+    log_weights = torch.stack([population.log_weights for population in populations]).numpy()
     draws = trace.draws("tempered populations", seconds=time.perf_counter() - began)
     first = num_particles * np.arange(num_populations)[:, None]
     return replace(draws, log_weights=log_weights), Populations(
-        ancestors=torch.stack([one.ancestors for one in populations]).numpy() + first,
-        powers=tuple(tuple(one.powers) for one in populations),
+        ancestors=torch.stack([population.ancestors for population in populations]).numpy() + first,
+        powers=tuple(tuple(population.powers) for population in populations),
         evidence=population_evidence(log_weights, method=EvidenceMethod.TEMPERED),
     )
 

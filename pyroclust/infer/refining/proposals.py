@@ -143,7 +143,7 @@ def inside(
         log_joint=None if draws.log_joint is None else draws.log_joint[:, kept],
         log_prob=None if draws.log_prob is None else draws.log_prob[:, kept] - log_share,
     )
-    return left, tuple(_Inside(one, constraints, log_share) for one in posteriors), share
+    return left, tuple(_Inside(posterior, constraints, log_share) for posterior in posteriors), share
 
 
 def shared_log_prob(posteriors: Sequence[Any], assignments: Tensor) -> Tensor:

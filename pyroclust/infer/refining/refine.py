@@ -367,7 +367,7 @@ class ConvergenceMonitor:
         change = drift(np.stack(list(before.values()), -1), now, seed=self._seed)
         memories = [start_memory(column, self._ancestors) for column in self._before.values()]
         by_chance = start_test(now, self._ancestors, seed=self._seed)
-        rhats = [one.rhat for one in memories if np.isfinite(one.rhat) or by_chance < MIN_SETTLED]
+        rhats = [kept.rhat for kept in memories if np.isfinite(kept.rhat) or by_chance < MIN_SETTLED]
         return CheckedRound(
             sweeps=sweeps,
             p_value=change.p_value,
@@ -375,7 +375,7 @@ class ConvergenceMonitor:
             change=float(change.changes[change.worst]) if change.worst >= 0 else 0.0,
             nested_rhat=max((rhat for rhat in rhats if not np.isnan(rhat)), default=math.nan),
             start_p_value=by_chance,
-            effective_draws=min(one.effective for one in memories),
+            effective_draws=min(kept.effective for kept in memories),
             num_chains=len(now),
         )
 

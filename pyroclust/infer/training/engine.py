@@ -58,7 +58,6 @@ def fit(
     settings: FitSettings | None = None,
     choice: Choice | None = None,
     data: Callable[..., Any] | None = None,
-    event_shape: tuple[int, ...] | None = None,
     folder: Path | None = None,
     resume: bool = False,
     max_steps: int | None = None,
@@ -82,7 +81,6 @@ def fit(
         data: what data sets are drawn from, a Pyro program as the model, or for a guide that fits any model a
             law of models, as :class:`~pyroclust.models.AnyTable`; the model itself by default. Guides
             that learn their model from data, as :class:`~pyroclust.guides.DeepMixtureGuide`, need it.
-        event_shape: shape of one point; that of the model by default.
         folder: for checkpoints and logs; nothing is written by default.
         resume: go on from the folder's checkpoint, or start if there is none yet.
         max_steps: stop after so many steps, all counted; the schedule remains that of ``settings.steps``.
@@ -109,13 +107,10 @@ def fit(
     if measured is not None:
         measured.check_memory()
     with _alone_in(folder):
-        shape = as_model(model).event_shape if event_shape is None else event_shape
-        settings.check_memory(shape)
+        settings.check_memory(as_model(model).event_shape)
         settings.check_size_of(data)
         fabric = (Devices() if devices is None else devices).launch()
-        trainer = Trainer(
-            model, guide, settings=settings, choice=choice, event_shape=shape, fabric=fabric, data=data
-        )
+        trainer = Trainer(model, guide, settings=settings, choice=choice, fabric=fabric, data=data)
         writer = folder if fabric.is_global_zero else None
         saved = fabric.broadcast(None if writer is None else _checkpoint_of(writer, resume=resume))
         guide.load_state_dict(fabric.broadcast(guide.state_dict()))

@@ -32,7 +32,7 @@ class TrainingLog:
 
     def __enter__(self) -> Self:
         with ExitStack() as opened:
-            self._tables = [opened.enter_context(one.open()) for one in (self._steps, self._validations)]
+            self._tables = [opened.enter_context(table.open()) for table in (self._steps, self._validations)]
             self._events: Any = None
             if find_spec("tensorboardX") is not None:
                 from tensorboardX import SummaryWriter

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from pyroclust.core.random_state import pyro_seeded
+from pyroclust.distributions.programs import as_model
 from pyroclust.distributions.protocols import Guide, LawOfModels, points_shape
 from pyroclust.infer.choices import Choice
 from pyroclust.infer.losses import GuideLoss, HasLosses, InclusiveKL, VisitingOrders, require_data
@@ -96,12 +97,11 @@ class Trainer:
         *,
         settings: FitSettings,
         choice: Choice | None,
-        event_shape: tuple[int, ...],
         fabric: "Fabric",
         data: Callable[..., Any] | None,
     ) -> None:
         self.model, self.guide, self.settings, self.fabric = model, guide.to(fabric.device), settings, fabric
-        self.choice, self.event_shape, self.data = choice, event_shape, data
+        self.choice, self.data, self._event_shape = choice, data, as_model(model).event_shape
         self.loss = _loss(guide, settings, choice, data)
         # What a law of data remembers is part of a checkpoint; a module has weights, and stays the same.
         keeps_state = hasattr(data, "load_state_dict") and not isinstance(data, nn.Module)
@@ -184,7 +184,7 @@ class Trainer:
         for batch in range(rank * batches, (rank + 1) * batches):
             with pyro_seeded(self.settings.seed, self.done, batch), self.fabric.autocast():
                 model, guide, loss = self._of_batch()
-                event_shape = self.event_shape if model is self.model else model.event_shape
+                event_shape = self._event_shape if model is self.model else model.event_shape
                 shape = points_shape(event_shape, points)
                 template = torch.empty(datasets, *shape, device=self.fabric.device)
                 total += loss.backward(model, guide, template, scale=1 / (points * batches))

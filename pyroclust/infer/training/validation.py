@@ -95,14 +95,15 @@ class Validation:
 
     def _figures(self, model: Any, guide: Any) -> dict[str, float]:
         large = self._simulated(model, guide, self.sampled_points)
-        truth = [one.guide.posterior(one.data).log_prob(one.assignments) for one in large]
+        truth = [batch.guide.posterior(batch.data).log_prob(batch.assignments) for batch in large]
         figures = {"log_prob_truth": torch.cat(truth).mean().item()}
         if not large[0].model.has_likelihood:
             return figures
-        draws = self.num_draws
-        share = torch.cat([efficiencies(one.model, one.guide, one.data, num_draws=draws) for one in large])
+        share = torch.cat(
+            [efficiencies(batch.model, batch.guide, batch.data, num_draws=self.num_draws) for batch in large]
+        )
         small = self._simulated(model, guide, self.exact_points)
-        kl = torch.cat([divergences(one.model, one.guide, one.data) for one in small])
+        kl = torch.cat([divergences(batch.model, batch.guide, batch.data) for batch in small])
         return figures | {
             "median_efficiency": share.median().item(),
             "mean_efficiency": share.mean().item(),
