@@ -1,7 +1,8 @@
 """Summaries and checks of posterior draws of partitions: arrays in, arrays and small dataclasses out.
 
 Nothing here knows a model or a guide: draws from any software will do, as integer arrays ``(chains, draws,
-points)`` or ``(draws, points)`` with labels 0 to N - 1.
+points)`` or ``(draws, points)`` with labels 0 to N - 1. What is no draws, weights or numbers of the shape
+that a function names is a ``ValueError`` of one sentence.
 """
 
 from pyroclust.diagnostics.chains.convergence import Convergence, convergence, ess, max_rhat, min_ess, rhat

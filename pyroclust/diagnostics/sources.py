@@ -233,10 +233,6 @@ def compare_sources(
         num_permutations: how many permutations a test.
         row_weights: how many equal rows each point stands for, ``(N,)``; one by default.
 
-    Raises:
-        ValueError: if the labels are not integers from 0 to N - 1, the numbers of points differ, the weights
-            do not fit, or a source has fewer than two draws.
-
     Example:
         >>> rng = np.random.default_rng(0)
         >>> a, b = rng.integers(3, size=(1500, 6)), rng.integers(2, size=(4, 400, 6))

@@ -45,9 +45,6 @@ def rhat(x: np.ndarray) -> float:
     nan for a constant, fewer than four draws a chain, or halves that each stand still; inf for chains that
     each stand still at different values.
 
-    Raises:
-        ValueError: if ``x`` is not a finite matrix.
-
     References:
         Vehtari et al. (2021), Rank-normalization, folding, and localization.
         https://doi.org/10.1214/20-BA1221
@@ -62,9 +59,6 @@ def rhat(x: np.ndarray) -> float:
 
 def ess(x: np.ndarray) -> float:
     """Return the bulk effective sample size of chains ``(chains, draws)``; nan where it is undefined.
-
-    Raises:
-        ValueError: if ``x`` is not a finite matrix.
 
     Example:
         >>> ess(np.random.default_rng(0).standard_normal((4, 500))) > 1500

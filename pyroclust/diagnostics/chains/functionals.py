@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from pyroclust.core.counts import check_count, check_seed
-from pyroclust.diagnostics.draws.labels import as_chains, checked_row_weights, count_rows
+from pyroclust.diagnostics.draws.labels import as_chains, checked_row_weights, cluster_sums
 from pyroclust.diagnostics.draws.losses import VariationOfInformation
 from pyroclust.diagnostics.estimates.point_estimates import point_estimate
 from pyroclust.diagnostics.limits import LARGE_ROWS, LARGE_SHARE
@@ -32,10 +32,8 @@ def shares(assignments: np.ndarray, *, row_weights: np.ndarray | None = None) ->
     """Return the share of the rows in each cluster, 0 for labels that a partition lacks."""
     width = int(assignments.max()) + 1
     flat = assignments.reshape(-1, assignments.shape[-1])
-    cells = flat + width * np.arange(len(flat))[:, None]
-    sizes = count_rows(cells, len(flat) * width, row_weights=row_weights)
     rows = assignments.shape[-1] if row_weights is None else row_weights.sum()
-    return sizes.reshape(*assignments.shape[:-1], width) / rows
+    return cluster_sums(flat, row_weights, width).reshape(*assignments.shape[:-1], width) / rows
 
 
 def least_rows(num_rows: int) -> int:
@@ -90,9 +88,6 @@ def functionals(
         reference: labels to measure distances from, ``(N,)``; the point estimate of the draws by default.
         num_pairs: how many pairs of points; fewer where the points have fewer pairs.
         row_weights: how many equal rows each point stands for, ``(N,)``; one by default.
-
-    Raises:
-        ValueError: if the labels are not integers from 0 to N - 1.
 
     Example:
         >>> values = functionals(np.array([[[0, 0, 1, 1], [0, 0, 0, 0]]]))

@@ -59,9 +59,6 @@ def co_membership_ess(draws: DrawsLike, *, num_pairs: int = 100, seed: int) -> C
         num_pairs: how many pairs of points, drawn without replacement; all pairs where there are fewer.
         seed: of the pairs.
 
-    Raises:
-        ValueError: if the labels are not integers from 0 to N - 1, or ``num_pairs`` is not positive.
-
     Example:
         >>> found = co_membership_ess(np.random.default_rng(0).integers(2, size=(4, 100, 5)), seed=0)
         >>> len(found.pairs), found.num_constant, found.min > 200
@@ -137,9 +134,6 @@ def distance_rhat(
         seed: of the choice of the references.
         loss: the distance.
         row_weights: how many equal rows each point stands for, ``(N,)``; one by default.
-
-    Raises:
-        ValueError: if the labels are not integers from 0 to N - 1, or ``num_references`` is not positive.
 
     References:
         Lanfear, Hua and Warren (2016), Estimating the effective sample size of tree topologies from Bayesian

@@ -76,9 +76,6 @@ def nested_rhat(x: np.ndarray, starts: np.ndarray) -> float:
         x: ``(S,)``.
         starts: ``(S,)`` integers, equal where chains began at one place.
 
-    Raises:
-        ValueError: if the shapes differ, or a number is not finite.
-
     References:
         Margossian et al. (2024), Nested R-hat: assessing the convergence of Markov chain Monte Carlo when
         running many short chains. https://doi.org/10.1214/24-BA1453

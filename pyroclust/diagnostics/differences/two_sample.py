@@ -98,10 +98,6 @@ def mmd_test(
         num_permutations: how many permutations.
         weights: importance weights of ``draws_a``; equal by default.
 
-    Raises:
-        ValueError: if the labels are not integers from 0 to N - 1, the numbers of points differ, or a source
-            has fewer than two draws.
-
     References:
         Gretton et al. (2012), A kernel two-sample test. https://jmlr.org/papers/v13/gretton12a.html
 
@@ -137,9 +133,6 @@ def classifier_test(
         seed: of the thinning and the permutations.
         num_permutations: how many permutations.
         weights: of ``draws_a``, ``(S,)``; equal by default.
-
-    Raises:
-        ValueError: if labels, points or weights do not fit, or a source has fewer than two draws.
 
     References:
         Lopez-Paz and Oquab (2017), Revisiting classifier two-sample tests. https://arxiv.org/abs/1610.06545

@@ -102,9 +102,6 @@ def co_assignment(draws: DrawsLike, *, weights: np.ndarray | None = None) -> np.
         draws: ``(chains, draws, N)`` or ``(S, N)``.
         weights: of the draws, ``(S,)``; equal by default.
 
-    Raises:
-        ValueError: if the labels are not integers from 0 to N - 1, or the weights do not fit.
-
     Example:
         >>> co_assignment(np.array([[0, 0, 1], [0, 1, 1]]))[0].tolist()
         [1.0, 0.5, 0.0]

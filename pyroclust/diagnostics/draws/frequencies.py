@@ -27,9 +27,6 @@ def cluster_count_posterior(
         draws: ``(chains, draws, N)`` or ``(S, N)``.
         weights: of the draws, ``(S,)``; equal by default.
 
-    Raises:
-        ValueError: if the labels are not integers from 0 to N - 1, or the weights do not fit.
-
     Example:
         >>> values, probabilities = cluster_count_posterior(np.array([[0, 0], [0, 1], [0, 1], [0, 1]]))
         >>> values.tolist(), probabilities.tolist()
@@ -94,9 +91,6 @@ def ranked_partitions(
         weights: of the draws, ``(S,)``; equal by default.
         limit: how many partitions to list at most.
 
-    Raises:
-        ValueError: if labels or weights do not fit, or the limit is below one.
-
     Example:
         >>> found = ranked_partitions(np.array([[0, 1], [0, 0], [1, 0], [0, 1]]), limit=1)
         >>> found.partitions.tolist(), found.probabilities.tolist(), found.num_distinct, found.rest
@@ -143,9 +137,6 @@ def partition_entropy(draws: DrawsLike, *, weights: np.ndarray | None = None) ->
     Args:
         draws: ``(chains, draws, N)`` or ``(S, N)``.
         weights: of the draws, ``(S,)``; equal by default.
-
-    Raises:
-        ValueError: if the labels are not integers from 0 to N - 1, or the weights do not fit.
 
     References:
         Chao and Shen (2003), Nonparametric estimation of Shannon's index of diversity when there are unseen

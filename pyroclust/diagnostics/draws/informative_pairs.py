@@ -92,10 +92,6 @@ def most_informative_pairs(
         candidates: the pairs that can be asked about, ``(P, 2)``; all by default.
         tolerance: bits by which a pair may be worse than the best; 0 takes the largest entropy.
 
-    Raises:
-        ValueError: if labels or weights do not fit, ``number`` is below 1, ``tolerance`` is negative, or the
-            candidates are no pairs of different points.
-
     References:
         Houlsby et al. (2011), Bayesian active learning for classification and preference learning.
         https://arxiv.org/abs/1112.5745

@@ -132,17 +132,15 @@ def rows_per_point(row_weights: Any, num_points: int) -> np.ndarray:
     return np.ones(num_points, np.int64) if times is None else times
 
 
-def count_rows(cells: np.ndarray, number: int, *, row_weights: np.ndarray | None) -> np.ndarray:
-    """Return how many rows are in each cell, by the cells ``(S, N)`` that points are in, ``(number,)``."""
-    times = None if row_weights is None else np.broadcast_to(row_weights, cells.shape).ravel()
-    return np.bincount(cells.ravel(), times, number)
+def cluster_sums(labels: np.ndarray, values: np.ndarray | None, number: int) -> np.ndarray:
+    """Sum values of the points ``(N,)`` over the clusters of each draw ``(S, N)``; ``None`` counts points."""
+    cells = np.arange(len(labels))[:, None] * number + labels
+    each = None if values is None else np.broadcast_to(values, labels.shape).ravel()
+    return np.bincount(cells.ravel(), each, len(labels) * number).reshape(len(labels), number)
 
 
 def resample(draws: Draws, num_draws: int, *, seed: int) -> Draws:
     """Draw from weighted draws by their weights, stratified: equal ones, in one chain and random order.
-
-    Raises:
-        ValueError: if ``num_draws`` is below 1.
 
     Example:
         >>> draws = Draws(assignments=np.array([[[0, 0], [0, 1]]]), log_weights=np.array([[0.0, -np.inf]]))

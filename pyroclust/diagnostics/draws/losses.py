@@ -84,9 +84,6 @@ class PartitionLoss(ABC):
             weights: of the draws, ``(S,)``; equal by default.
             row_weights: how many equal rows each point stands for, ``(N,)``; one by default.
 
-        Raises:
-            ValueError: if labels are not integers from 0 to N - 1, or shapes do not fit.
-
         Example:
             >>> draws = np.array([[0, 0], [0, 0], [0, 1], [0, 1]])
             >>> Binder().expected(np.array([[0, 0], [0, 1]]), draws).tolist()
@@ -232,9 +229,6 @@ def pairwise_loss(
         loss: the loss, of a partition of ``a`` first.
         row_weights: how many equal rows each point stands for, ``(N,)``; one by default.
 
-    Raises:
-        ValueError: if the labels are not integers from 0 to N - 1 or the numbers of points differ.
-
     Example:
         >>> labels = np.array([[0, 0, 1, 1], [0, 1, 0, 1]])
         >>> pairwise_loss(labels, labels).tolist()
@@ -268,9 +262,6 @@ def variation_of_information(a: np.ndarray, b: np.ndarray, *, weight: float = 1.
 
     A metric; 0 for equal partitions, at most :math:`\log_2 N`. For ``weight`` see
     :class:`VariationOfInformation`.
-
-    Raises:
-        ValueError: if the labels are not integers from 0 to N - 1 or the numbers of points differ.
 
     Example:
         >>> float(variation_of_information(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])))

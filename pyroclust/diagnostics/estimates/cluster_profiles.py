@@ -7,7 +7,7 @@ import numpy as np
 from pyroclust.core.arrays import as_finite_or_missing, overflow_scale
 from pyroclust.diagnostics.draws.labels import (
     checked_labels,
-    count_rows,
+    cluster_sums,
     flat_and_shares,
     flatten,
     rows_per_point,
@@ -123,19 +123,14 @@ def _counterparts(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return Jaccard index ``(S, K)``, size ``(S, K)`` and mean ``(S, K, D)`` of the best match of each."""
     rows, columns = int(estimate.max()) + 1, int(draws.max()) + 1
-    count, every = len(draws), np.arange(len(draws))[:, None]
-    cells = (every * rows + estimate) * columns + draws
-    shared = np.bincount(cells.ravel(), np.tile(times, count), count * rows * columns)
-    shared = shared.reshape(count, rows, columns)
+    shared = cluster_sums(estimate * columns + draws, times, rows * columns).reshape(-1, rows, columns)
     sizes = shared.sum(1)
     either = shared.sum(2)[:, :, None] + sizes[:, None] - shared
     jaccard = shared / either
     best = jaccard.argmax(-1)
-    place = (every * columns + draws).ravel()
 
     def of_best(values: np.ndarray) -> np.ndarray:
-        every = [np.bincount(place, np.tile(one * times, count), count * columns) for one in values.T]
-        sums = np.stack([one.reshape(count, columns) for one in every], -1)
+        sums = np.stack([cluster_sums(draws, one * times, columns) for one in values.T], -1)
         return np.take_along_axis(sums, best[..., None], 1)
 
     size = np.take_along_axis(sizes, best, 1)
@@ -184,9 +179,9 @@ def membership(
     """Return how companions of each point in the draws are divided among clusters of a partition."""
     labels = flatten(draws)
     size, clusters, columns = len(labels), int(labels.max()) + 1, int(partition.max()) + 1
-    cells = np.arange(size)[:, None] * clusters + labels
-    counts = count_rows(cells * columns + partition, size * clusters * columns, row_weights=row_weights)
+    counts = cluster_sums(labels * columns + partition, row_weights, clusters * columns)
     counts = counts.reshape(size * clusters, columns)
     shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     # One cluster at a time: all of them at once would take S N J numbers.
-    return np.stack([shares[:, j][cells].mean(0) for j in range(columns)], axis=-1)
+    place = np.arange(size)[:, None] * clusters + labels
+    return np.stack([shares[:, j][place].mean(0) for j in range(columns)], axis=-1)

@@ -125,9 +125,6 @@ def partition_modes(
         weights: of the draws, ``(S,)``; equal by default.
         row_weights: how many equal rows each point stands for, ``(N,)``; one by default.
 
-    Raises:
-        ValueError: if labels or weights do not fit, or there are fewer distinct draws than modes.
-
     References:
         Kaufman and Rousseeuw (1990), Finding groups in data. https://doi.org/10.1002/9780470316801
         Rousseeuw (1987), Silhouettes. https://doi.org/10.1016/0377-0427(87)90125-7

@@ -46,9 +46,6 @@ def point_estimate(
         loss: the price of a wrong estimate.
         search: how to look for the minimum.
 
-    Raises:
-        ValueError: if the labels are not integers from 0 to N - 1, or the weights do not fit.
-
     References:
         Wade and Ghahramani (2018), Bayesian cluster analysis. https://doi.org/10.1214/17-BA1073
         Dahl, Johnson and Mueller (2022), Search algorithms and loss functions for Bayesian clustering.

@@ -280,9 +280,6 @@ class SalsoSearch(PartitionSearch):
             more.
         num_zealous: clusters dissolved per start.
 
-    Raises:
-        ValueError: if a number is not possible.
-
     References:
         Dahl, Johnson and Mueller (2022), Search algorithms and loss functions for Bayesian clustering.
         https://doi.org/10.1080/10618600.2022.2069779

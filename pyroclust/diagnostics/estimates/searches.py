@@ -31,11 +31,7 @@ class PartitionSearch(ABC):
 
 @dataclass(frozen=True)
 class DrawsSearch(PartitionSearch):
-    """Try the heaviest ``max_candidates`` distinct draws: cost O(max_candidates M N) for M distinct draws.
-
-    Raises:
-        ValueError: if ``max_candidates`` is not positive.
-    """
+    """Try the heaviest ``max_candidates`` distinct draws: cost O(max_candidates M N) for M distinct draws."""
 
     max_candidates: int = 300
 

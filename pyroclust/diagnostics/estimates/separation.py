@@ -9,7 +9,7 @@ from pyroclust.core.counts import check_count
 from pyroclust.diagnostics.draws.labels import (
     checked_labels,
     checked_row_weights,
-    count_rows,
+    cluster_sums,
     flat_and_shares,
     rows_per_point,
 )
@@ -84,20 +84,12 @@ def column_shares(
 
 
 def _shares(draws: np.ndarray, data: np.ndarray, total: np.ndarray, times: np.ndarray) -> np.ndarray:
-    count, dim = len(draws), data.shape[1]
-    columns = int(draws.max()) + 1
-    place = (np.arange(count)[:, None] * columns + draws).ravel()
-    lost = np.isnan(data)
-
-    def summed(values: np.ndarray) -> np.ndarray:
-        each = np.tile(times * values, count)
-        return np.bincount(place, each, count * columns).reshape(count, columns)
-
-    some_lost, sizes = lost.any(0), summed(np.ones(len(data)))
-    between, left = np.empty((count, dim)), np.empty((count, dim))
+    lost, columns = np.isnan(data), int(draws.max()) + 1
+    some_lost, sizes = lost.any(0), cluster_sums(draws, times, columns)
+    between, left = np.empty((2, len(draws), data.shape[1]))
     for d, column in enumerate(np.where(lost, 0.0, data).T):
-        cells = summed(~lost[:, d]) if some_lost[d] else sizes
-        sums = summed(column)
+        cells = cluster_sums(draws, times * ~lost[:, d], columns) if some_lost[d] else sizes
+        sums = cluster_sums(draws, times * column, columns)
         between[:, d] = (sums**2 / np.maximum(cells, 1)).sum(-1)
         left[:, d] = cells.sum(-1) - (cells > 0).sum(-1)
     within = np.maximum(total - between, 0.0)
@@ -199,9 +191,6 @@ def outlier_probabilities(
         weights: of the draws, ``(S,)``; equal by default.
         row_weights: how many equal rows each point stands for, ``(N,)``; one by default.
 
-    Raises:
-        ValueError: if the labels are not integers from 0 to N - 1, or ``fewest`` is below 2.
-
     Example:
         >>> outlier_probabilities(np.array([[0, 0, 1], [0, 0, 0]])).tolist()
         [0.0, 0.0, 0.5]
@@ -212,9 +201,8 @@ def outlier_probabilities(
     step = max(1, _MAX_CELLS // max(columns, labels.shape[-1]))
     for begin in range(0, len(labels), step):
         some = labels[begin : begin + step]
-        place = np.arange(len(some))[:, None] * columns + some
-        sizes = count_rows(place, len(some) * columns, row_weights=times)
-        found += share[begin : begin + step] @ (sizes[place] < fewest)
+        sizes = np.take_along_axis(cluster_sums(some, times, columns), some, 1)
+        found += share[begin : begin + step] @ (sizes < fewest)
     return found
 
 

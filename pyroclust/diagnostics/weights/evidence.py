@@ -93,9 +93,6 @@ class LogEvidence:
 def importance_evidence(log_weights: np.ndarray) -> LogEvidence:
     """Return the estimate of log p(x) by importance sampling from log p(c, x) - log q(c), any shape.
 
-    Raises:
-        ValueError: if a log weight is nan or plus infinity, or none is finite.
-
     Example:
         >>> importance_evidence(np.zeros(100)).estimate
         0.0
@@ -157,9 +154,6 @@ def log_evidences(
         log_prob: log q(c) of the same draws, in nats.
         guide_log_joint: log p(c, x) of independent draws of the guide.
         guide_log_prob: log q(c) of the same draws.
-
-    Raises:
-        ValueError: if shapes differ or a number is not finite.
 
     References:
         Micaletto and Vehtari (2025), Bridge sampling diagnostics. https://arxiv.org/abs/2508.14487

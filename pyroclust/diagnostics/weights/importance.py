@@ -45,9 +45,6 @@ def importance_weights(log_weights: np.ndarray) -> np.ndarray:
 
     Where no tail can be fitted they are the plain normalised weights.
 
-    Raises:
-        ValueError: if a log weight is nan or plus infinity, or none is finite.
-
     References:
         Vehtari et al. (2024), Pareto smoothed importance sampling. https://jmlr.org/papers/v25/19-556.html
 
@@ -64,9 +61,6 @@ def pareto_k(log_weights: np.ndarray) -> float:
     Below 0.7 the smoothed weights can be relied on; -inf where weights are bounded, nan where no tail can be
     fitted.
 
-    Raises:
-        ValueError: if a log weight is nan or plus infinity, or none is finite.
-
     References:
         Vehtari et al. (2024), Pareto smoothed importance sampling. https://jmlr.org/papers/v25/19-556.html
 
@@ -81,9 +75,6 @@ def importance_efficiency(log_weights: np.ndarray) -> float:
     r"""Return the effective share of the draws, from log weights before smoothing.
 
     .. math:: \frac{(\sum_s w_s)^2}{S \sum_s w_s^2}
-
-    Raises:
-        ValueError: if a log weight is nan or plus infinity, or none is finite.
 
     References:
         Kong, Liu and Wong (1994). https://doi.org/10.1080/01621459.1994.10476469
