@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyroclust.core.arrays import as_finite
-from pyroclust.core.compiling import compiled
 from pyroclust.core.counts import check_count, check_seed
 from pyroclust.diagnostics.draws.labels import checked_labels
+from pyroclust.diagnostics.draws.losses import pairwise_loss
 from pyroclust.diagnostics.simulations.sbc import rank_statistics
 from pyroclust.diagnostics.simulations.uniformity import ecdf_test, goodness_of_fit, threshold_band
 
@@ -152,42 +152,12 @@ def _p_value(below: np.ndarray, levels: np.ndarray, num_datasets: int) -> float:
     return min(1.0, 2 * min(ecdf, goodness_of_fit(counts, shares)))
 
 
-@compiled(fastmath=False)
 def _medoid_distances(sequence: np.ndarray, num_candidates: int) -> np.ndarray:
     """Return each partition's VI to the medoid of its data set; sequence ``(B, R, N)``, output ``(B, R)``."""
-    datasets, rows, points = sequence.shape
-    found, apart = np.empty((datasets, rows)), np.zeros((num_candidates, rows))
-    gain = np.zeros(points)
-    for n in range(points):
-        after, before = n + 1.0, float(n)
-        gain[n] = (after * np.log2(after) - (before * np.log2(before) if n else 0.0)) / points
-    table = np.zeros((points, points), dtype=np.int64)
-    own = np.empty(rows)
-    for b in range(datasets):
-        for r in range(rows):
-            own[r] = _joint_gain(sequence[b, r], sequence[b, r], gain, table)
-        best = np.inf
-        for c in range(num_candidates):
-            for r in range(c + 1, rows):
-                joint = _joint_gain(sequence[b, c], sequence[b, r], gain, table)
-                apart[c, r] = own[c] + own[r] - 2 * joint
-                if r < num_candidates:
-                    apart[r, c] = apart[c, r]
-            total = apart[c].sum()
-            # Rounding must not decide between candidates that are the same partition.
-            if total < best - 1e-9:
-                best = total
-                found[b] = apart[c]
+    found = np.empty(sequence.shape[:2])
+    for place, rows in enumerate(sequence):
+        apart = pairwise_loss(rows[:num_candidates], rows)
+        total = apart.sum(1)
+        # Rounding must not decide between candidates that are the same partition.
+        found[place] = apart[(total <= total.min() + 1e-9).argmax()]
     return found
-
-
-@compiled(fastmath=False)
-def _joint_gain(a: np.ndarray, b: np.ndarray, gain: np.ndarray, table: np.ndarray) -> float:
-    """Return the sum of n log2 n over the cells of two partitions' table, over N; the table is left empty."""
-    total = 0.0
-    for i in range(len(a)):
-        total += gain[table[a[i], b[i]]]
-        table[a[i], b[i]] += 1
-    for i in range(len(a)):
-        table[a[i], b[i]] = 0
-    return total
