@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pyroclust import plots
-from pyroclust.diagnostics import ecdf_band
+from pyroclust.diagnostics.simulations.uniformity import ecdf_band
 
 ROWS = [
     {
