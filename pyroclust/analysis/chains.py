@@ -111,16 +111,16 @@ def draw_mcmc(
         seconds=to_start + chains.seconds,
         seconds_warmup=to_start + chains.seconds - last,
     )
-    found = ChainsOfModel(
+    of_model = ChainsOfModel(
         draws,
-        _notes(draws, rows, model=model, sweeps=chains.sweeps),
-        sweep_seconds=used / (chains.sweeps * num_chains),
+        _notes(draws, rows, model=model, sweeps=of_model.sweeps),
+        sweep_seconds=used / (of_model.sweeps * num_chains),
         more_seconds=0.0 if have_converged_well(rows) or settings.thorough else usual * _THOROUGH - used,
     )
     tempers = goes_on and settings.thorough and settings.kernel is None and can_be_tempered(model)
     if not tempers or _is_usable(rows):
-        return found
-    return _or_populations(found, rows, model, data, seed=seed, tell=tell)
+        return of_model
+    return _or_populations(of_model, rows, model, data, seed=seed, tell=tell)
 
 
 def overdispersed_starts(
@@ -152,7 +152,7 @@ def _with_many_clusters(model: CollapsedModel, data: Tensor, number: int) -> Ten
 
 
 def _or_populations(
-    found: ChainsOfModel,
+    chains: ChainsOfModel,
     rows: tuple[Convergence, ...],
     model: Any,
     data: Tensor,
@@ -161,25 +161,25 @@ def _or_populations(
     tell: Callable[[str], None],
 ) -> ChainsOfModel:
     """Return tempered populations where they are nearer to one another than chains are."""
-    num_chains, num_draws = found.draws.assignments.shape[:2]
-    expected = seconds_of_populations(num_chains, found.sweep_seconds)
+    num_chains, num_draws = chains.draws.assignments.shape[:2]
+    expected = seconds_of_populations(num_chains, chains.sweep_seconds)
     if not populations_may_take(expected):
         note = (
             "Tempered populations may meet where chains do not; here they would take about "
             f"{duration(expected)}: see pyroclust.infer.tempered_populations."
         )
-        return replace(found, notes=(*found.notes, note))
+        return replace(chains, notes=(*chains.notes, note))
     tell(f"no convergence, drawing tempered populations, about {duration(expected)}")
     draws, evidence, about = draw_populations(
         model, data, num_draws=num_draws, num_populations=num_chains, seed=seed
     )
-    by_chains, log_joint = np.asarray(found.draws.log_joint), np.asarray(draws.log_joint)
+    by_chains, log_joint = np.asarray(chains.draws.log_joint), np.asarray(draws.log_joint)
     missed = by_chains.mean(1).max() > log_joint.max()
     if missed or max_rhat(_rows(draws, model)) >= max_rhat(rows):
         note = f"{about}, and they {_MISSED if missed else _FARTHER}."
-        return replace(found, notes=(*found.notes, note), evidences=() if missed else (evidence,))
+        return replace(chains, notes=(*chains.notes, note), evidences=() if missed else (evidence,))
     return replace(
-        found, draws=draws, notes=(*found.notes, f"{about}, and they {_NEARER}."), evidences=(evidence,)
+        chains, draws=draws, notes=(*chains.notes, f"{about}, and they {_NEARER}."), evidences=(evidence,)
     )
 
 
@@ -195,8 +195,8 @@ def _log_joint(draws: Draws, model: Any, data: Tensor) -> np.ndarray | None:
     if not draws.parameters.keys() & model.hyperpriors.keys() - model.prior.integrated_names:
         return draws.log_joint
     distinct, place = np.unique(draws.flat, axis=0, return_inverse=True)
-    found = log_joint_of(model, data, torch.from_numpy(distinct)).numpy()
-    return np.asarray(found[place].reshape(draws.assignments.shape[:2]))
+    log_joint = log_joint_of(model, data, torch.from_numpy(distinct)).numpy()
+    return np.asarray(log_joint[place].reshape(draws.assignments.shape[:2]))
 
 
 def _rows(draws: Draws, model: Any) -> tuple[Convergence, ...]:

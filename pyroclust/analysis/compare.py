@@ -266,8 +266,8 @@ def compare(
         KeyboardInterrupt: after Ctrl-C before anything was drawn; later, what was drawn is kept and marked.
 
     Example:
-        >>> found = compare("galaxies", guide="filter-nig1d", num_draws=50, mcmc_draws=50, warmup=50)
-        >>> found.draws["guide"].assignments.shape, found.draws["mcmc"].assignments.shape
+        >>> analysis = compare("galaxies", guide="filter-nig1d", num_draws=50, mcmc_draws=50, warmup=50)
+        >>> analysis.draws["guide"].assignments.shape, analysis.draws["mcmc"].assignments.shape
         ((1, 50, 82), (4, 50, 82))
     """
     # `cluster` is this function by another name.
@@ -320,7 +320,7 @@ def compare(
     )
     data, words = AnalysedData(table, points), {name: given[name] for name in _OF_MODELS}
     picked = pick_guide(guide, data, conditions=conditions or {}, names=words)
-    found = Analysis(command=command, data=data, knowledge=knowledge, seed=seed, tolerance=tolerance)
+    analysis = Analysis(command=command, data=data, knowledge=knowledge, seed=seed, tolerance=tolerance)
     settings = Settings(
         num_draws=num_draws,
         num_chains=num_chains,
@@ -330,19 +330,19 @@ def compare(
         thorough=thorough,
         also=tuple(sorted({*also, "refining"} if refine else set(also))),
     )
-    work = Work(analysis=found, settings=settings, tell=progress or (lambda stage: None))
+    work = Work(analysis=analysis, settings=settings, tell=progress or (lambda stage: None))
     begin(work, picked, constraints, is_default=guide is None)
     if not isinstance(guide, str | PathLike) or (command == "cluster" and guide == NO_GUIDE):
         options.pop("guide", None)
     called = str(source) if isinstance(source, str | PathLike) else table.name
-    found.repeat = Repeat.of(command, [called], options, seed=seed, **checksums(work))
+    analysis.repeat = Repeat.of(command, [called], options, seed=seed, **checksums(work))
     with (
         # Networks on images and graphs are large enough to gain from threads.
         one_torch_thread() if table.shape is None else nullcontext(),
         single_precision(),
         results_folder(
-            out, run=found.repeat.run, command=found.repeat.command, overwrite=overwrite
-        ) as found.folder,
+            out, run=analysis.repeat.run, command=analysis.repeat.command, overwrite=overwrite
+        ) as analysis.folder,
         lines_instead_of_bars(work.tell),
     ):
         for note in table.notes:

@@ -62,28 +62,28 @@ def constraints_of(
         return None, None
     codes = None if labels is None else factorize(labels)[0]
     try:
-        found = Constraints.of(len(table.data), **pairs, labels=codes, clusters=clusters)
+        constraints = Constraints.of(len(table.data), **pairs, labels=codes, clusters=clusters)
     except ValueError as error:
         text = str(error).replace("labels has", "partial_labels has")
         by_name = any(isinstance(one, str | PathLike) for one in linked.values()) or "clusters" in text
         raise ValueError(_in_names(text, table.row_names) if by_name else text) from None
-    if names and not len(found.bound):
+    if names and not len(constraints.bound):
         raise ValueError(
             f"{' and '.join(names)} given, but nothing is said of any two rows, expected a pair of different "
             "rows, or two rows with labels: leave it out"
         )
     nothing = np.empty((0, 2), dtype=np.int64)
-    groups = found.groups.argsort(stable=True).split(found.sizes.tolist())
-    return found, Knowledge(
+    groups = constraints.groups.argsort(stable=True).split(constraints.sizes.tolist())
+    return constraints, Knowledge(
         row_names=table.row_names,
         groups=tuple(tuple(one.tolist()) for one in groups if len(one) > 1),
         must_link=pairs.get("must_link", nothing),
         cannot_link=pairs.get("cannot_link", nothing),
         labels=labels,
-        apart=found.first[found.apart].numpy(),
-        bound=found.bound_points.numpy(),
+        apart=constraints.first[constraints.apart].numpy(),
+        bound=constraints.bound_points.numpy(),
         row_weights=table.weights,
-        clusters=found.clusters,
+        clusters=constraints.clusters,
     )
 
 
@@ -97,7 +97,7 @@ def content_of(constraints: Constraints | None) -> dict[str, Any]:
 
 def _in_names(text: str, names: tuple[str, ...]) -> str:
     """Write the points of an error as rows of the table."""
-    text = _POINTS.sub(lambda found: re.sub(r"\d+", lambda one: names[int(one[0])], found[0]), text)
+    text = _POINTS.sub(lambda match: re.sub(r"\d+", lambda one: names[int(one[0])], match[0]), text)
     text = text.replace("different labels for", "different labels for the rows")
     return text.replace("the pair (", "the pair of rows (").replace("points", "rows")
 
@@ -139,10 +139,10 @@ def constrained(
 
 def unconstrained_posterior(work: Work) -> FreePosterior:
     """Draw from the posterior without constraints, by the same means as with them."""
-    found, settings, data, constraints = work.analysis, work.settings, work.data, work.model.constraints
+    analysis, settings, data, constraints = work.analysis, work.settings, work.data, work.model.constraints
     model, guide = work.unconstrained.model, None if work.guide is None else work.unconstrained.guide
     if guide is not None and work.has("refined"):
-        draws, record = refine(model, guide, data, num_draws=settings.mcmc_draws, seed=found.seed)
+        draws, record = refine(model, guide, data, num_draws=settings.mcmc_draws, seed=analysis.seed)
         settled = settled_finding(record.rounds[-1] if record.rounds else None)
         return FreePosterior(
             draws,
@@ -153,12 +153,12 @@ def unconstrained_posterior(work: Work) -> FreePosterior:
         )
     evidences: tuple[diagnostics.LogEvidence, ...] = ()
     if guide is not None and model.has_likelihood:
-        with seeded(found.seed), torch.no_grad():
+        with seeded(analysis.seed), torch.no_grad():
             draws, _ = draw_proposals(
                 model,
                 lambda: guide.posterior(data),
                 data,
-                number=found.draws["guide"].num_draws,
+                number=analysis.draws["guide"].num_draws,
                 at_once=most_at_once(data),
                 clock=Clock(),
             )
@@ -168,12 +168,12 @@ def unconstrained_posterior(work: Work) -> FreePosterior:
         model,
         data,
         settings,
-        seed=found.seed,
+        seed=analysis.seed,
         tell=lambda stage: work.tell(f"without the constraints: {stage}"),
     )
     evidences += chains.evidences
     if work.asks("evidence"):
-        evidences += annealed(model, data, seed=found.seed)
+        evidences += annealed(model, data, seed=analysis.seed)
     kept = _keep(chains.draws, constraints)
     effective_draws, findings = _worth(work, chains.draws, kept)
     return FreePosterior(chains.draws, kept, effective_draws, evidences, findings)

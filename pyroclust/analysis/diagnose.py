@@ -113,7 +113,7 @@ def diagnose(
         for chains, draws in [one.assignments.shape[:2]]
     )
     with results_folder(out, run=run, command=repeat.command, overwrite=overwrite) as folder:
-        found = Analysis(
+        analysis = Analysis(
             command="diagnose",
             data=None if table is None else AnalysedData(table, standardise(table)),
             draws=dict(zip(("first", "second"), sources, strict=False)),
@@ -128,18 +128,18 @@ def diagnose(
             folder=folder,
         )
         tell("summarising")
-        return complete(Work(analysis=found, tell=tell), DRAWS_STEPS, _judge)
+        return complete(Work(analysis=analysis, tell=tell), DRAWS_STEPS, _judge)
 
 
 def _judge(work: Work) -> None:
-    found = work.analysis
-    names = [one.name for one in found.sources]
-    verdict = found.sources[0].verdict
+    analysis = work.analysis
+    names = [one.name for one in analysis.sources]
+    verdict = analysis.sources[0].verdict
     if len(names) == 2:
-        between = found.results.get("two_samples", {}).get("first")
+        between = analysis.results.get("two_samples", {}).get("first")
         verdict = no_verdict((names[0], names[1])) if between is None else between.verdict
-    found.conclude(verdict)
-    found.about["source"] = found.name
+    analysis.conclude(verdict)
+    analysis.about["source"] = analysis.name
 
 
 def _of_text(source: Any, of_text: Mapping[str, Any]) -> dict[str, Any]:

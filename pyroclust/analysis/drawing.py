@@ -47,19 +47,19 @@ _REFINED_DRAWS, _FEW_PROPOSALS, _REFINING_SECONDS, _FEWEST_SWEEPS = 400, 2, 4.0,
 @as_step(DRAWING_STEPS, applies=lambda work: work.model is not None and has_kernel(work.model), what="MCMC")
 def mcmc(work: Work) -> None:
     """Draw by chains of MCMC."""
-    settings, found = work.settings, work.analysis
+    settings, analysis = work.settings, work.analysis
     chains = f"{settings.num_chains} chain{'s' * (settings.num_chains != 1)}"
     work.tell(f"running {chains} of {settings.kernel or default_kernel_name(work.model)}")
     try:
-        drawn = draw_mcmc(work.model, work.data, settings, seed=found.seed, tell=work.tell)
+        drawn = draw_mcmc(work.model, work.data, settings, seed=analysis.seed, tell=work.tell)
     except Exception as error:
         work.kept["why_no_mcmc"] = f"MCMC failed ({first_line(error)})"
         raise
-    draws = found.draws["mcmc"] = drawn.draws
-    found.notes += drawn.notes
+    draws = analysis.draws["mcmc"] = drawn.draws
+    analysis.notes += drawn.notes
     work.sweep_seconds = drawn.sweep_seconds
     work.kept |= {"evidences": drawn.evidences, "more_seconds": drawn.more_seconds}
-    found.about |= {
+    analysis.about |= {
         "mcmc_kernel": draws.name,
         "mcmc_chains": draws.assignments.shape[0],
         "mcmc_draws": draws.assignments.shape[1],
@@ -73,8 +73,8 @@ def mcmc(work: Work) -> None:
 
 def draw_guide(work: Work) -> str:
     """Draw from posteriors of the guide, one a visiting order; return why the draws are of no use, if so."""
-    guide, found, data, clock = work.guide, work.analysis, work.data, Clock()
-    assert found.guide is not None
+    guide, analysis, data, clock = work.guide, work.analysis, work.data, Clock()
+    assert analysis.guide is not None
     number = work.settings.num_draws
 
     def part(number: int, num_orders: int) -> tuple[Draws, tuple[Any, ...]]:
@@ -88,7 +88,7 @@ def draw_guide(work: Work) -> str:
             clock=clock,
         )
 
-    with seeded(found.seed), torch.no_grad():
+    with seeded(analysis.seed), torch.no_grad():
         known_guide = guide.with_hyperparameters_of(data) if isinstance(guide, AmortizedGuide) else guide
         proposals.warm_up(known_guide, data)
         if number is not None:
@@ -108,29 +108,29 @@ def draw_guide(work: Work) -> str:
     known, made = getattr(work.model, "constraints", None), draws.num_draws
     draws, posteriors, share = proposals.inside(draws, posteriors, known)
     if known is not None and share < 1:
-        found.about["share_of_guide_draws_inside"] = share
+        analysis.about["share_of_guide_draws_inside"] = share
         words = (
-            f"Of {made:,} draws of the guide {found.guide.name} {draws.num_draws:,} ({100 * share:.3g} %) "
+            f"Of {made:,} draws of the guide {analysis.guide.name} {draws.num_draws:,} ({100 * share:.3g} %) "
             f"have {range_in_words(known.clusters)}"
         )
         if are_few(draws.num_draws):
             return f"{words}, fewer than {MIN_ESS:.0f}: the guide is of no use here, and MCMC stands alone."
-        found.notes.append(
+        analysis.notes.append(
             f"{words}; the others were left out. Its log q is that given this, by the share, which the log "
             "evidence counts too."
         )
     work.posteriors = posteriors
-    draws = found.draws["guide"] = replace(draws, name=found.guide.name, seconds=clock.seconds["draw"])
+    draws = analysis.draws["guide"] = replace(draws, name=analysis.guide.name, seconds=clock.seconds["draw"])
     # Of draws that are left there are no equal parts.
     orders = num_orders_of(posteriors) if share == 1 else 1
-    found.guide = replace(found.guide, num_orders=orders)
-    found.about |= {
-        "guide": found.guide.name,
+    analysis.guide = replace(analysis.guide, num_orders=orders)
+    analysis.about |= {
+        "guide": analysis.guide.name,
         "guide_draws": draws.num_draws,
         "guide_seconds": draws.seconds,
     }
     if work.model.has_likelihood and not all(one.is_exact for one in posteriors):
-        found.notes.append(
+        analysis.notes.append(
             "The guide's log q is estimated by simulation: its importance weights stay right on average, "
             "and are more uneven for it."
         )
@@ -180,19 +180,19 @@ def weights(work: Work) -> Weighting:
 )
 def agreement(work: Work) -> dict[str, Agreement] | None:
     """Set the guide's draws, as drawn and weighted, beside those of MCMC, or say why there are none."""
-    found = work.analysis
+    analysis = work.analysis
     if not work.has("mcmc"):
         why = f"no kernel can run on the model '{work.model.name}'"
         if not work.model.has_likelihood:
             why = f"the likelihood of a partition under '{work.model.name}' has no formula"
-        found.checks["agreement"] = guide_alone(work.kept.get("why_no_mcmc") or why)
+        analysis.checks["agreement"] = guide_alone(work.kept.get("why_no_mcmc") or why)
         return None
-    result = {"guide": _beside_mcmc(work, found.summary("guide").marginals)}
-    found.checks["agreement"] = agreement_findings(result["guide"], found.tolerance_for("guide"))
-    if (weighting := found.results.get("weights")) is not None:
-        weighted = marginals(found.proposals.assignments, weights=weighting.weights)
+    result = {"guide": _beside_mcmc(work, analysis.summary("guide").marginals)}
+    analysis.checks["agreement"] = agreement_findings(result["guide"], analysis.tolerance_for("guide"))
+    if (weighting := analysis.results.get("weights")) is not None:
+        weighted = marginals(analysis.proposals.assignments, weights=weighting.weights)
         result["weighted"] = _beside_mcmc(work, weighted)
-        found.checks["weighted"] = (_agree(work, "guide", result["weighted"], Question.WEIGHTED),)
+        analysis.checks["weighted"] = (_agree(work, "guide", result["weighted"], Question.WEIGHTED),)
     return result
 
 
@@ -243,10 +243,10 @@ def _needs_refining(work: Work) -> bool:
 )
 def refining(work: Work) -> Any:
     """Refine the guide's draws, and set them beside MCMC."""
-    found = work.analysis
-    assert found.guide is not None
+    analysis = work.analysis
+    assert analysis.guide is not None
     asked = work.asks("refining")
-    usual = work.settings.num_draws or default_num_draws(len(found.row_names))
+    usual = work.settings.num_draws or default_num_draws(len(analysis.row_names))
     draws, record = refine(
         work.model,
         work.guide,
@@ -254,16 +254,16 @@ def refining(work: Work) -> Any:
         num_draws=usual if asked else _REFINED_DRAWS,
         proposals=proposals.PROPOSALS if asked else _FEW_PROPOSALS,
         most_seconds=math.inf if asked else _REFINING_SECONDS,
-        seed=found.seed,
+        seed=analysis.seed,
     )
-    found.draws["refined"] = replace(
+    analysis.draws["refined"] = replace(
         draws,
-        name=f"{found.guide.name}, refined",
+        name=f"{analysis.guide.name}, refined",
         # Elsewhere it is a density of the parameters that the kernel keeps, too.
         log_joint=draws.log_joint if work.model.has_likelihood else None,
     )
-    found.about |= {"refined_draws": draws.num_draws, "refined_seconds": draws.seconds}
-    found.checks["settled"] = (settled_finding(record.rounds[-1] if record.rounds else None),)
+    analysis.about |= {"refined_draws": draws.num_draws, "refined_seconds": draws.seconds}
+    analysis.checks["settled"] = (settled_finding(record.rounds[-1] if record.rounds else None),)
     if work.has("mcmc"):
         agree_refined(work)
     return replace(record, kernel=default_kernel_name(work.model))
@@ -271,7 +271,7 @@ def refining(work: Work) -> Any:
 
 def agree_refined(work: Work) -> None:
     """Ask whether refined draws agree with MCMC."""
-    found = work.analysis
-    beside = _beside_mcmc(work, found.summary("refined").marginals)
-    found.results.setdefault("agreement", {})["refined"] = beside
-    found.checks["refined"] = (_agree(work, "refined", beside, Question.REFINED),)
+    analysis = work.analysis
+    beside = _beside_mcmc(work, analysis.summary("refined").marginals)
+    analysis.results.setdefault("agreement", {})["refined"] = beside
+    analysis.checks["refined"] = (_agree(work, "refined", beside, Question.REFINED),)

@@ -157,7 +157,7 @@ def forest(
     of_forests = {"num_clusters", "noise_scale", "num_draws", *law}
     of_the_table = {name: one for name, one in options.items() if name not in of_forests}
     data = AnalysedData(table, points)
-    found = Analysis(
+    analysis = Analysis(
         command="forest",
         data=data,
         seed=seed,
@@ -181,9 +181,11 @@ def forest(
         next=Repeat.of("cluster", called, of_the_table).command,
         repeat=Repeat.of("forest", called, options, seed=seed, run=run),
     )
-    work = Work(analysis=found, tell=progress or (lambda stage: None))
-    assert found.repeat is not None
-    with results_folder(out, run=run, command=found.repeat.command, overwrite=overwrite) as found.folder:
+    work = Work(analysis=analysis, tell=progress or (lambda stage: None))
+    assert analysis.repeat is not None
+    with results_folder(
+        out, run=run, command=analysis.repeat.command, overwrite=overwrite
+    ) as analysis.folder:
         for note in table.notes:
             work.tell(note)
         similarity = standardised_similarity(torch.from_numpy(points.data))
@@ -193,34 +195,34 @@ def forest(
             )
         trees = PerturbedSpanningForest(similarity, number, noise_scale=noise_scale, constraints=constraints)
         work.tell(f"drawing {num_draws:,} spanning forests")
-        draws = found.draws["forest"] = _drawn(trees, num_draws, seed)
-        found.about |= {"seconds": draws.seconds, "more_clusters_than_asked": 0.0}
+        draws = analysis.draws["forest"] = _drawn(trees, num_draws, seed)
+        analysis.about |= {"seconds": draws.seconds, "more_clusters_than_asked": 0.0}
         if constraints is not None and knowledge is not None:
             work.tell("drawing as many without the constraints")
             free = _drawn(
                 PerturbedSpanningForest(similarity, number, noise_scale=noise_scale), num_draws, seed
             )
             kept = constraints.allows(torch.from_numpy(free.assignments)).numpy()
-            found.knowledge = replace(
+            analysis.knowledge = replace(
                 knowledge,
                 why_no_prior="a spanning forest has no prior of partitions",
                 free=FreePosterior(free, kept, float(num_draws), (), ()),
             )
             excess = float(trees.excess_rate(num_draws=num_draws, seed=seed))
-            found.about["more_clusters_than_asked"] = excess
+            analysis.about["more_clusters_than_asked"] = excess
         work.tell("summarising")
         return complete(work, (*DRAWS_STEPS, *MODEL_STEPS), _judge)
 
 
 def _judge(work: Work) -> None:
-    found = work.analysis
-    estimate = found.summary("forest").estimate
+    analysis = work.analysis
+    estimate = analysis.summary("forest").estimate
     verdict = judge_forest(
-        num_draws=found.draws["forest"].num_draws,
+        num_draws=analysis.draws["forest"].num_draws,
         uncertainty=None if estimate is None else estimate.uncertainty,
-        excess=found.about["more_clusters_than_asked"],
+        excess=analysis.about["more_clusters_than_asked"],
     )
-    found.conclude(verdict)
+    analysis.conclude(verdict)
 
 
 def _drawn(trees: PerturbedSpanningForest, num_draws: int, seed: int) -> Draws:

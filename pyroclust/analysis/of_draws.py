@@ -19,8 +19,8 @@ def _is_diagnosis(work: Work) -> bool:
 
 def _has_several_sources(work: Work) -> bool:
     """Whether there are several sources of draws; before anything is drawn, whether there may be."""
-    found = work.analysis
-    return len(found.sources) > 1 if found.draws else work.guide is not None
+    analysis = work.analysis
+    return len(analysis.sources) > 1 if analysis.draws else work.guide is not None
 
 
 @as_step(
@@ -30,9 +30,9 @@ def _has_several_sources(work: Work) -> bool:
 )
 def orders(work: Work) -> Orders | None:
     """Compare the guide's draws by each visiting order alone."""
-    found = work.analysis
-    num_orders = 1 if found.guide is None else found.guide.num_orders
-    return Orders.of(found.proposals, num_orders=num_orders, seed=found.seed)
+    analysis = work.analysis
+    num_orders = 1 if analysis.guide is None else analysis.guide.num_orders
+    return Orders.of(analysis.proposals, num_orders=num_orders, seed=analysis.seed)
 
 
 @as_step(
@@ -45,15 +45,15 @@ def orders(work: Work) -> Orders | None:
 )
 def two_samples(work: Work) -> dict[str, SourceComparison]:
     """Compare whole partitions of each of the sources with those of the last."""
-    found = work.analysis
-    *others, last = found.sources
+    analysis = work.analysis
+    *others, last = analysis.sources
     return {
         one.key: compare_sources(
             one.draws.assignments,
             last.draws.assignments,
-            seed=found.seed,
+            seed=analysis.seed,
             names=(one.name, last.name),
-            tolerance=found.tolerance_for(one.key),
+            tolerance=analysis.tolerance_for(one.key),
             row_weights=last.row_weights,
         )
         for one in others

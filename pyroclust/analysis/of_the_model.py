@@ -122,9 +122,9 @@ def _has_prior_of_number(work: Work) -> bool:
 @as_step(MODEL_STEPS, applies=_has_prior_of_number, what="The prior of the number of clusters")
 def prior_num_clusters(work: Work) -> dict[str, np.ndarray]:
     """Compute the prior of the number of clusters in so many rows."""
-    found = work.analysis
-    most = max(_PRIOR_TO, *(int(draws.num_clusters.max()) for draws in found.draws.values()))
-    log_prior = work.model.partition_prior.log_prob_num_clusters(len(found.row_names), most=most)
+    analysis = work.analysis
+    most = max(_PRIOR_TO, *(int(draws.num_clusters.max()) for draws in analysis.draws.values()))
+    log_prior = work.model.partition_prior.log_prob_num_clusters(len(analysis.row_names), most=most)
     return {"values": np.arange(1, len(log_prior) + 1), "probabilities": log_prior.exp().numpy()}
 
 
@@ -141,14 +141,14 @@ def other_priors(work: Work) -> list[dict[str, Any]]:
     number = labels.amax(-1).numpy() + 1
     own = work.model.partition_prior
     log_own = own.log_prob(labels)
-    found = []
+    rows = []
     for name, prior in _OTHER_PRIORS.items():
         if prior != own:
             weights = (prior.log_prob(labels) - log_own).double().softmax(0).numpy()
             counts = likeliest_of(np.bincount(number, weights))
             share = effective_draws(weights) / len(weights)
-            found.append({"prior": name, **counts, "effective_share": share, "tells": can_tell(share)})
-    return found
+            rows.append({"prior": name, **counts, "effective_share": share, "tells": can_tell(share)})
+    return rows
 
 
 @as_step(
@@ -159,14 +159,14 @@ def other_priors(work: Work) -> list[dict[str, Any]]:
 )
 def without_constraints(work: Work) -> None:
     """Draw from the posterior without the constraints, to say what they changed."""
-    found = work.analysis
-    assert found.knowledge is not None
+    analysis = work.analysis
+    assert analysis.knowledge is not None
     try:
         log_prior, why = float(work.model.log_prob_constraints()), ""
     except ValueError as error:
         log_prior, why = math.nan, str(error)
-    found.knowledge = replace(found.knowledge, log_prior=log_prior, why_no_prior=why)
-    found.knowledge = replace(found.knowledge, free=unconstrained_posterior(work))
+    analysis.knowledge = replace(analysis.knowledge, log_prior=log_prior, why_no_prior=why)
+    analysis.knowledge = replace(analysis.knowledge, free=unconstrained_posterior(work))
 
 
 @as_step(
@@ -188,7 +188,7 @@ def familiarity(work: Work) -> Familiarity:
 
 @as_step(
     MODEL_STEPS,
-    checks=lambda found: (weight_quality_finding(found),),
+    checks=lambda result: (weight_quality_finding(result),),
     applies=lambda work: work.guide is not None and work.model.has_likelihood,
     by_default=never,
     what="The witnesses of the guide",
@@ -201,7 +201,7 @@ def witnesses(work: Work) -> WeightQuality | None:
 
 @as_step(
     MODEL_STEPS,
-    checks=lambda found: (certificate_finding(found["passed"], found["tests"]),),
+    checks=lambda result: (certificate_finding(result["passed"], result["tests"]),),
     applies=_alone,
     what="The judgement of the certificate",
     opens=(Question.CERTIFIED,),
@@ -216,7 +216,7 @@ def certificate(work: Work) -> dict[str, int]:
 
 @as_step(
     MODEL_STEPS,
-    checks=lambda found: (found.finding,),
+    checks=lambda result: (result.finding,),
     applies=_has_guide,
     by_default=never,
     says="calibrating the guide on simulations near the data",
@@ -232,26 +232,26 @@ def calibration(work: Work) -> LocalCalibration:
 @as_step(MODEL_STEPS, applies=lambda work: work.model is not None, does_more=True, what="The log evidence")
 def evidence(work: Work) -> Evidence | None:
     """Gather the estimates that cost nothing; where the evidence was asked for, also those that do."""
-    found = work.analysis
+    analysis = work.analysis
     estimates: tuple[LogEvidence, ...] = (*_from_guide(work), *work.kept.get("evidences", ()))
     asked = work.asks("evidence")
     if asked and work.data is not None and can_be_annealed(work.model):
         if len(work.data) > MOST_ANNEALED:
-            found.notes.append(
+            analysis.notes.append(
                 f"The log evidence was not estimated by annealing, as there are more than {MOST_ANNEALED} "
                 "rows: pyroclust.infer.annealed_log_evidence does it in a time that grows with their square."
             )
         else:
             work.tell("estimating the log evidence by annealing")
-            estimates += annealed(work.model, work.data, seed=found.seed)
+            estimates += annealed(work.model, work.data, seed=analysis.seed)
     if not estimates or not (asked or any(one.is_reliable for one in estimates)):
         return None
     return Evidence(estimates)
 
 
 def _from_guide(work: Work) -> tuple[LogEvidence, ...]:
-    found = work.analysis
-    refining, weights = found.results.get("refining"), found.results.get("weights")
+    analysis = work.analysis
+    refining, weights = analysis.results.get("refining"), analysis.results.get("weights")
     if refining is not None and refining.evidences:
         return tuple(refining.evidences)
     if weights is None:
@@ -259,7 +259,7 @@ def _from_guide(work: Work) -> tuple[LogEvidence, ...]:
     cross = _cross_scored(work) if work.asks("evidence") else None
     if cross is None:
         return (importance_evidence(weights.log_weights),)
-    draws = found.proposals
+    draws = analysis.proposals
     assert draws.log_joint is not None
     assert draws.log_prob is not None
     return log_evidences(*cross, guide_log_joint=draws.log_joint, guide_log_prob=draws.log_prob)
@@ -289,8 +289,8 @@ def _cross_scored(work: Work) -> tuple[np.ndarray, np.ndarray] | None:
 )
 def constraints(work: Work) -> Knowledge:
     """Compute what the data say of the constraints, and what they changed."""
-    found, gathered, tries = work.analysis, work.analysis.results.get("evidence"), Attempts()
-    known = found.knowledge
+    analysis, gathered, tries = work.analysis, work.analysis.results.get("evidence"), Attempts()
+    known = analysis.knowledge
     assert known is not None
     free = known.free
     prior: dict[str, Any] = {"log_prior": known.log_prior, "why_no_prior": known.why_no_prior}
@@ -304,12 +304,12 @@ def constraints(work: Work) -> Knowledge:
             estimates, free.evidences, **prior, kept=free.kept, effective_draws=free.effective_draws
         )
         known = replace(known, odds=odds)
-    after = found.reference.marginals
+    after = analysis.reference.marginals
     effect = tries.value_or_none(
         "What the constraints changed",
         lambda: conditioning(free.draws.assignments, after, row_weights=known.row_weights),
     )
-    found.failures += tries.failures
+    analysis.failures += tries.failures
     return known if effect is None else replace(known, effect=effect, moved=moved_points(effect))
 
 
@@ -320,7 +320,7 @@ def _has_normal_clusters(work: Work) -> bool:
 
 @as_step(
     MODEL_STEPS,
-    checks=lambda found: (split_finding(found),),
+    checks=lambda result: (split_finding(result),),
     applies=_has_normal_clusters,
     what="The check for clusters that are split",
     opens=(Question.SPLIT,),
@@ -328,8 +328,8 @@ def _has_normal_clusters(work: Work) -> bool:
 )
 def split_clusters(work: Work) -> SplitClusters | None:
     """Ask whether clusters are split because they are skewed or heavy-tailed."""
-    found, model = work.analysis, work.model
-    estimate = found.reference.estimate
+    analysis, model = work.analysis, work.model
+    estimate = analysis.reference.estimate
     if estimate is None:
         return None
 
@@ -338,13 +338,13 @@ def split_clusters(work: Work) -> SplitClusters | None:
 
     result = find_split(
         estimate.assignments,
-        draws=found.reference.some,
+        draws=analysis.reference.some,
         data=work.data.numpy(),
         log_joint=log_joint,
         is_independent=isinstance(model.component, NormalInverseGamma),
     )
     if result is not None and not (finding := split_finding(result)).passed:
-        found.about["rely"] = with_doubts(found.about["rely"], [f"{finding.sentence}."])
+        analysis.about["rely"] = with_doubts(analysis.about["rely"], [f"{finding.sentence}."])
     return result
 
 

@@ -252,14 +252,14 @@ def _guide_for(shape: PointShape) -> str:
         for card, model in known
         if getattr(model, "noun", None) == shape.noun
     ]
-    found = [card for card, event_shape in of_kind if shape.fits(event_shape)]
-    if not found:
+    fitting = [card for card, event_shape in of_kind if shape.fits(event_shape)]
+    if not fitting:
         sizes = ", ".join(f"{card.name}: {' x '.join(map(str, one))}" for card, one in of_kind)
         raise ValueError(
             f"there is no guide on the shelf for {shape} ({sizes}): {_REMEDIES[shape.noun]}, or train a "
             "guide and name its folder (--guide)"
         )
-    return min(found, key=lambda card: inf if card.num_failed is None else card.num_failed).name
+    return min(fitting, key=lambda card: inf if card.num_failed is None else card.num_failed).name
 
 
 def _default(model: Any, num_points: int) -> ModelAndGuide:

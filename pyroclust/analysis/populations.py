@@ -50,7 +50,7 @@ def draw_populations(
 ) -> tuple[Draws, LogEvidence, str]:
     """Draw by independent tempered populations; with log p(data), and the beginning of a sentence on them."""
     # Resampled in random order, so that R-hat compares populations as it does chains.
-    drawn, found = tempered_populations(
+    drawn, run = tempered_populations(
         model, data, num_particles=_PARTICLES, num_populations=num_populations, sweeps=_SWEEPS, seed=seed
     )
     assert drawn.log_weights is not None
@@ -68,8 +68,8 @@ def draw_populations(
     about = (
         f"As the chains had not converged, there are {num_populations} independent populations of "
         f"{_PARTICLES} partitions, which went from the prior to the posterior by "
-        f"{max(map(len, found.powers)) - 1} powers of the likelihood in {duration(drawn.seconds)}. They come "
-        f"from {len(np.unique(found.ancestors))} draws of the prior, their log evidences spread "
-        f"{found.evidence.spread:.1f} nats"
+        f"{max(map(len, run.powers)) - 1} powers of the likelihood in {duration(drawn.seconds)}. They come "
+        f"from {len(np.unique(run.ancestors))} draws of the prior, their log evidences spread "
+        f"{run.evidence.spread:.1f} nats"
     )
-    return draws, found.evidence, about
+    return draws, run.evidence, about

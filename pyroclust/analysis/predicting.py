@@ -88,14 +88,14 @@ class Prediction:
     def frame(self) -> pd.DataFrame:
         """Return one row a new row: most probable cluster, all probabilities, log density, typicality."""
         clusters = [*(str(k + 1) for k in range(len(self.sizes))), "new"]
-        found: dict[str, Any] = {
+        columns: dict[str, Any] = {
             "row": list(self.row_names),
             "cluster": [clusters[one] for one in self.clusters],
             **{f"probability_{name}": self.probabilities[:, at] for at, name in enumerate(clusters)},
             "log_density": self.log_density,
             "typicality": self.typicality,
         }
-        return pd.DataFrame(found)
+        return pd.DataFrame(columns)
 
 
 @single_precision()
@@ -139,15 +139,15 @@ def predict(
         >>> import numpy as np
         >>> from pyroclust import cluster
         >>> old = np.concatenate([np.zeros(10), np.ones(10)]) + np.linspace(0, 0.1, 20)
-        >>> found = cluster(old, mcmc_draws=50, num_chains=2, warmup=50)
-        >>> predict(found, [0.05, 1.05]).clusters
+        >>> analysis = cluster(old, mcmc_draws=50, num_chains=2, warmup=50)
+        >>> predict(analysis, [0.05, 1.05]).clusters
         array([0, 1])
     """
     check_count("num_draws", num_draws)
-    found, data, model = analysis_of(source)
-    rng, clusters = np.random.default_rng(seed), found.reference.estimate
+    analysis, data, model = analysis_of(source)
+    rng, clusters = np.random.default_rng(seed), analysis.reference.estimate
     assert clusters is not None
-    law = _new_points_law(found, data, model, num_draws=num_draws, rng=rng)
+    law = _new_points_law(analysis, data, model, num_draws=num_draws, rng=rng)
     beside = {"aggregate": aggregate, "refuses_unseen": refuse_unseen}
     table = rows_like(data, new, model, **beside, **reading)
     points = torch.from_numpy((table.data - data.points.location) / data.points.scale)
@@ -159,21 +159,21 @@ def predict(
         probabilities = law.cluster_probs(points, estimate).numpy()
         density = law.log_prob(points).numpy()
         alike = _likeness(law, points, density, old)
-    notes = [*table.notes, f"Clusters are those of {found.reference.draws.name}."]
-    if limits := found.about.get("clusters"):
+    notes = [*table.notes, f"Clusters are those of {analysis.reference.draws.name}."]
+    if limits := analysis.about.get("clusters"):
         notes.append(
             f"The old rows have {range_in_words(tuple(limits))}, as was given; a new row may be in one more."
         )
-    rely = str(found.about.get("rely") or "")
+    rely = str(analysis.about.get("rely") or "")
     # Probabilities are no surer than the answer that they are taken from.
-    if found.verdict.answer is None or rely.startswith("With care"):
-        notes.append(f"May these probabilities be relied on? {rely or found.verdict.sentence}")
+    if analysis.verdict.answer is None or rely.startswith("With care"):
+        notes.append(f"May these probabilities be relied on? {rely or analysis.verdict.sentence}")
     return Prediction(
         row_names=table.row_names,
         probabilities=probabilities,
         log_density=density - ~np.isnan(table.data) @ np.log(data.points.scale),
         likeness=alike,
-        sizes=found.reference.sizes,
+        sizes=analysis.reference.sizes,
         notes=tuple(notes),
     )
 
@@ -193,8 +193,8 @@ def _likeness(law: NewPoints, points: torch.Tensor, density: np.ndarray, old: to
         own = (which == place).numpy()
         usual = law.log_prob_left_out(old, hidden=hidden).numpy()
         shares[own] = np.searchsorted(np.sort(usual), density[own], side="right") / len(usual)
-    found = likeness(shares, (np.arange(len(old)) + 1.0) / len(old))
-    return replace(found, typicality=shares)
+    near = likeness(shares, (np.arange(len(old)) + 1.0) / len(old))
+    return replace(near, typicality=shares)
 
 
 def missing_cells(
@@ -220,21 +220,21 @@ def missing_cells(
         >>> from pyroclust import cluster
         >>> rows = np.repeat([[0.0, 0.0], [1.0, 1.0]], 10, axis=0) + np.linspace(0, 0.1, 40).reshape(20, 2)
         >>> rows[0, 1] = np.nan
-        >>> found = cluster(rows, mcmc_draws=50, num_chains=2, warmup=50)
-        >>> cells = missing_cells(found)
+        >>> analysis = cluster(rows, mcmc_draws=50, num_chains=2, warmup=50)
+        >>> cells = missing_cells(analysis)
         >>> cells
         MissingCells(1 cells in 1 column(s), by merge-split+gibbs)
         >>> bool(cells.columns[0].interval[1, 0] < 0.8)
         True
     """
     check_count("num_draws", num_draws)
-    found, data, model = analysis_of(source)
+    analysis, data, model = analysis_of(source)
     values, points, table = data.values, data.points, data.clustered
     gaps = np.isnan(values)
     lost = data.clustered.missing
     if not lost.any():
         raise ValueError("source has no missing cell, expected a table with some")
-    law = predictive_law(found, data, model, num_draws=num_draws)
+    law = predictive_law(analysis, data, model, num_draws=num_draws)
     with seeded(seed), torch.no_grad():
         draws = law.sample_missing().numpy()[:, lost[gaps]]
     rows, places = np.nonzero(lost)
@@ -249,26 +249,27 @@ def missing_cells(
         )
         for d in np.unique(places)
     )
-    return MissingCells(columns, found.row_names, found.reference.draws.name)
+    return MissingCells(columns, analysis.row_names, analysis.reference.draws.name)
 
 
 def analysis_of(source: "Analysis | str | PathLike[str]") -> tuple[Analysis, AnalysedData, Any]:
     """Return an analysis that has a model of rows, itself or from its folder, the rows, and the model."""
-    found = Analysis.read(source) if isinstance(source, str | PathLike) else source
-    if found.model is None or found.data is None:
+    analysis = Analysis.read(source) if isinstance(source, str | PathLike) else source
+    if analysis.model is None or analysis.data is None:
         raise ValueError(
             "source holds draws without a model, expected what pyroclust compare or cluster found"
         )
-    if found.data.shape is not None:
+    if analysis.data.shape is not None:
         raise ValueError(
-            f"source has {found.data.shape}, which have no predictive density here, expected rows of columns"
+            f"source has {analysis.data.shape}, which have no predictive density here, expected rows of "
+            "columns"
         )
-    if found.model.description is None:
-        raise ValueError(_no_predictive_density(found.model.name))
-    if found.reference.estimate is None:
+    if analysis.model.description is None:
+        raise ValueError(_no_predictive_density(analysis.model.name))
+    if analysis.reference.estimate is None:
         raise ValueError("source has no point estimate, so that there are no clusters to belong to")
-    model, weights = build_model(found.model.description), found.data.table.weights
-    return found, found.data, model if weights is None else model.weighted(weights)
+    model, weights = build_model(analysis.model.description), analysis.data.table.weights
+    return analysis, analysis.data, model if weights is None else model.weighted(weights)
 
 
 def rows_like(data: AnalysedData, new: Source, model: Any, **reading: Any) -> Table:
@@ -282,27 +283,29 @@ def rows_like(data: AnalysedData, new: Source, model: Any, **reading: Any) -> Ta
     return table
 
 
-def some_draws(found: Analysis, number: int) -> torch.Tensor:
+def some_draws(analysis: Analysis, number: int) -> torch.Tensor:
     """Return at most so many of the draws that are the answer, at equal distances, ``(S, N)``."""
-    flat = found.reference.draws.flat
+    flat = analysis.reference.draws.flat
     chosen = np.linspace(0, len(flat) - 1, min(number, len(flat))).round().astype(int)
     return torch.from_numpy(flat[chosen])
 
 
-def predictive_law(found: Analysis, data: AnalysedData, model: Any, *, num_draws: int) -> PosteriorPredictive:
+def predictive_law(
+    analysis: Analysis, data: AnalysedData, model: Any, *, num_draws: int
+) -> PosteriorPredictive:
     """Return the law of a new point in closed form, over some of the draws."""
     if not getattr(model, "is_conjugate", False):
         raise ValueError(_no_predictive_density(model.name))
-    return PosteriorPredictive(model, torch.from_numpy(data.values), some_draws(found, num_draws))
+    return PosteriorPredictive(model, torch.from_numpy(data.values), some_draws(analysis, num_draws))
 
 
 def _new_points_law(
-    found: Analysis, data: AnalysedData, model: Any, *, num_draws: int, rng: np.random.Generator
+    analysis: Analysis, data: AnalysedData, model: Any, *, num_draws: int, rng: np.random.Generator
 ) -> NewPoints:
     """Return the law of a new point; where parameters do not integrate out, those of slice moves."""
     if getattr(model, "is_conjugate", True):
-        return predictive_law(found, data, model, num_draws=num_draws)
-    draws = some_draws(found, min(num_draws, _MOST_WITH_PARAMETERS))
+        return predictive_law(analysis, data, model, num_draws=num_draws)
+    draws = some_draws(analysis, min(num_draws, _MOST_WITH_PARAMETERS))
     points = torch.from_numpy(data.values)
     parameters = parameters_of_draws(model, points, draws, generator=rng)
     return SampledPredictive(model, points, draws, parameters=parameters)

@@ -49,9 +49,9 @@ _LENGTHS = ("num_chains", "mcmc_draws", "warmup", "also", "refine")
 
 def begin(work: Work, picked: ModelAndGuide, constraints: Constraints | None, *, is_default: bool) -> None:
     """Set the model and the guide that were picked, under the constraints, and what a report says of them."""
-    found = work.analysis
-    assert found.data is not None
-    table, points = found.data.table, found.data.points
+    analysis = work.analysis
+    assert analysis.data is not None
+    table, points = analysis.data.table, analysis.data.points
     data = torch.tensor(points.data)
     picked = replace(picked, notes=picked.notes_on(table, points))
     work.unconstrained = picked
@@ -61,7 +61,7 @@ def begin(work: Work, picked: ModelAndGuide, constraints: Constraints | None, *,
         work.unconstrained, picked = (
             _weighted(one, table.weights, is_default=is_default) for one in (work.unconstrained, picked)
         )
-        found.notes.append(
+        analysis.notes.append(
             f"Rows are weighted: {len(data):,} rows stand for {table.weights.sum():,}, and equal ones stay "
             "together. Every figure counts a row as often; pictures, lists of rows, pairs that are looked at "
             "and classical methods have it once."
@@ -73,24 +73,24 @@ def begin(work: Work, picked: ModelAndGuide, constraints: Constraints | None, *,
         named_kernel(work.settings.kernel, work.model)
     check_names(work, STEPS)
     name, words = work.model.name, in_words(work.model)
-    found.model = ModelRecord(name, words, _described(work.model), bool(work.model.has_likelihood))
+    analysis.model = ModelRecord(name, words, _described(work.model), bool(work.model.has_likelihood))
     if picked.guide is not None:
-        found.guide = GuideRecord(picked.name, certificate=picked.certificate, is_asked_for=not is_default)
-    found.about = {
+        analysis.guide = GuideRecord(picked.name, certificate=picked.certificate, is_asked_for=not is_default)
+    analysis.about = {
         "source": table.name,
         "columns": list(points.columns if table.shape is None else ()),
         "points": "rows" if table.shape is None else str(table.shape),
         "num_points": len(points.data),
         "model": name,
         "model_in_words": words,
-        "guide": None if found.guide is None else found.guide.name,
+        "guide": None if analysis.guide is None else analysis.guide.name,
     }
-    if found.knowledge is not None and found.knowledge.clusters is not None:
-        found.about["clusters"] = list(found.knowledge.clusters)
-    found.notes += [*table.notes, *points.notes]
+    if analysis.knowledge is not None and analysis.knowledge.clusters is not None:
+        analysis.about["clusters"] = list(analysis.knowledge.clusters)
+    analysis.notes += [*table.notes, *points.notes]
     if not table.are_numbers or table.has_missing:
-        found.notes.append(_ABOUT_VECTORS)
-    found.notes += [*large_table_notes(len(data)), *about_pairs(len(data)), *picked.notes]
+        analysis.notes.append(_ABOUT_VECTORS)
+    analysis.notes += [*large_table_notes(len(data)), *about_pairs(len(data)), *picked.notes]
     seconds = chain_seconds(len(data), work.data.shape[-1]) * (25 if work.settings.thorough else 1)
     if takes_long(seconds):
         quicker = "leave --thorough out" if work.settings.thorough else "take --warmup 500"
@@ -124,22 +124,22 @@ def _described(model: Any) -> dict[str, Any] | None:
 def checksums(work: Work) -> dict[str, str]:
     """Return the name of the run, which is a checksum of all that was given, and those of table and guide."""
     # A run is named before anything is drawn: how many draws come in their seconds is no part of its name.
-    found = work.analysis
-    assert found.data is not None
-    table = table_content(found.data.table)
+    analysis = work.analysis
+    assert analysis.data is not None
+    table = table_content(analysis.data.table)
     guide: tuple[Any, ...] = (NO_GUIDE, repr(work.model))
-    if found.guide is not None:
+    if analysis.guide is not None:
         weights = [
             (name, value.detach().cpu().to(torch.float64).numpy())
             for name, value in sorted(work.guide.state_dict().items())
         ]
-        guide = found.guide.name, repr(work.model), weights
+        guide = analysis.guide.name, repr(work.model), weights
     run = name_of_run(
-        found.command,
+        analysis.command,
         table=table,
-        points=(found.data.values, found.data.points.columns),
+        points=(analysis.data.values, analysis.data.points.columns),
         guide=guide,
-        settings=repr((work.settings, found.seed, found.tolerance)),
+        settings=repr((work.settings, analysis.seed, analysis.tolerance)),
         **content_of(getattr(work.model, "constraints", None)),
     )
     return {
@@ -151,45 +151,49 @@ def checksums(work: Work) -> dict[str, str]:
 
 def judged(work: Work) -> None:
     """Give the verdict, and the draws that it names the answer."""
-    found, has_mcmc = work.analysis, work.has("mcmc")
-    if not found.draws:
-        why = found.failures[0] if found.failures else "nothing was drawn"
+    analysis, has_mcmc = work.analysis, work.has("mcmc")
+    if not analysis.draws:
+        why = analysis.failures[0] if analysis.failures else "nothing was drawn"
         raise ValueError(f"{why} There is no guide that could stand in its place.")
-    if found.knowledge is not None and work.guide is not None:
-        found.notes.append(_ABOUT_SIMULATIONS)
-    chains = found.summary("mcmc").verdict if has_mcmc else None
-    asked_for = found.guide is not None and found.guide.is_asked_for
-    checks = {name: group for name, group in found.checks.items() if name in _OF_THE_VERDICT}
+    if analysis.knowledge is not None and work.guide is not None:
+        analysis.notes.append(_ABOUT_SIMULATIONS)
+    chains = analysis.summary("mcmc").verdict if has_mcmc else None
+    asked_for = analysis.guide is not None and analysis.guide.is_asked_for
+    checks = {name: group for name, group in analysis.checks.items() if name in _OF_THE_VERDICT}
     verdict = judge(checks, chains=chains, prefers_guide=asked_for)
-    weights = found.results.get("weights")
+    weights = analysis.results.get("weights")
     if verdict.answer is Answer.WEIGHTED and weights is not None:
-        found.draws["weighted"] = weights.resampled(found.proposals, found.draws["guide"], seed=found.seed)
-    found.conclude(verdict, chains=chains, doubts=() if found.data is None else found.data.table.doubts)
-    found.introduction = _introduction(work)
-    found.next = _next(work, chains)
+        analysis.draws["weighted"] = weights.resampled(
+            analysis.proposals, analysis.draws["guide"], seed=analysis.seed
+        )
+    analysis.conclude(
+        verdict, chains=chains, doubts=() if analysis.data is None else analysis.data.table.doubts
+    )
+    analysis.introduction = _introduction(work)
+    analysis.next = _next(work, chains)
 
 
 def _introduction(work: Work) -> str:
-    found, model = work.analysis, work.analysis.model
-    assert found.data is not None
+    analysis, model = work.analysis, work.analysis.model
+    assert analysis.data is not None
     assert model is not None
     known = ""
-    if found.knowledge is not None and (number := len(found.knowledge.bound)):
+    if analysis.knowledge is not None and (number := len(analysis.knowledge.bound)):
         known = f", {number:,} of them constrained"
-    if found.knowledge is not None and found.knowledge.clusters is not None:
-        known += f", given {range_in_words(found.knowledge.clusters)}"
-    weights = found.data.table.weights
+    if analysis.knowledge is not None and analysis.knowledge.clusters is not None:
+        known += f", given {range_in_words(analysis.knowledge.clusters)}"
+    weights = analysis.data.table.weights
     stand_for = "" if weights is None else f", which stand for {weights.sum():,}"
-    said = [f"{found.data.size_in_words}{stand_for}{known}."]
-    if "mcmc" in found.draws:
-        mcmc = found.draws["mcmc"]
+    said = [f"{analysis.data.size_in_words}{stand_for}{known}."]
+    if "mcmc" in analysis.draws:
+        mcmc = analysis.draws["mcmc"]
         chains = mcmc.assignments.shape[0]
         said.append(
             f"MCMC on the model {model.name} ({mcmc.name}) kept {mcmc.num_draws:,} partitions in {chains} "
             f"chain{'s' * (chains != 1)}."
         )
-    if found.guide is not None and "guide" in found.draws:
-        said.append(f"The guide {found.guide.name} drew {found.draws['guide'].num_draws:,} partitions.")
+    if analysis.guide is not None and "guide" in analysis.draws:
+        said.append(f"The guide {analysis.guide.name} drew {analysis.draws['guide'].num_draws:,} partitions.")
     if not model.has_likelihood:
         said.append(
             "There are no importance weights, no log joint and no log evidence: the likelihood of a "
@@ -200,19 +204,26 @@ def _introduction(work: Work) -> str:
 
 def _next(work: Work, chains: Verdict | None) -> str:
     """Return the command to go on with; where it takes long, add that to whether to rely on the answer."""
-    found = work.analysis
-    repeat = found.repeat or Repeat()
+    analysis = work.analysis
+    repeat = analysis.repeat or Repeat()
     if chains is not None and chains.level is not Trust.TRUST:
         if work.settings.thorough or not repeat.name:
             return ""
         more = work.kept.get("more_seconds", 0.0)
         if more and isfinite(more):
-            found.about["rely"] += f" --thorough may take {duration(more)} of processor time."
+            analysis.about["rely"] += f" --thorough may take {duration(more)} of processor time."
         longer = repeat.as_command(repeat.name, without=_LENGTHS, thorough=True)
         # The folder holds the results of this run, which is another one.
-        place = f" --out {shlex.quote(str(found.folder))} --overwrite" if found.folder is not None else ""
+        place = (
+            f" --out {shlex.quote(str(analysis.folder))} --overwrite" if analysis.folder is not None else ""
+        )
         return f"{longer}{place}"
-    is_of_rows = found.data is not None and found.data.shape is None
-    if found.folder is not None and is_of_rows and found.model and found.model.description is not None:
-        return f"pyroclust predict {shlex.quote(str(found.folder))} new.csv"
-    return repeat.as_command("compare") if found.command == "cluster" else ""
+    is_of_rows = analysis.data is not None and analysis.data.shape is None
+    if (
+        analysis.folder is not None
+        and is_of_rows
+        and analysis.model
+        and analysis.model.description is not None
+    ):
+        return f"pyroclust predict {shlex.quote(str(analysis.folder))} new.csv"
+    return repeat.as_command("compare") if analysis.command == "cluster" else ""

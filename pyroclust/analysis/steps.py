@@ -167,12 +167,12 @@ def check_names(work: Work, steps: Sequence[Step]) -> None:
 
 def run_steps(work: Work, steps: Sequence[Step], *, of_the_answer: bool) -> None:
     """Take the steps that apply and are asked for, one after the other."""
-    found = work.analysis
+    analysis = work.analysis
     for step in (*steps, *_REGISTERED.values()):
-        if step.of_the_answer is not of_the_answer or found.interrupted or not step.applies(work):
+        if step.of_the_answer is not of_the_answer or analysis.interrupted or not step.applies(work):
             continue
         if not (work.asks(step.name) or step.by_default(work)):
-            found.not_asked.append(step.name)
+            analysis.not_asked.append(step.name)
             continue
         if step.says:
             work.tell(step.says)
@@ -181,10 +181,10 @@ def run_steps(work: Work, steps: Sequence[Step], *, of_the_answer: bool) -> None
             result = step.compute(work)
             _check_figures(step.name, result)
         except KeyboardInterrupt:
-            if not found.draws:
+            if not analysis.draws:
                 raise
-            found.interrupted = True
-            found.notes.append(
+            analysis.interrupted = True
+            analysis.notes.append(
                 f"Interrupted during the step '{step.name}': what comes after it was not computed."
             )
             return
@@ -192,14 +192,14 @@ def run_steps(work: Work, steps: Sequence[Step], *, of_the_answer: bool) -> None
             if step.is_essential or ends_the_run(error):
                 raise
             why = first_line(error)
-            found.failures.append(left_out(step.what or f"The step '{step.name}'", why))
-            found.unanswered += [unavailable(question, why) for question in step.opens]
+            analysis.failures.append(left_out(step.what or f"The step '{step.name}'", why))
+            analysis.unanswered += [unavailable(question, why) for question in step.opens]
             continue
-        found.seconds_of[step.name] = time.perf_counter() - began
+        analysis.seconds_of[step.name] = time.perf_counter() - began
         if result is not None:
-            found.results[step.name] = result
+            analysis.results[step.name] = result
             if checks := step.checks(result):
-                found.checks[step.name] = tuple(checks)
+                analysis.checks[step.name] = tuple(checks)
 
 
 def _check_figures(name: str, result: Any) -> None:
@@ -219,27 +219,27 @@ def complete(work: Work, steps: Sequence[Step], judge: Callable[[Work], None]) -
     run_steps(work, steps, of_the_answer=False)
     judge(work)
     run_steps(work, steps, of_the_answer=True)
-    found = work.analysis
+    analysis = work.analysis
     try:
         _finish(work)
     except KeyboardInterrupt:
-        if found.interrupted or found.folder is None:
+        if analysis.interrupted or analysis.folder is None:
             raise
-        found.interrupted = True
-        found.notes.append("Interrupted while the files were written.")
+        analysis.interrupted = True
+        analysis.notes.append("Interrupted while the files were written.")
         _finish(work)
-    return found
+    return analysis
 
 
 def _finish(work: Work) -> None:
     """Compute the figures that every file holds, gather what failed, and write."""
-    found = work.analysis
-    found.to_dict()
-    found.clusters()
-    for source in found.sources:
-        found.failures += [one for one in source.tries.failures if one not in found.failures]
-    if found.folder is not None:
+    analysis = work.analysis
+    analysis.to_dict()
+    analysis.clusters()
+    for source in analysis.sources:
+        analysis.failures += [one for one in source.tries.failures if one not in analysis.failures]
+    if analysis.folder is not None:
         from pyroclust.report.saving import write_analysis
 
         work.tell("writing the report")
-        write_analysis(found, found.folder)
+        write_analysis(analysis, analysis.folder)

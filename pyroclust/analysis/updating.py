@@ -93,19 +93,19 @@ def update(
     seed, tell = check_seed(seed), progress or (lambda stage: None)
     if num_draws is not None:
         check_count("num_draws", num_draws, at_least=10)
-    found, old, model = analysis_of(source)
+    analysis, old, model = analysis_of(source)
     if old.table.weights is not None:
         raise ValueError("source has rows with weights, expected none: compare all rows with their weights")
-    if found.knowledge is not None or found.about.get("constrained") or found.about.get("clusters"):
+    if analysis.knowledge is not None or analysis.about.get("constrained") or analysis.about.get("clusters"):
         raise ValueError(
             "source has constraints on its rows, expected none: compare all rows, under their constraints"
         )
-    points, model = old.points, predictive_law(found, old, model, num_draws=1).model
+    points, model = old.points, predictive_law(analysis, old, model, num_draws=1).model
     beside = {"aggregate": aggregate, "refuses_unseen": refuse_unseen}
     added = rows_like(old, new, model, **beside, **reading)
     table = _all_rows(old, added)
     num_draws = default_num_draws(len(table.data)) if num_draws is None else num_draws
-    draws = some_draws(found, found.reference.draws.num_draws)
+    draws = some_draws(analysis, analysis.reference.draws.num_draws)
     run = name_of_run(
         "update",
         table=table_content(table),
@@ -115,7 +115,7 @@ def update(
     )
     repeat = Repeat.of("update", (source, new), options, seed=seed, run=run)
     scaled = replace(points, data=(table.data - points.location) / points.scale, notes=())
-    of_before = [] if found.folder is None else [found.folder]
+    of_before = [] if analysis.folder is None else [analysis.folder]
     reserved = results_folder(out, run=run, command=repeat.command, overwrite=overwrite, inputs=of_before)
     with reserved as folder, lines_instead_of_bars(tell):
         tell(f"adding {len(added.data):,} rows to {len(old.values):,}")
@@ -135,7 +135,7 @@ def update(
         analysis = Analysis(
             command="update",
             data=AnalysedData(table, scaled),
-            model=found.model,
+            model=analysis.model,
             guide=GuideRecord(_NAME),
             draws={
                 "guide": shown,
@@ -145,7 +145,10 @@ def update(
             results={"refining": record},
             seed=seed,
             about={
-                **{name: found.about.get(name) for name in ("columns", "points", "model", "model_in_words")},
+                **{
+                    name: analysis.about.get(name)
+                    for name in ("columns", "points", "model", "model_in_words")
+                },
                 "source": table.name,
                 "num_points": len(table.data),
                 "guide": _NAME,
@@ -157,7 +160,7 @@ def update(
             notes=[
                 *added.notes,
                 f"{len(added.data):,} rows were added to {len(old.values):,}, on the scale of these: "
-                f"{found.reference.draws.name} went on. The estimates of the log evidence are of the new "
+                f"{analysis.reference.draws.name} went on. The estimates of the log evidence are of the new "
                 "rows given the old ones.",
             ],
             repeat=repeat,

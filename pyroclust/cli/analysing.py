@@ -53,8 +53,8 @@ def _analysis(
         usual = Path(f"{name}-{Path(named).stem}") if place is None else place(named)
         folder = usual if out is None else out
         with stages(first=first, shown=not quiet) as tell:
-            found = analyse(named, **python_arguments(typed), out=folder, progress=tell)
-        print_analysis(found, folder, as_json=as_json, verbose=verbose, strict=strict)
+            analysis = analyse(named, **python_arguments(typed), out=folder, progress=tell)
+        print_analysis(analysis, folder, as_json=as_json, verbose=verbose, strict=strict)
 
     command.__name__, command.__doc__ = name, says + _WRITES
     return takes(taken)(command)
@@ -174,8 +174,8 @@ def predict(
     path = Path(out)
     check_file(path, overwrite=overwrite, inputs=[Path(new)])
     with stages(first="reading the analysis and the new rows", shown=not quiet):
-        found = pyroclust.predict(folder, new, **python_arguments(typed))
-    frame = found.frame()
+        prediction = pyroclust.predict(folder, new, **python_arguments(typed))
+    frame = prediction.frame()
     content = csv_text(frame).encode("utf-8", "backslashreplace")
     try:
         write_file(path, content, overwrite=overwrite, inputs=[Path(new)])
@@ -183,20 +183,20 @@ def predict(
         raise ValueError(f"cannot write '{path}' ({error.strerror}); choose another with --out") from None
     if as_json:
         rows = json.loads(frame.to_json(orient="records", double_precision=15))
-        p_value = None if math.isnan(found.likeness.p_value) else found.likeness.p_value
-        print(json.dumps({"rows": rows, "p_value": p_value, "warning": found.warning}, indent=2))
+        p_value = None if math.isnan(prediction.likeness.p_value) else prediction.likeness.p_value
+        print(json.dumps({"rows": rows, "p_value": p_value, "warning": prediction.warning}, indent=2))
         return
     console = standard_output()
     shown = Table("row", "cluster", "probability", "new", "log density", "typicality")
     for at, row in frame.head(_MOST_SHOWN).iterrows():
-        of_clusters = found.probabilities[at]
+        of_clusters = prediction.probabilities[at]
         figures = (of_clusters.max(), of_clusters[-1], row["log_density"], row["typicality"])
         written = (f"{one:.{digits}f}" for one, digits in zip(figures, (3, 3, 2, 2), strict=True))
         shown.add_row(row["row"], row["cluster"], *written)
     console.print(shown)
     if len(frame) > _MOST_SHOWN:
         print_plainly(console, f"and {len(frame) - _MOST_SHOWN:,} more rows")
-    for sentence in (*found.notes, *([] if found.warning is None else [found.warning])):
+    for sentence in (*prediction.notes, *([] if prediction.warning is None else [prediction.warning])):
         print_plainly(console, sentence)
     print_plainly(console, f"Written: {path}")
 

@@ -25,7 +25,7 @@ def standard_output() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=110)
 
 
-def print_analysis(found: "Analysis", folder: Path, *, as_json: bool, verbose: bool, strict: bool) -> None:
+def print_analysis(analysis: "Analysis", folder: Path, *, as_json: bool, verbose: bool, strict: bool) -> None:
     """Print the answer of an analysis, or all tables, or JSON and nothing else; end strictly where asked."""
     if as_json:
         written = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
@@ -34,10 +34,10 @@ def print_analysis(found: "Analysis", folder: Path, *, as_json: bool, verbose: b
         from pyroclust.report import terminal_view
 
         console = standard_output() if verbose else Console(width=None if sys.stdout.isatty() else 80)
-        console.print(terminal_view(found, verbose=verbose), highlight=False, crop=False)
+        console.print(terminal_view(analysis, verbose=verbose), highlight=False, crop=False)
         files = "draws.nc, summary.json, assignments.csv, clusters.csv"
         print_plainly(console, f"Written: {folder / 'report.html'}, {files}")
-    end_strictly(found.verdict, strict=strict)
+    end_strictly(analysis.verdict, strict=strict)
 
 
 def print_plainly(console: Console, text: str) -> None:

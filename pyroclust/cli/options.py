@@ -236,10 +236,10 @@ OPTIONS: Mapping[str, Option] = {
 
 def options(names: str, **says: str | Option) -> dict[str, Option]:
     """Return the options of a command by their names, some with a help of their own, or others."""
-    found = {name: OPTIONS[name] for name in names.split()}
+    options = {name: OPTIONS[name] for name in names.split()}
     for name, one in says.items():
-        found[name] = replace(found[name], says=one) if isinstance(one, str) else one
-    return found
+        options[name] = replace(options[name], says=one) if isinstance(one, str) else one
+    return options
 
 
 def takes(taken: Mapping[str, Option]) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -272,20 +272,20 @@ def _names_of_columns(text: str) -> list[str]:
 
 
 def _kinds_of_columns(text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    read: dict[str, str] = {}
     for part in _between_commas(text) or [""]:
         name, _, kind = (one.strip() for one in part.rpartition("="))
-        if not name or not kind or name in found:
+        if not name or not kind or name in read:
             raise ValueError(
                 f"--kinds is '{visible(text)}', expected a kind for each of some columns, as in "
                 "stage=category,visits=count"
             )
-        found[name] = kind
-    return found
+        read[name] = kind
+    return read
 
 
 def _conditions(texts: list[str]) -> dict[str, float]:
-    found: dict[str, float] = {}
+    read: dict[str, float] = {}
     for text in texts:
         name, _, value = (one.strip() for one in text.partition("="))
         number = math.nan
@@ -293,10 +293,10 @@ def _conditions(texts: list[str]) -> dict[str, float]:
             number = float(value)
         if not name or not math.isfinite(number):
             raise ValueError(f"--condition is '{text}', expected NAME=VALUE such as concentration=0.7")
-        if name in found:
+        if name in read:
             raise ValueError(f"--condition tells '{name}' twice, expected one value")
-        found[name] = number
-    return found
+        read[name] = number
+    return read
 
 
 def _clusters(text: str) -> int | tuple[int, int]:

@@ -26,11 +26,11 @@ def _distances(of: object, prefix: str = "") -> tuple[float, ...]:
     return tuple(getattr(of, prefix + name) for name in _DISTANCES.values())
 
 
-def beside_mcmc_section(found: Analysis, distances: Mapping[str, Agreement]) -> Section:
+def beside_mcmc_section(analysis: Analysis, distances: Mapping[str, Agreement]) -> Section:
     """Show how far the guide's draws are from MCMC: as drawn, weighted, refined."""
     words = WORDS | {"guide": "the guide, as drawn"}
     rows = [
-        (words[name], *numbers(_distances(one)), f"{found.tolerance_for(name):g}")
+        (words[name], *numbers(_distances(one)), f"{analysis.tolerance_for(name):g}")
         for name, one in distances.items()
     ]
     noise = next(iter(distances.values()))
@@ -46,9 +46,9 @@ def beside_mcmc_section(found: Analysis, distances: Mapping[str, Agreement]) -> 
     return Section("The guide against MCMC", (table,), gist=f"Largest difference of a pair: {gist}")
 
 
-def agreement_section(found: Analysis, name: str, tests: SourceComparison) -> Section:
+def agreement_section(analysis: Analysis, name: str, tests: SourceComparison) -> Section:
     """Show how far a source and the last one are apart, beside what chance makes of their own draws."""
-    first, second = found.summary(name), found.sources[-1]
+    first, second = analysis.summary(name), analysis.sources[-1]
     one, of_tests = tests.agreement, tests.names
     marginals = Picture(
         lambda figure: plots.plot_agreement(one, ax=figure.subplots(), tolerance=tests.tolerance),
@@ -62,7 +62,7 @@ def agreement_section(found: Analysis, name: str, tests: SourceComparison) -> Se
         "verdict.",
     )
     pair = first.draws.assignments, second.draws.assignments
-    how: dict[str, Any] = {"seed": found.seed, "names": (short(first.name, 18), short(second.name, 18))}
+    how: dict[str, Any] = {"seed": analysis.seed, "names": (short(first.name, 18), short(second.name, 18))}
     between, *within = numbers((tests.vi_between, tests.vi_within_a, tests.vi_within_b), 2)
     distances = Picture(
         lambda figure: plots.plot_two_samples(*pair, ax=figure.subplots(), **how),
@@ -86,7 +86,7 @@ def agreement_section(found: Analysis, name: str, tests: SourceComparison) -> Se
         ("", "answer", "measured", "limit"),
         tuple((one.question, one.answer, one.sentence, one.wanted) for one in tests.verdict.findings),
     )
-    corrected = found.results.get("agreement", {}).get("weighted") if name == "guide" else None
+    corrected = analysis.results.get("agreement", {}).get("weighted") if name == "guide" else None
     parts = Paragraph(tests.verdict.sentence), marginals, distances, places, _nulls(tests), checks
     gist = f"Draws are {between} bits apart between the sources, {' and '.join(within)} within them"
     return Section(f"Tests of {first.name} and {second.name}", (*parts, _table(tests, corrected)), gist=gist)
@@ -127,17 +127,17 @@ def _table(tests: SourceComparison, corrected: Agreement | None) -> FigureTable:
     )
 
 
-def cost_section(found: Analysis) -> Section | None:
+def cost_section(analysis: Analysis) -> Section | None:
     """Set the cost of the sources beside each other."""
-    sources = found.sources
-    made = [found.made(one.key) for one in sources]
+    sources = analysis.sources
+    made = [analysis.made(one.key) for one in sources]
     if any(math.isnan(one.seconds) for one in made):
         return None
     # Divided by draws, where nothing says what these are worth.
-    effective = [found.effective_draws(one.key) for one in sources]
+    effective = [analysis.effective_draws(one.key) for one in sources]
     is_worth = effective != [one.num_draws for one in made]
     unit = "effective draw" if is_worth else "draw"
-    each = [seconds(found.seconds_each(one.key)) for one in sources]
+    each = [seconds(analysis.seconds_each(one.key)) for one in sources]
     rows = (
         ("draws", *(f"{one.num_draws:,}" for one in made)),
         *([("effective draws", *numbers(effective, 0))] if is_worth else []),

@@ -20,9 +20,9 @@ __all__ = ["certainty_section"]
 _MOST_MODES = 4
 
 
-def certainty_section(found: Analysis) -> Section:
+def certainty_section(analysis: Analysis) -> Section:
     """Show the ball around the estimate, the likeliest partitions and the modes."""
-    view, data = found.reference, found.data
+    view, data = analysis.reference, analysis.data
     ball, modes, ranked, estimate = view.ball, view.modes, view.ranked, view.estimate
     parts: list[Part] = []
     gist = ""

@@ -17,10 +17,10 @@ __all__ = ["convergence_section"]
 _TRACED = ("log_joint", "num_clusters", "entropy", "largest_share", "distance_to_reference")
 
 
-def convergence_section(found: Analysis, view: DrawsSummary) -> Section:
+def convergence_section(analysis: Analysis, view: DrawsSummary) -> Section:
     """Show the chains of one source, and every figure of their convergence."""
     # Of chains alone the verdict says it already.
-    is_only = sum(not source.is_independent for source in found.sources) == 1
+    is_only = sum(not source.is_independent for source in analysis.sources) == 1
     parts: list[Part] = [] if is_only else [Paragraph(view.verdict.sentence)]
     names = [name for name in _TRACED if name in view.functionals][:4]
     if names:
@@ -97,14 +97,14 @@ def _ranks(view: DrawsSummary, names: Sequence[str]) -> Picture:
 
 
 def _pairs(view: DrawsSummary) -> FigureTable:
-    found, distances = view.co_membership, view.distance_rhat
+    pairs, distances = view.co_membership, view.distance_rhat
     rows: tuple[tuple[str, str], ...] = ()
-    if found is not None:
+    if pairs is not None:
         rows += (
-            ("pairs of rows looked at", f"{len(found.pairs):,}"),
-            ("of these always together, or always apart", f"{found.num_constant:,}"),
-            ("fewest effective draws of a pair", number(found.min, 0)),
-            ("median effective draws of a pair", number(found.median, 0)),
+            ("pairs of rows looked at", f"{len(pairs.pairs):,}"),
+            ("of these always together, or always apart", f"{pairs.num_constant:,}"),
+            ("fewest effective draws of a pair", number(pairs.min, 0)),
+            ("median effective draws of a pair", number(pairs.median, 0)),
         )
     if distances is not None:
         rows += (("largest R-hat of distances to reference partitions", number(distances.rhat)),)

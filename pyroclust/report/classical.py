@@ -19,13 +19,13 @@ __all__ = ["baseline_section"]
 _OWN = "point estimate"
 
 
-def baseline_section(found: Analysis, rows: Sequence[BaselineRow]) -> Section:
+def baseline_section(analysis: Analysis, rows: Sequence[BaselineRow]) -> Section:
     """Show what classical methods make of the data, and where each lies in the posterior."""
     known = [row.inside for row in rows if row.inside is not None]
     failed = [Paragraph(f"{row.name} failed: {row.failed}.") for row in rows if row.result is None]
     gist = f"{sum(known)} of {len(known)} lie inside the credible ball" if known else ""
-    assert found.data is not None
-    parts = _picture(rows, found.reference, found.data), _table(rows, found.reference), *failed
+    assert analysis.data is not None
+    parts = _picture(rows, analysis.reference, analysis.data), _table(rows, analysis.reference), *failed
     return Section("What classical methods find", parts, gist=gist)
 
 
@@ -34,7 +34,7 @@ def _picture(rows: Sequence[BaselineRow], view: DrawsSummary, data: AnalysedData
     results = [row.result for row in rows if row.result is not None]
     partitions = {} if estimate is None else {_OWN: estimate.assignments}
     partitions |= {one.name: one.assignments for one in results}
-    found = ", ".join(f"{one.num_clusters} by {one.name}" for one in results)
+    counts = ", ".join(f"{one.num_clusters} by {one.name}" for one in results)
     own = "" if estimate is None else f"the point estimate, with {estimate.num_clusters} clusters, and by "
 
     def draw(figure: Figure) -> None:
@@ -45,7 +45,7 @@ def _picture(rows: Sequence[BaselineRow], view: DrawsSummary, data: AnalysedData
     return Picture(
         draw,
         size=(9, 3.4 if data.shown.shape[1] == 1 else 5.4),
-        alternative=f"The rows coloured by {own}classical methods: {found}.",
+        alternative=f"The rows coloured by {own}classical methods: {counts}.",
         caption="One panel a method, clusters in the colour of the one of the point "
         "estimate that they overlap. None of the others says how sure it is.",
     )

@@ -35,21 +35,21 @@ _MOST_SPLIT = 8
 _BARS = {"guide": "guide", "weighted": "weighted draws", "refined": "refined draws", "mcmc": "MCMC"}
 
 
-def counts_section(found: Analysis) -> Section:
+def counts_section(analysis: Analysis) -> Section:
     """Show the posterior of the number of clusters, sources side by side, and the prior behind them."""
-    values, by_key = found.num_clusters()
-    bars = {_BARS[key] if key in _BARS else found.summary(key).name: p for key, p in by_key.items()}
+    values, by_key = analysis.num_clusters()
+    bars = {_BARS[key] if key in _BARS else analysis.summary(key).name: p for key, p in by_key.items()}
     likeliest = ", ".join(f"{values[p.argmax()]} by {name}" for name, p in bars.items())
     caption = "The height of a bar is the share of the draws with so many clusters."
-    law, prior = found.results.get("prior_num_clusters"), None
+    law, prior = analysis.results.get("prior_num_clusters"), None
     if law is not None:
         # It begins at one cluster, and goes on at least as far as the draws.
         prior = np.asarray(law["probabilities"])
         around = values[0] - 1, len(prior) - values[-1]
         values, bars = np.arange(1, len(prior) + 1), {name: np.pad(p, around) for name, p in bars.items()}
-        points = f"{len(found.row_names):,} points"
+        points = f"{len(analysis.row_names):,} points"
         caption += f" Wide pale bars are the prior: what the model says of {points} before it sees them."
-    if "weights" in found.results:
+    if "weights" in analysis.results:
         caption += (
             " Bars of equal height at each number mean that the sources agree. Weighted are the same "
             "draws of the guide, each counted by its importance weight."
@@ -65,11 +65,11 @@ def counts_section(found: Analysis) -> Section:
         "Posterior of the number of clusters",
     )
     large = Paragraph(
-        f"{found.in_words.large_clusters.how_many}, by {found.reference.name}: smaller ones, such as single "
-        "rows in clusters of their own, are not counted there."
+        f"{analysis.in_words.large_clusters.how_many}, by {analysis.reference.name}: smaller ones, such as "
+        "single rows in clusters of their own, are not counted there."
     )
     parts: tuple[Part, ...] = (picture, large, table)
-    if others := found.results.get("other_priors"):
+    if others := analysis.results.get("other_priors"):
         parts += (_others_table(others),)
     return Section("How many clusters", parts, is_open=True, gist=f"Likeliest: {likeliest}")
 
@@ -109,7 +109,7 @@ def counts_picture(
     )
 
 
-def split_section(found: Analysis, split: SplitClusters) -> Section:
+def split_section(analysis: Analysis, split: SplitClusters) -> Section:
     """Show what another shape gains on each cluster, and on neighbours as one."""
     finding = split_finding(split)
     table = FigureTable(
@@ -132,10 +132,10 @@ def split_section(found: Analysis, split: SplitClusters) -> Section:
     return Section("Are clusters split because of their shape", (Paragraph(f"{said}."), table), gist=said)
 
 
-def pairs_section(found: Analysis) -> Section:
+def pairs_section(analysis: Analysis) -> Section:
     """Show the co-assignment matrix of one source, or those of several with a difference."""
-    *others, last = found.sources
-    shown = found.reference if found.reference.key != last.key or not others else others[-1]
+    *others, last = analysis.sources
+    shown = analysis.reference if analysis.reference.key != last.key or not others else others[-1]
     matrix = shown.co_assignment
     if not others:
         estimate = last.estimate
@@ -156,11 +156,11 @@ def pairs_section(found: Analysis) -> Section:
         title = f"{shown.name} minus {last.name}"
         noise = number(last.noise.largest_difference, 2)
         picture = matrices_picture(
-            {source.name: source.co_assignment for source in found.sources},
+            {source.name: source.co_assignment for source in analysis.sources},
             (matrix, last.co_assignment),
             title=title if len(others) < 2 and len(title) < 30 else "difference",
             alternative="Matrices of pairs of rows: co-assignment probabilities by "
-            f"{', by '.join(source.name for source in found.sources)}, and the difference "
+            f"{', by '.join(source.name for source in analysis.sources)}, and the difference "
             f"of {shown.name} and {last.name}, at most {gap}.",
             caption="Each pixel is a pair of rows, its darkness the probability that the pair shares a "
             "cluster. All panels have the same order of rows, from the dendrogram of the matrix of "
@@ -197,12 +197,12 @@ def matrices_picture(
     )
 
 
-def profile_section(found: Analysis) -> Section | None:
+def profile_section(analysis: Analysis) -> Section | None:
     """Show sizes, membership and stability of the clusters, and their centres with intervals."""
-    profiles = found.reference.profiles
-    if profiles is None or found.data is None:
+    profiles = analysis.reference.profiles
+    if profiles is None or analysis.data is None:
         return None
-    sizes = found.reference.sizes
+    sizes = analysis.reference.sizes
     parts: list[Part] = [
         FigureTable(
             "Size and share of each cluster of the estimate, the share with the 95 % interval of its "
@@ -218,14 +218,14 @@ def profile_section(found: Analysis) -> Section | None:
                     f"{number(one.share, 2)} ({interval(one.share_low, one.share_high, 2)})",
                     *numbers((one.mean_membership, one.stability), 2),
                 )
-                for size, one in zip(sizes, found.clusters().itertuples(), strict=True)
+                for size, one in zip(sizes, analysis.clusters().itertuples(), strict=True)
             ),
         )
     ]
-    if found.data.table.labels is not None:
-        parts.append(_labels(found.data.table.labels, found.reference))
+    if analysis.data.table.labels is not None:
+        parts.append(_labels(analysis.data.table.labels, analysis.reference))
     columns = min(_MOST_COLUMNS, profiles.centres.shape[1])
-    names = axis_names(found.data.described_by[:columns])
+    names = axis_names(analysis.data.described_by[:columns])
     picture = Picture(
         lambda figure: plots.plot_cluster_parameters(
             profiles.centres[:, :columns],
@@ -245,7 +245,7 @@ def profile_section(found: Analysis) -> Section | None:
 
 
 def _labels(labels: np.ndarray, view: DrawsSummary) -> FigureTable:
-    found = labels_found(labels, view.assignments, row_weights=view.row_weights)
+    rows = labels_found(labels, view.assignments, row_weights=view.row_weights)
     return FigureTable(
         "Known labels, which were not used: the cluster that holds most rows of each, the share of its "
         "rows that are there, and the share of that cluster's labelled rows that have the label.",
@@ -257,18 +257,18 @@ def _labels(labels: np.ndarray, view: DrawsSummary) -> FigureTable:
                 str(one.cluster + 1),
                 *numbers((one.share_found, one.share_of_cluster), 2),
             )
-            for one in found[:_MOST_LABELS]
+            for one in rows[:_MOST_LABELS]
         ),
     )
 
 
-def apart_section(found: Analysis) -> Section | None:
+def apart_section(analysis: Analysis) -> Section | None:
     """Say which columns tell the clusters apart, and in a sentence a cluster what sets it apart."""
-    view, estimate = found.reference, found.reference.estimate
-    data = None if found.data is None else found.data.described
-    if found.data is None or data is None or estimate is None:
+    view, estimate = analysis.reference, analysis.reference.estimate
+    data = None if analysis.data is None else analysis.data.described
+    if analysis.data is None or data is None or estimate is None:
         return None
-    names = axis_names(found.data.described_by)
+    names = axis_names(analysis.data.described_by)
     drawn: dict[str, Any] = {"draws": view.draws.assignments, "row_weights": view.row_weights}
     shares = diagnostics.column_shares(**drawn, data=data)
     best = np.argsort(-shares.mean, kind="stable")[:_MOST_SHARES]
@@ -290,7 +290,10 @@ def apart_section(found: Analysis) -> Section | None:
     said += [f"And {more} smaller clusters."] if more > 0 else []
     alone = diagnostics.likely_outliers(**drawn)
     if len(alone):
-        some, more = ", ".join(found.row_names[row] for row in alone[:_MOST_ALONE]), len(alone) - _MOST_ALONE
+        some, more = (
+            ", ".join(analysis.row_names[row] for row in alone[:_MOST_ALONE]),
+            len(alone) - _MOST_ALONE,
+        )
         rest = f" and {more:,} more" if more > 0 else ""
         said.append(f"More likely alone than not, by {view.name}: {plain_text(some)}{rest}.")
     else:

@@ -20,7 +20,7 @@ _MOST_ROWS = 10
 _WITHOUT, _WITH = "without", "with the constraints"
 
 
-def constraints_section(found: Analysis, known: Knowledge) -> Section:
+def constraints_section(analysis: Analysis, known: Knowledge) -> Section:
     """Show constraints, and the posterior beside the one without them."""
     said = "" if known.odds is None else known.odds.sentence
     parts: list[Part] = [Paragraph(f"Known: {known.sentence}. {said}".rstrip())]
@@ -31,8 +31,8 @@ def constraints_section(found: Analysis, known: Knowledge) -> Section:
     effect = known.effect
     if effect is not None:
         parts.append(_uncertainty(effect))
-        if found.data is not None:
-            parts.append(_map(found.data, known, effect))
+        if analysis.data is not None:
+            parts.append(_map(analysis.data, known, effect))
         values = effect.clusters_from + np.arange(len(effect.counts_before))
         bars = {_WITHOUT: effect.counts_before, _WITH: effect.counts_after}
         counts = counts_picture(

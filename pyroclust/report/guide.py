@@ -35,7 +35,7 @@ _PARTS = {
 }
 
 
-def weights_section(found: Analysis, weighting: Weighting) -> Section:
+def weights_section(analysis: Analysis, weighting: Weighting) -> Section:
     """Show the guide's importance weights."""
     log_weights = weighting.log_weights
     worth = f"{len(log_weights):,} draws are worth {number(weighting.effective_draws, 0)} exact ones"
@@ -50,7 +50,7 @@ def weights_section(found: Analysis, weighting: Weighting) -> Section:
     return Section("The guide's importance weights", (picture,), gist=worth)
 
 
-def orders_section(found: Analysis, orders: Orders) -> Section:
+def orders_section(analysis: Analysis, orders: Orders) -> Section:
     """Show the mean number of clusters and the log evidence by each visiting order alone."""
     counts = orders.num_clusters
     figures = {"mean number of clusters": counts}
@@ -74,14 +74,14 @@ def orders_section(found: Analysis, orders: Orders) -> Section:
     return Section("Does the visiting order matter", (table,), gist=gist)
 
 
-def evidence_section(found: Analysis, evidence: Evidence) -> Section:
+def evidence_section(analysis: Analysis, evidence: Evidence) -> Section:
     """Show the estimates of log p(data), or log p(data, constraints), which is stated, and why none is."""
     headline = evidence_headline(evidence.estimates)
     gist = f"Unknown: {headline.reason}"
     if headline.best is not None:
         gist = f"{number(headline.estimate, 2)} nats, standard error {number(headline.error, 2)}"
-    what = "data" if found.knowledge is None else "data, constraints"
-    second = "the refined draws" if "refined" in found.draws else "MCMC"
+    what = "data" if analysis.knowledge is None else "data, constraints"
+    second = "the refined draws" if "refined" in analysis.draws else "MCMC"
     table = FigureTable(
         f"Log evidence log p({what}) in nats. Importance sampling takes the draws of the guide alone, "
         f"reciprocal importance sampling those of {second} alone, bridge sampling both; annealing "
@@ -107,7 +107,7 @@ def evidence_section(found: Analysis, evidence: Evidence) -> Section:
     return Section("The log evidence", (table,), gist=gist)
 
 
-def refining_section(found: Analysis, refinement: Any) -> Section:
+def refining_section(analysis: Analysis, refinement: Any) -> Section:
     """Show what refining did to the guide's draws."""
     proposals, kept = f"{refinement.proposals.num_draws:,}", f"{refinement.num_ancestors:,}"
     weights, resampled = [], ""
@@ -124,7 +124,7 @@ def refining_section(found: Analysis, refinement: Any) -> Section:
             ("proposals", proposals),
             *weights,
             ("different proposals that were kept", kept),
-            ("draws", f"{found.draws['refined'].num_draws:,}"),
+            ("draws", f"{analysis.draws['refined'].num_draws:,}"),
             ("sweeps of each", f"{refinement.sweeps:,}"),
             ("settled", YES_OR_NO[refinement.settled]),
             ("largest nested R-hat", number(refinement.nested_rhat)),
@@ -157,7 +157,7 @@ def refining_section(found: Analysis, refinement: Any) -> Section:
     return Section("The refined draws", (figures, looks, times), gist=gist)
 
 
-def witnesses_section(found: Analysis, witnesses: WeightQuality) -> Section:
+def witnesses_section(analysis: Analysis, witnesses: WeightQuality) -> Section:
     """Show each figure of the guide's weights on the data beside those on simulations."""
     rows = tuple(
         (row.name, *numbers((row.value, row.median, row.bad)), p_value(row.p_value)) for row in witnesses.rows
@@ -174,7 +174,7 @@ def witnesses_section(found: Analysis, witnesses: WeightQuality) -> Section:
     return Section("Does the guide do as well here as on simulations", (table,), gist=gist)
 
 
-def familiarity_section(found: Analysis, familiarity: Familiarity) -> Section:
+def familiarity_section(analysis: Analysis, familiarity: Familiarity) -> Section:
     """Show where each summary of the data lies among simulated ones."""
     picture = Picture(
         lambda figure: plots.plot_familiarity(familiarity, ax=figure.subplots()),
@@ -199,7 +199,7 @@ def familiarity_section(found: Analysis, familiarity: Familiarity) -> Section:
     return Section("Summary statistics of the rows, among simulations", (*warning, picture, table), gist=gist)
 
 
-def calibration_section(found: Analysis, local: LocalCalibration) -> Section:
+def calibration_section(analysis: Analysis, local: LocalCalibration) -> Section:
     """Show ranks, coverage and reliability on the simulations nearest to the data."""
     calibration = local.calibration
     words = (
@@ -220,8 +220,8 @@ def calibration_section(found: Analysis, local: LocalCalibration) -> Section:
     return Section("Is the guide calibrated near these data", parts, gist=local.verdict.sentence)
 
 
-def _calibration_picture(found: LocalCalibration) -> Picture:
-    calibration = found.calibration
+def _calibration_picture(local: LocalCalibration) -> Picture:
+    calibration = local.calibration
     pairs = calibration.reliability
     ranks = {row.name: row.counts for row in calibration.sbc.rows}
 

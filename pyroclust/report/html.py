@@ -46,9 +46,9 @@ def render_page(page: Page) -> str:
     )
 
 
-def notebook_view(found: Analysis) -> str:
+def notebook_view(analysis: Analysis) -> str:
     """Return the answer as HTML that needs no style, script or file of its own, with one picture."""
-    return _filled("notebook.html.jinja", page=page_of(found))
+    return _filled("notebook.html.jinja", page=page_of(analysis))
 
 
 def _filled(template: str, **values: Any) -> str:
@@ -63,12 +63,12 @@ def _filled(template: str, **values: Any) -> str:
     return environment.get_template(template).render(**values)
 
 
-def show_page(found: Analysis) -> None:
+def show_page(analysis: Analysis) -> None:
     """Show the page: in a notebook's cell, else in the browser.
 
     The page is that of the analysis's folder; without one it is written into a temporary file, which stays.
     """
-    written = None if found.folder is None else Path(found.folder) / FILE_NAME
+    written = None if analysis.folder is None else Path(analysis.folder) / FILE_NAME
     if written is not None and not written.is_file():
         written = None
     # A terminal with IPython shows no HTML.
@@ -76,11 +76,11 @@ def show_page(found: Analysis) -> None:
     if type(shell).__name__ == "ZMQInteractiveShell":
         from IPython.display import HTML, display
 
-        page = page_of(found)
+        page = page_of(analysis)
         text = render_page(page) if written is None else written.read_text(encoding="utf-8")
         display(HTML(_FRAME.format(page=escape(text), title=escape(page.title))))
         return
     if written is None:
         written = Path(tempfile.mkdtemp(prefix="pyroclust-")) / FILE_NAME
-        written.write_text(render_page(page_of(found)), "utf-8", errors="backslashreplace")
+        written.write_text(render_page(page_of(analysis)), "utf-8", errors="backslashreplace")
     webbrowser.open(written.resolve().as_uri())

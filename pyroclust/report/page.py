@@ -18,16 +18,16 @@ from pyroclust.results.analysis import Analysis
 __all__ = ["page_of", "register_section"]
 
 
-def checks_section(found: Analysis) -> Section:
+def checks_section(analysis: Analysis) -> Section:
     """Show the verdict, and every question behind it."""
-    parts = (Paragraph(found.verdict.sentence), ChecksTable(found.findings))
-    return Section("How far to rely on it", parts, gist=f"{found.verdict.level.value.capitalize()}")
+    parts = (Paragraph(analysis.verdict.sentence), ChecksTable(analysis.findings))
+    return Section("How far to rely on it", parts, gist=f"{analysis.verdict.level.value.capitalize()}")
 
 
-def computed_section(found: Analysis) -> Section:
+def computed_section(analysis: Analysis) -> Section:
     """Say what was done, how long each step took, and what repeats it."""
-    parts: list[Part] = [Paragraph(found.introduction)] if found.introduction else []
-    repeat = found.repeat
+    parts: list[Part] = [Paragraph(analysis.introduction)] if analysis.introduction else []
+    repeat = analysis.repeat
     if repeat is not None:
         if repeat.command:
             parts.append(Paragraph(f"The command: {visible(repeat.command)}"))
@@ -35,18 +35,18 @@ def computed_section(found: Analysis) -> Section:
         named = {"table": repeat.table, "guide": repeat.guide}
         sums = ", ".join(f"{name} {value}" for name, value in named.items() if value)
         parts.append(Paragraph(f"Seed {repeat.seed}; {versions}{f'; checksums: {sums}' if sums else ''}."))
-    if found.not_asked:
-        names = ", ".join(found.not_asked)
+    if analysis.not_asked:
+        names = ", ".join(analysis.not_asked)
         parts.append(Paragraph(f"Not asked for: {names}. --also NAME asks one, --thorough all."))
-    if found.seconds_of:
-        times = tuple((name, seconds(value)) for name, value in found.seconds_of.items())
+    if analysis.seconds_of:
+        times = tuple((name, seconds(value)) for name, value in analysis.seconds_of.items())
         parts.append(FigureTable("Wall time of each step.", ("", "time"), times))
     return Section("How it was computed", tuple(parts))
 
 
 def _of(step: str, make: Callable[[Analysis, Any], Section]) -> Callable[[Analysis], Section | None]:
     """Return what makes the section of a step's result, where it is there."""
-    return lambda found: make(found, found.results[step]) if step in found.results else None
+    return lambda analysis: make(analysis, analysis.results[step]) if step in analysis.results else None
 
 
 # By their names in sentences, in the order of the page. Steps that are registered come after these.
@@ -89,7 +89,7 @@ def register_section(name: str, make: Callable[[Analysis, Any], Section]) -> Non
         ValueError: if that result has a section already.
 
     Example:
-        >>> register_section("doctest", lambda found, result: Section("Mine", (Paragraph(str(result)),)))
+        >>> register_section("doctest", lambda analysis, result: Section("Mine", (Paragraph(str(result)),)))
         >>> del _SECTIONS["doctest"]
     """
     if name in _SECTIONS:
@@ -97,41 +97,41 @@ def register_section(name: str, make: Callable[[Analysis, Any], Section]) -> Non
     _SECTIONS[name] = _of(name, make)
 
 
-def page_of(found: Analysis) -> Page:
+def page_of(analysis: Analysis) -> Page:
     """Return the page of an analysis: the answer, then sections."""
     tries = Attempts()
     makes: dict[str, Callable[[], Section | None]] = {
-        name: partial(make, found) for name, make in _SECTIONS.items()
+        name: partial(make, analysis) for name, make in _SECTIONS.items()
     }
-    for source, tests in found.results.get("two_samples", {}).items():
-        makes[f"tests of {source}"] = partial(agreement.agreement_section, found, source, tests)
-    for one in found.sources:
+    for source, tests in analysis.results.get("two_samples", {}).items():
+        makes[f"tests of {source}"] = partial(agreement.agreement_section, analysis, source, tests)
+    for one in analysis.sources:
         if not one.is_independent:
-            makes[f"convergence of {one.name}"] = partial(chains.convergence_section, found, one)
+            makes[f"convergence of {one.name}"] = partial(chains.convergence_section, analysis, one)
     makes |= {
-        "cost": partial(agreement.cost_section, found),
-        "how it was computed": partial(computed_section, found),
+        "cost": partial(agreement.cost_section, analysis),
+        "how it was computed": partial(computed_section, analysis),
     }
     made = {name: tries.value_or_none(f"The section '{name}'", make) for name, make in makes.items()}
     sections = {name: one for name, one in made.items() if one is not None}
-    words = found.in_words
+    words = analysis.in_words
     return Page(
-        title=f"{found.name}: {words.num_clusters} clusters{f', given {words.given}' * bool(words.given)}",
-        kicker=f"pyroclust {found.command}",
-        heading=found.name,
+        title=f"{analysis.name}: {words.num_clusters} clusters{f', given {words.given}' * bool(words.given)}",
+        kicker=f"pyroclust {analysis.command}",
+        heading=analysis.name,
         introduction="Interrupted before it was finished: this is what there was."
-        if found.interrupted
+        if analysis.interrupted
         else "",
         answer=words.lines,
         mark=words.mark,
-        picture=tries.value_or_none("The picture of the data", lambda: _picture(found, sections)),
+        picture=tries.value_or_none("The picture of the data", lambda: _picture(analysis, sections)),
         sections=tuple(sections.values()),
-        notes=(*found.notes, *found.failures),
+        notes=(*analysis.notes, *analysis.failures),
         missing=tries.failures,
     )
 
 
-def _picture(found: Analysis, sections: dict[str, Section]) -> Picture | None:
-    if found.data is None or found.data.shape is None:
-        return points.clustering_picture(found)
+def _picture(analysis: Analysis, sections: dict[str, Section]) -> Picture | None:
+    if analysis.data is None or analysis.data.shape is None:
+        return points.clustering_picture(analysis)
     return next((sections[name].pictures[0] for name in _OF_SHAPES if name in sections), None)

@@ -225,9 +225,9 @@ class Page:
     @property
     def addresses(self) -> tuple[str, ...]:
         """For each section the name that links on the page have for it."""
-        found: list[str] = []
+        slugs: list[str] = []
         for section in self.sections:
             slug = re.sub(r"[^a-z0-9]+", "-", section.title.lower()).strip("-") or "section"
-            names = (slug, *(f"{slug}-{again}" for again in range(2, len(found) + 3)))
-            found.append(next(name for name in names if name not in {*found, *_TAKEN}))
-        return tuple(found)
+            names = (slug, *(f"{slug}-{again}" for again in range(2, len(slugs) + 3)))
+            slugs.append(next(name for name in names if name not in {*slugs, *_TAKEN}))
+        return tuple(slugs)

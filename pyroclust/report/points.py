@@ -42,12 +42,12 @@ _MARKS = (
 )
 
 
-def clustering_picture(found: Analysis) -> Picture | None:
+def clustering_picture(analysis: Analysis) -> Picture | None:
     """Draw the rows, coloured by cluster; uncertain ones are hollow."""
-    view, estimate = found.reference, found.reference.estimate
-    if found.data is None or estimate is None:
+    view, estimate = analysis.reference, analysis.reference.estimate
+    if analysis.data is None or estimate is None:
         return None
-    data, names = found.data.shown, axis_names(found.data.shown_columns)
+    data, names = analysis.data.shown, axis_names(analysis.data.shown_columns)
     is_stacked = data.shape[1] == 1
     layout = "Each dot is one row, stacked where rows are close." if is_stacked else "Each mark is one row."
     return Picture(
@@ -67,9 +67,9 @@ def clustering_picture(found: Analysis) -> Picture | None:
     )
 
 
-def images_section(found: Analysis) -> Section | None:
+def images_section(analysis: Analysis) -> Section | None:
     """Show the images of each cluster, from sure to unsure."""
-    data, estimate = found.data, found.reference.estimate
+    data, estimate = analysis.data, analysis.reference.estimate
     if data is None or not isinstance(data.shape, Images) or estimate is None:
         return None
     images = data.shown.reshape(-1, *data.shape.event_shape)
@@ -87,16 +87,16 @@ def images_section(found: Analysis) -> Section | None:
         size=(9, min(0.6 + 0.55 * rows * data.shape.height / data.shape.width, _HIGHEST)),
         alternative=f"The images in {clusters} of the point estimate, a row each, from sure to unsure.",
         caption="Each row is a cluster of the partition with the least expected variation of information "
-        f"under {found.reference.name}, the largest first, with the number of its images. Of large clusters "
-        "some images are shown: the surest on the left, on the right those that are most often apart from "
-        "the others.",
+        f"under {analysis.reference.name}, the largest first, with the number of its images. Of large "
+        "clusters some images are shown: the surest on the left, on the right those that are most often "
+        "apart from the others.",
     )
     return Section("The images, by the point estimate", (picture,), is_open=True, gist=clusters)
 
 
-def unsure_images_section(found: Analysis) -> Section | None:
+def unsure_images_section(analysis: Analysis) -> Section | None:
     """Show the images whose place is least sure."""
-    data, estimate = found.data, found.reference.estimate
+    data, estimate = analysis.data, analysis.reference.estimate
     if data is None or not isinstance(data.shape, Images) or estimate is None:
         return None
     images = data.shown.reshape(-1, *data.shape.event_shape)
@@ -118,9 +118,9 @@ def unsure_images_section(found: Analysis) -> Section | None:
     return Section("Which images are unsure", (picture,), is_open=True, gist=gist)
 
 
-def waveforms_section(found: Analysis) -> Section | None:
+def waveforms_section(analysis: Analysis) -> Section | None:
     """Show the mean waveform of each cluster."""
-    data, estimate = found.data, found.reference.estimate
+    data, estimate = analysis.data, analysis.reference.estimate
     if data is None or not isinstance(data.shape, Waveforms) or estimate is None:
         return None
     waveforms = data.shown.reshape(-1, *data.shape.event_shape)
@@ -135,9 +135,9 @@ def waveforms_section(found: Analysis) -> Section | None:
     return Section("The waveforms, by the point estimate", (picture,), is_open=True, gist=clusters)
 
 
-def graph_section(found: Analysis) -> Section | None:
+def graph_section(analysis: Analysis) -> Section | None:
     """Show the graph, and the matrix of its edges with rows sorted by cluster."""
-    data, estimate = found.data, found.reference.estimate
+    data, estimate = analysis.data, analysis.reference.estimate
     if data is None or not isinstance(data.shape, Graph) or estimate is None:
         return None
     adjacency = data.shape.adjacency
@@ -151,11 +151,11 @@ def graph_section(found: Analysis) -> Section | None:
             estimate.uncertainty,
             ax=figure.subplots(),
             positions=data.shown,
-            names=found.row_names,
+            names=analysis.row_names,
         ),
         size=(9, 6.4),
         alternative=f"A graph of {nodes:,} nodes and {edges:,} edges, nodes coloured by {clusters}.",
-        caption=f"{nodes:,} nodes and {edges:,} edges{some}. {_MARKS.format(found.reference.name)} Edges "
+        caption=f"{nodes:,} nodes and {edges:,} edges{some}. {_MARKS.format(analysis.reference.name)} Edges "
         "within a cluster are darker.",
     )
     matrix = Picture(
@@ -190,17 +190,17 @@ def rows_table(caption: str, columns: Sequence[RowColumn]) -> FigureTable:
     return FigureTable(caption, header, tuple(zip(*cells, strict=True)), of_rows=num_rows)
 
 
-def rows_section(found: Analysis) -> Section:
+def rows_section(analysis: Analysis) -> Section:
     """List the rows in the units of the table, with their cluster and uncertainty by each source."""
-    names, data = found.row_names, found.data
+    names, data = analysis.row_names, analysis.data
     columns = [RowColumn("row", names, visible)]
     if data is not None:
         written = data.clustered.written() if data.shape is None else ()
         columns += [RowColumn(title, values, _cell) for title, values in written]
         known = data.table.labels
         columns += [] if known is None else [RowColumn("known label", known, _cell)]
-    for key, estimate in found.estimates.items():
-        name = found.summary(key).name
+    for key, estimate in analysis.estimates.items():
+        name = analysis.summary(key).name
         columns.append(RowColumn(f"cluster, {name}", np.asarray(estimate.assignments) + 1))
         columns.append(
             RowColumn(f"uncertainty, {name}", estimate.uncertainty, lambda value: number(value, 2))
@@ -216,7 +216,7 @@ def _cell(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else visible(str(value))
 
 
-def missing_section(found: Analysis, missing: MissingCells) -> Section:
+def missing_section(analysis: Analysis, missing: MissingCells) -> Section:
     """Show the posterior predictive of the missing cells, by column and cell by cell."""
     cells = sum(len(column.rows) for column in missing.columns)
     shown = sorted(missing.columns, key=lambda column: -len(column.rows))[:_MOST_COLUMNS]

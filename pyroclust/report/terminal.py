@@ -24,7 +24,7 @@ _STYLES = {
 _MOST_NOTES = 4
 
 
-def terminal_view(found: Analysis, *, verbose: bool = False) -> RenderableType:
+def terminal_view(analysis: Analysis, *, verbose: bool = False) -> RenderableType:
     """Lay out an analysis for a terminal; pictures and rows are in the page and the files only.
 
     The command to go on with is one line of any length, to be copied: print it with ``crop=False``.
@@ -32,31 +32,35 @@ def terminal_view(found: Analysis, *, verbose: bool = False) -> RenderableType:
     words = Table.grid(padding=(0, 2))
     words.add_column(style="bold", no_wrap=True)
     words.add_column(overflow="fold")
-    lines, following = found.in_words.lines, found.in_words.next
+    lines, following = analysis.in_words.lines, analysis.in_words.next
     for place, (question, answer) in enumerate(lines[:-1] if following else lines):
         style = (
-            "bold" if place == 0 else _STYLES[found.in_words.mark] if question == "May I rely on it" else ""
+            "bold"
+            if place == 0
+            else _STYLES[analysis.in_words.mark]
+            if question == "May I rely on it"
+            else ""
         )
         words.add_row(_text(question), _text(answer, style=style))
-    parts: list[RenderableType] = [_text(found.name, style="bold"), Text(), words, Text()]
+    parts: list[RenderableType] = [_text(analysis.name, style="bold"), Text(), words, Text()]
     last = [Text(f"Next: {following}", no_wrap=True, overflow="ignore")] if following else []
-    notes = [*dict.fromkeys((*found.failures, *found.notes))]
+    notes = [*dict.fromkeys((*analysis.failures, *analysis.notes))]
     if not verbose:
-        if found.interrupted:
+        if analysis.interrupted:
             parts.insert(
                 1, _text("Interrupted before it was finished: this is what there was.", style="yellow")
             )
         # Which columns were clustered, and as what.
-        read = () if found.data is None else found.data.table.notes
-        parts += [_text(f"Note: {note}") for note in (*read, *found.failures)[:_MOST_NOTES]]
+        read = () if analysis.data is None else analysis.data.table.notes
+        parts += [_text(f"Note: {note}") for note in (*read, *analysis.failures)[:_MOST_NOTES]]
         return Group(*parts, *last)
-    page = page_of(found)
-    parts += [_text(found.introduction), Text()]
+    page = page_of(analysis)
+    parts += [_text(analysis.introduction), Text()]
     for section in page.sections:
         for part in section.parts:
             parts += _shown(part)
     parts += [_text(f"Note: {note}") for note in [*notes, *page.missing]]
-    return Group(*parts, *last, _text(found.verdict.sentence, style="bold"))
+    return Group(*parts, *last, _text(analysis.verdict.sentence, style="bold"))
 
 
 def _shown(part: Part) -> list[RenderableType]:

@@ -73,8 +73,8 @@ class Analysis:
 
     Example:
         >>> from pyroclust import cluster
-        >>> found = cluster("galaxies", mcmc_draws=50, num_chains=2, warmup=100)
-        >>> found.draws["mcmc"].assignments.shape, found.frame().columns[:4].tolist()
+        >>> analysis = cluster("galaxies", mcmc_draws=50, num_chains=2, warmup=100)
+        >>> analysis.draws["mcmc"].assignments.shape, analysis.frame().columns[:4].tolist()
         ((2, 50, 82), ['row', 'cluster', 'probability', 'uncertainty'])
     """
 
@@ -179,22 +179,24 @@ class Analysis:
 
     def num_clusters(self) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Return posteriors of the number of clusters by source, and weighted, on one support."""
-        found = {one.key: one.marginals.counts for one in self.sources}
+        counts_of = {one.key: one.marginals.counts for one in self.sources}
         weights = self.results.get("weights")
-        if weights is not None and "guide" in found:
+        if weights is not None and "guide" in counts_of:
             counts = np.bincount(
-                self.proposals.num_clusters.ravel(), weights=weights.weights, minlength=len(found["guide"])
+                self.proposals.num_clusters.ravel(),
+                weights=weights.weights,
+                minlength=len(counts_of["guide"]),
             )
             # Draws that were resampled by the weights say the same with more noise.
-            found = {"guide": counts, "weighted": counts} | found | {"weighted": counts}
-        support = np.flatnonzero(np.any(list(found.values()), axis=0))
+            counts_of = {"guide": counts, "weighted": counts} | counts_of | {"weighted": counts}
+        support = np.flatnonzero(np.any(list(counts_of.values()), axis=0))
         values = np.arange(support[0], support[-1] + 1)
-        return values, {name: one[values] for name, one in found.items()}
+        return values, {name: one[values] for name, one in counts_of.items()}
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Every question that was asked: those of the verdict first, each once."""
-        found: dict[str, Finding] = {}
+        first: dict[str, Finding] = {}
         every = (
             self.verdict.findings,
             *self.checks.values(),
@@ -202,8 +204,8 @@ class Analysis:
             self.reference.findings,
         )
         for one in chain.from_iterable(every):
-            found.setdefault(one.question, one)
-        return tuple(found.values())
+            first.setdefault(one.question, one)
+        return tuple(first.values())
 
     def tolerance_for(self, name: str) -> float:
         """Return the limit on a co-assignment difference of some of the draws."""
@@ -213,8 +215,8 @@ class Analysis:
     def estimates(self) -> dict[str, Estimate]:
         """Point estimates by source, that of the answer first."""
         keys = dict.fromkeys((self.reference.key, *(one.key for one in self.sources)))
-        found = {key: self.summary(key).estimate for key in keys}
-        return {key: one for key, one in found.items() if one is not None}
+        estimates = {key: self.summary(key).estimate for key in keys}
+        return {key: one for key, one in estimates.items() if one is not None}
 
     @property
     def in_words(self) -> AnswerInWords:
@@ -245,12 +247,12 @@ class Analysis:
         A column of the table that is called as another one here has "(given)" after its name.
         """
         shown, beside = self.reference, dict[str, Any]()
-        found: dict[str, Any] = {"row": list(self.row_names)}
+        columns: dict[str, Any] = {"row": list(self.row_names)}
         for key, one in self.estimates.items():
             if key == shown.key:
                 own = shown.own_membership
-                found["cluster"] = one.assignments + 1
-                found |= ({} if own is None else {"probability": own}) | {"uncertainty": one.uncertainty}
+                columns["cluster"] = one.assignments + 1
+                columns |= ({} if own is None else {"probability": own}) | {"uncertainty": one.uncertainty}
             else:
                 name = key if key in WORDS else self.draws[key].name
                 beside |= {f"{name}_cluster": one.assignments + 1, f"{name}_uncertainty": one.uncertainty}
@@ -258,15 +260,15 @@ class Analysis:
             table = self.data.table
             known = {"label": table.labels, "partial_label": table.partial_labels}
             weights = {} if table.weights is None else {"weight": table.weights}
-            taken = {*found, *beside, *known, *weights}
+            taken = {*columns, *beside, *known, *weights}
             for title, values in table.written() if table.shape is None else ():
                 while title in taken:
                     title += " (given)"
                 taken.add(title)
-                found[title] = values
-            found |= weights
-            found |= {name: pd.Series(one, dtype=object) for name, one in known.items() if one is not None}
-        return pd.DataFrame(found | beside)
+                columns[title] = values
+            columns |= weights
+            columns |= {name: pd.Series(one, dtype=object) for name, one in known.items() if one is not None}
+        return pd.DataFrame(columns | beside)
 
     def clusters(self) -> pd.DataFrame:
         """Return one row a cluster: rows, share, mean membership, stability, means with intervals.
@@ -278,22 +280,22 @@ class Analysis:
         if shown.estimate is None:
             return pd.DataFrame({"cluster": []})
         labels, sizes = shown.assignments, np.bincount(shown.assignments)
-        found: dict[str, Any] = {"cluster": np.arange(len(sizes)) + 1, "rows": sizes}
+        columns: dict[str, Any] = {"cluster": np.arange(len(sizes)) + 1, "rows": sizes}
         if self.data is not None and self.data.table.weights is not None:
-            found["weight"] = shown.sizes
-        found["share"] = shown.sizes / shown.sizes.sum()
+            columns["weight"] = shown.sizes
+        columns["share"] = shown.sizes / shown.sizes.sum()
         own = np.full(len(labels), np.nan) if own is None else own
         times = 1 if shown.row_weights is None else shown.row_weights
-        found["mean_membership"] = np.bincount(labels, weights=own * times) / shown.sizes
+        columns["mean_membership"] = np.bincount(labels, weights=own * times) / shown.sizes
         if profiles is not None and self.data is not None:
-            found |= {name: getattr(profiles, name) for name in ("share_low", "share_high", "stability")}
+            columns |= {name: getattr(profiles, name) for name in ("share_low", "share_high", "stability")}
             for d, name in enumerate(self.data.described_by):
-                while found.keys() & {name, f"{name} low", f"{name} high"}:
+                while columns.keys() & {name, f"{name} low", f"{name} high"}:
                     name += " (given)"
-                found[name] = profiles.centres[:, d]
-                found[f"{name} low"] = profiles.centre_low[:, d]
-                found[f"{name} high"] = profiles.centre_high[:, d]
-        return pd.DataFrame(found)
+                columns[name] = profiles.centres[:, d]
+                columns[f"{name} low"] = profiles.centre_low[:, d]
+                columns[f"{name} high"] = profiles.centre_high[:, d]
+        return pd.DataFrame(columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``summary.json`` holds: what was done, and every figure; what was not asked is null."""

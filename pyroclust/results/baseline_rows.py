@@ -64,9 +64,9 @@ def _as_many_rows(points: np.ndarray, weights: np.ndarray | None) -> tuple[np.nd
     return np.repeat(points, weights, axis=0), np.cumsum(weights) - weights
 
 
-def baseline_rows(found: Analysis, methods: Sequence[Baseline]) -> tuple[BaselineRow, ...]:
+def baseline_rows(analysis: Analysis, methods: Sequence[Baseline]) -> tuple[BaselineRow, ...]:
     """Run the classical methods and place each among the draws; none where all points are equal."""
-    data, shown = found.data, found.reference
+    data, shown = analysis.data, analysis.reference
     if data is None or (data.vectors == data.vectors[0]).all():
         return ()
     points, first = _as_many_rows(data.vectors, shown.row_weights)
@@ -75,7 +75,7 @@ def baseline_rows(found: Analysis, methods: Sequence[Baseline]) -> tuple[Baselin
     rows = []
     for method in methods:
         try:
-            result = method.partition(points, seed=found.seed)
+            result = method.partition(points, seed=analysis.seed)
         except Exception as error:
             if ends_the_run(error):
                 raise

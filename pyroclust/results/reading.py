@@ -175,22 +175,22 @@ def _data(observed: Any, main: Any) -> AnalysedData:
     return AnalysedData(table, points)
 
 
-def _take_weights(found: Analysis) -> None:
+def _take_weights(analysis: Analysis) -> None:
     """Weigh the guide's draws again; where weighted ones are the answer and were not kept, resample them."""
-    draws = found.draws.get("guide")
+    draws = analysis.draws.get("guide")
     if draws is None or draws.log_ratios is None:
         return
-    weights = Weighting.of(found.proposals)
-    found.results["weights"] = weights
-    if found.verdict.answer is Answer.WEIGHTED and "weighted" not in found.draws:
-        found.draws["weighted"] = weights.resampled(found.proposals, draws, seed=found.seed)
+    weights = Weighting.of(analysis.proposals)
+    analysis.results["weights"] = weights
+    if analysis.verdict.answer is Answer.WEIGHTED and "weighted" not in analysis.draws:
+        analysis.draws["weighted"] = weights.resampled(analysis.proposals, draws, seed=analysis.seed)
 
 
-def _take_estimates(found: Analysis, summary: dict[str, Any]) -> None:
+def _take_estimates(analysis: Analysis, summary: dict[str, Any]) -> None:
     """Take the point estimates that were found, so that clusters keep their numbers."""
     # Some of 0.1 are a list.
     by_name = summary["sources"] if isinstance(summary["sources"], dict) else {}
-    for name in found.draws.keys() & by_name.keys():
+    for name in analysis.draws.keys() & by_name.keys():
         estimate = by_name[name].get("point_estimate")
-        if estimate and len(estimate.get("assignments", ())) == found.draws[name].num_points:
-            found.summary(name).known = np.asarray(estimate["assignments"], dtype=np.int64)
+        if estimate and len(estimate.get("assignments", ())) == analysis.draws[name].num_points:
+            analysis.summary(name).known = np.asarray(estimate["assignments"], dtype=np.int64)
