@@ -113,8 +113,8 @@ def draw_mcmc(
     )
     of_model = ChainsOfModel(
         draws,
-        _notes(draws, rows, model=model, sweeps=of_model.sweeps),
-        sweep_seconds=used / (of_model.sweeps * num_chains),
+        _notes(draws, rows, model=model, sweeps=chains.sweeps),
+        sweep_seconds=used / (chains.sweeps * num_chains),
         more_seconds=0.0 if have_converged_well(rows) or settings.thorough else usual * _THOROUGH - used,
     )
     tempers = goes_on and settings.thorough and settings.kernel is None and can_be_tempered(model)
