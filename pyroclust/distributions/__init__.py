@@ -5,7 +5,7 @@ from pyroclust.distributions.clusterwise.filtering import Filtering
 from pyroclust.distributions.clusterwise.partition import ClusterwisePartition
 from pyroclust.distributions.diagonal_mixture import DiagonalMixture
 from pyroclust.distributions.families.bernoulli_beta import BernoulliBeta
-from pyroclust.distributions.families.categories import CategoricalColumns, Categories
+from pyroclust.distributions.families.categories import Categories
 from pyroclust.distributions.families.clustered_data import ClusteredData
 from pyroclust.distributions.families.component import Component, ConjugateComponent
 from pyroclust.distributions.families.inverse_wishart import InverseWishartCholesky
@@ -14,7 +14,7 @@ from pyroclust.distributions.families.normal_independent import NormalIndependen
 from pyroclust.distributions.families.normal_inverse_gamma import NormalInverseGamma
 from pyroclust.distributions.families.normal_inverse_wishart import NormalInverseWishart
 from pyroclust.distributions.families.normal_known_variance import NormalKnownVariance
-from pyroclust.distributions.families.partly_observed import ObservedParts, PartlyObserved
+from pyroclust.distributions.families.partly_observed import PartlyObserved
 from pyroclust.distributions.families.poisson_gamma import PoissonGamma
 from pyroclust.distributions.families.product import Product
 from pyroclust.distributions.families.pyro_component import PyroComponent
@@ -46,7 +46,6 @@ __all__ = [
     "BernoulliBeta",
     "BernoulliObservation",
     "BlockRates",
-    "CategoricalColumns",
     "Categories",
     "ChineseRestaurantPrior",
     "ChineseRestaurantProcess",
@@ -72,7 +71,6 @@ __all__ = [
     "NormalKnownVariance",
     "NormalObservation",
     "Observation",
-    "ObservedParts",
     "OrderAveragedPartition",
     "PartitionDistribution",
     "PartitionPrior",

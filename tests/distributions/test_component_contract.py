@@ -5,7 +5,6 @@ import itertools
 import math
 import pickle
 
-import numpy as np
 import pyro
 import pyro.poutine as poutine
 import pytest
@@ -13,7 +12,6 @@ import torch
 from cases import CONJUGATE, FAMILIES, FINITE
 from pyro.distributions import Gamma
 from scipy import stats
-from scipy.integrate import quad
 
 from pyroclust.distributions import Categories, ChineseRestaurantPrior, ClusteredData, Product
 from pyroclust.distributions.families.clustered_data import block_moments
@@ -116,34 +114,6 @@ def test_marginal_is_the_mean_likelihood_over_the_prior(family):
     likelihood = family.likelihood(parameters).log_prob(points).double().sum(-1)
     expected = family.log_marginal(*block(family, points))
     assert z_score((likelihood - expected).exp(), 1.0) < 5
-
-
-LINE = {"known_1": "loc", "bernoulli_1": "probs", "poisson_1": "intensity", "multinomial_2": "probs"}
-
-
-@pytest.fixture
-def doubles():
-    """Run parameter programs in float64."""
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
-@pytest.mark.usefixtures("doubles")
-@pytest.mark.parametrize("name", LINE)
-def test_marginal_is_the_integral_over_the_parameter(name):
-    """Families with one real parameter: prior times likelihood, integrated numerically."""
-    family, points = CONJUGATE[name], points_of(CONJUGATE[name], 3)
-    bounds = {"known_1": (-np.inf, np.inf), "poisson_1": (0, np.inf)}.get(name, (0, 1))
-
-    def density(theta):
-        value = [theta, 1 - theta] if name == "multinomial_2" else [theta]
-        parameters = {LINE[name]: torch.tensor([value])}
-        likelihood = family.likelihood(parameters).log_prob(points).sum()
-        return (family.log_prior(parameters).squeeze() + likelihood).exp().item()
-
-    found = quad(density, *bounds, limit=200, epsabs=1e-14, epsrel=1e-9)[0]
-    assert math.log(found) == pytest.approx(family.log_marginal(*block(family, points)).item(), abs=1e-8)
 
 
 # --- hyperparameters ---

@@ -352,8 +352,6 @@ NOT_TESTED = {
     "distributions.BlockRates": "two pairs of numbers: tests/models/test_stochastic_block_model.py",
     "distributions.ClusteredData": "inside of every family of this table",
     "distributions.ClusterwisePartition": _GUIDED,
-    "distributions.CategoricalColumns": "the likelihood of Categories",
-    "distributions.ObservedParts": "the likelihood of PartlyObserved",
     **{
         f"distributions.{name}": "takes the outputs of a decoder: tests/distributions/test_observations.py"
         for name in (

@@ -25,9 +25,6 @@ class CategoricalColumns(TorchDistribution):
     r"""Vectors of independent categories, written 0, 1, 2, ...; one that is missing (nan) says nothing.
 
     .. math:: p(x) = \prod_{d \text{ observed}} p_{d x_d}
-
-    Args:
-        probs: for each column, ``(*batch, L_d)``.
     """
 
     arg_constraints: dict[str, Any] = {}  # noqa: RUF012
@@ -103,6 +100,7 @@ class Categories(ConjugateComponent):
         if isinstance(levels, str) or not isinstance(levels, Sequence) or not levels:
             raise ValueError(f"levels is {levels!r}, expected a list of whole numbers, one a column")
         self.levels = tuple(check_count("levels", one, at_least=2) for one in levels)
+        self.num_groups = len(self.levels)
         super().__init__(len(self.levels))
         self.concentration = number(concentration)
         self._check_hyperparameters()
@@ -172,11 +170,6 @@ class Categories(ConjugateComponent):
     def counts_by_group(self, moments: Tensor) -> Tensor:
         """Return how many points have each column, ``(..., D)``."""
         return self._totals(moments)
-
-    @property
-    def num_groups(self) -> int:
-        """As many as columns."""
-        return self.dim
 
     def sample_parameters(self, counts: Tensor, moments: Tensor) -> dict[str, Tensor]:
         parts = self._posterior(counts, moments).split(self.levels, -1)

@@ -32,9 +32,6 @@ class ObservedParts(SideBySide):
     r"""Vectors made of independent parts, of which those that are missing (nan) say nothing.
 
     .. math:: \log p(x) = \sum_{j \text{ observed}} \log p_j(x^{(j)})
-
-    Args:
-        parts: distributions over vectors.
     """
 
     @property

@@ -23,12 +23,6 @@ class SideBySide(TorchDistribution):
     r"""Vectors made of independent parts.
 
     .. math:: \log p(x) = \sum_j \log p_j(x^{(j)})
-
-    Args:
-        parts: distributions over vectors.
-
-    Shape:
-        batch_shape: the broadcast of the parts'; event_shape: ``(sum of the parts' widths,)``.
     """
 
     arg_constraints: dict[str, Any] = {}  # noqa: RUF012
