@@ -1,10 +1,9 @@
 """Inference: training, exact posteriors, importance sampling, sequential Monte Carlo, references."""
 
 from pyroclust.infer.exact import cluster_parameters, exact_posterior, log_evidence
-from pyroclust.infer.fine_tune import FineTuning, fine_tune
+from pyroclust.infer.fine_tune import BatchedWakeSleep, FineTuning, LeaveOneOut, fine_tune
 from pyroclust.infer.importance import importance_sample
 from pyroclust.infer.losses import InclusiveKL, PartialFenchelYoungLoss, VisitingOrders
-from pyroclust.infer.objectives import BatchedWakeSleep, LeaveOneOut
 from pyroclust.infer.quality import AmortizationGap, amortization_gap, divergences, efficiencies
 from pyroclust.infer.refining import (
     Populations,

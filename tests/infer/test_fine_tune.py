@@ -13,8 +13,13 @@ from torch import Tensor
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer import exact_posterior
-from pyroclust.infer.fine_tune import FineTuning, fine_tune
-from pyroclust.infer.objectives import BatchedWakeSleep, LeaveOneOut, decaying_baseline
+from pyroclust.infer.fine_tune import (
+    BatchedWakeSleep,
+    FineTuning,
+    LeaveOneOut,
+    decaying_baseline,
+    fine_tune,
+)
 from pyroclust.infer.quality import amortization_gap
 from pyroclust.infer.simulation import simulate
 from pyroclust.models import overlap2d
