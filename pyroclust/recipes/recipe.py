@@ -24,7 +24,8 @@ from pyroclust.recipes.tables import (
     started_guide,
     training_data,
 )
-from pyroclust.saving.codec import call, check_depth
+from pyroclust.saving.cards import check_depth
+from pyroclust.saving.codec import call
 from pyroclust.saving.models import build_model
 
 # A card holds its recipe and must stay below what is read of a card, with every letter escaped too.

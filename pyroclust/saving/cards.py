@@ -3,7 +3,7 @@
 import hashlib
 import json
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from importlib.resources import files
 from os import PathLike
@@ -17,8 +17,7 @@ from msgspec.structs import asdict, replace
 from pyroclust.core.counts import MAX_SEED
 from pyroclust.core.errors import unknown_name
 from pyroclust.core.files import parse_json, read_text
-from pyroclust.core.text import listed
-from pyroclust.saving.codec import check_depth, decode
+from pyroclust.core.text import listed, visible
 from pyroclust.saving.version_1 import modernised
 
 FORMAT_VERSION = 2
@@ -30,6 +29,7 @@ WEIGHTS_FILE = "weights.safetensors"
 Count = Annotated[int, Meta(ge=1, le=MAX_SEED)]
 Seed = Annotated[int, Meta(ge=0, le=MAX_SEED)]
 Figure = Annotated[float, Meta(ge=-1e18, le=1e18)]
+_MOST_NESTED = 24
 _MADE_FOR = {"weights": "other weights", "model": "another model", "guide": "other arguments"}
 
 
@@ -320,3 +320,31 @@ def find_guide(name_or_folder: str | PathLike[str]) -> Path:
         if text and Path(text).is_dir():
             return Path(text)
     raise ValueError(f"{unknown_name('guide', text, known)}; or give the folder of a saved guide")
+
+
+def decode(content: Any, kind: type[Struct], *, where: str = "") -> Struct:
+    """Return JSON as a struct or a dataclass; a ``ValueError`` says which entry is wrong."""
+    try:
+        return msgspec.convert(content, kind)
+    except msgspec.ValidationError as error:
+        said, _, entry = visible(str(error)).partition(" - at `$")
+        place = (where + entry.strip("`")).removeprefix(".")
+        raise ValueError(f"{place}: {said}" if place else said) from None
+
+
+def check_depth(content: Any, *, where: str) -> None:
+    """Refuse what is nested deeply, level by level: what follows is recursive."""
+    level = [content]
+    for _ in range(_MOST_NESTED):
+        level = [child for one in level for child in _children(one)]
+        if not level:
+            return
+    raise ValueError(
+        f"{where} is nested more than {_MOST_NESTED} deep, expected fewer tables inside each other"
+    )
+
+
+def _children(one: Any) -> Collection[Any]:
+    if isinstance(one, Mapping):
+        return one.values()
+    return one if isinstance(one, list | tuple) else ()

@@ -8,7 +8,6 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-import msgspec
 import numpy as np
 import torch
 from pyro import distributions
@@ -17,7 +16,6 @@ from torch.distributions import Distribution
 
 from pyroclust.core.errors import unknown_name
 from pyroclust.core.registry import arguments_of, find, from_context, name_of, suited
-from pyroclust.core.text import visible
 
 DISTRIBUTIONS: dict[str, type[Distribution]] = {
     one.__name__: one
@@ -41,40 +39,11 @@ DISTRIBUTIONS: dict[str, type[Distribution]] = {
 """Distributions that a description may name."""
 
 Struct = TypeVar("Struct")
-_MOST_NESTED = 24
 # Whole numbers up to here are exact in float64.
 _LARGEST = 2**53
 _EITHER = ("probs", "logits")
 _DTYPES = {"float32": torch.float32, "float64": torch.float64}
 _WORDS: dict[Any, str] = {str: "text", bool: "true or false", Distribution: "a distribution"}
-
-
-def decode(content: Any, kind: type[Struct], *, where: str = "") -> Struct:
-    """Return JSON as a struct or a dataclass; a ``ValueError`` says which entry is wrong."""
-    try:
-        return msgspec.convert(content, kind)
-    except msgspec.ValidationError as error:
-        said, _, entry = visible(str(error)).partition(" - at `$")
-        place = (where + entry.strip("`")).removeprefix(".")
-        raise ValueError(f"{place}: {said}" if place else said) from None
-
-
-def check_depth(content: Any, *, where: str) -> None:
-    """Refuse what is nested deeply, level by level: what follows is recursive."""
-    level = [content]
-    for _ in range(_MOST_NESTED):
-        level = [child for one in level for child in _children(one)]
-        if not level:
-            return
-    raise ValueError(
-        f"{where} is nested more than {_MOST_NESTED} deep, expected fewer tables inside each other"
-    )
-
-
-def _children(one: Any) -> Collection[Any]:
-    if isinstance(one, Mapping):
-        return one.values()
-    return one if isinstance(one, list | tuple) else ()
 
 
 def describe(value: Any, *, where: str, context: Mapping[str, Any] | None = None) -> Any:

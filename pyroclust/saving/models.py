@@ -11,7 +11,8 @@ from pyroclust.core.registry import arguments_of, name_of, registered
 from pyroclust.distributions import Component, PartitionPrior
 from pyroclust.distributions.protocols import Model
 from pyroclust.models import AbsentTables, LabelledTables, Mixture, PartiallyLabelled
-from pyroclust.saving.codec import build, build_numbers, call, check_arguments, check_depth, describe
+from pyroclust.saving.cards import check_depth
+from pyroclust.saving.codec import build, build_numbers, call, check_arguments, describe
 
 _PARTS: dict[str, Any] = {"prior": PartitionPrior, "component": Component}
 
