@@ -38,7 +38,7 @@ from sklearn.datasets import load_iris, load_wine, make_blobs
 from timing import Cost, cost_of
 
 from pyroclust import read_table
-from pyroclust.infer.large_tables import chain_seconds
+from pyroclust.core.large_tables import chain_seconds
 
 RESULTS = Path(__file__).parent / "results" / "answer.json"
 GUIDE_SECONDS = 3.0

@@ -17,8 +17,8 @@ import typer
 from kept import write_report
 from rich.console import Console
 
+from pyroclust.core.large_tables import sweep_cost
 from pyroclust.distributions import ConjugateComponent
-from pyroclust.infer.large_tables import sweep_cost
 from pyroclust.infer.mcmc.chains import Chains
 from pyroclust.infer.mcmc.named_kernels import default_kernel
 from pyroclust.models import Mixture, nig_mixture, niw_mixture, table_mixture

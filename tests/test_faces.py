@@ -58,7 +58,7 @@ INSIDE = {
         "pyroclust.infer.mcmc.reference",
         "pyroclust.infer.quality",
         "pyroclust.infer.simulation",
-        "pyroclust.infer.large_tables",
+        "pyroclust.core.large_tables",
         "pyroclust.models.normal_mixture",
         "pyroclust.core.random_state",
         "pyroclust.recipes.tables",

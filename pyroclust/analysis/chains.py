@@ -12,6 +12,7 @@ from torch import Tensor
 
 from pyroclust.analysis.populations import can_be_tempered, draw_populations, seconds_of_populations
 from pyroclust.analysis.steps import Settings
+from pyroclust.core.large_tables import chain_seconds, populations_may_take
 from pyroclust.core.random_state import pyro_seeded, seed_from_torch
 from pyroclust.core.text import duration, listed
 from pyroclust.diagnostics import Convergence, LogEvidence, max_rhat
@@ -23,7 +24,6 @@ from pyroclust.diagnostics.verdicts.findings import convergence_findings
 from pyroclust.diagnostics.verdicts.verdict import all_passed
 from pyroclust.guides.exact_filter import exact_filter
 from pyroclust.infer.checks import log_joint_of
-from pyroclust.infer.large_tables import chain_seconds, populations_may_take
 from pyroclust.infer.mcmc import CollapsedModel, FromDraws, Overdispersed
 from pyroclust.infer.mcmc.chains import Chains, coarse_starts
 from pyroclust.infer.mcmc.named_kernels import default_kernel_name, kernel_names, named_kernel

@@ -16,6 +16,7 @@ from pyroclust.analysis.steps import Settings, Work, complete
 from pyroclust.core.arrays import checked_weights
 from pyroclust.core.counts import check_count, check_number, check_range, check_seed
 from pyroclust.core.errors import unknown_name
+from pyroclust.core.large_tables import default_num_draws
 from pyroclust.core.memory import check_memory
 from pyroclust.core.progress import lines_instead_of_bars
 from pyroclust.data import (
@@ -28,7 +29,6 @@ from pyroclust.data import (
     unscaled,
 )
 from pyroclust.data.pairs import PairsLike
-from pyroclust.infer.large_tables import default_num_draws
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import results_folder

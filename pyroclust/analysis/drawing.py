@@ -10,6 +10,7 @@ import torch
 from pyroclust.analysis.chains import draw_mcmc
 from pyroclust.analysis.steps import Step, Work, as_step
 from pyroclust.core.errors import first_line, lacks_memory
+from pyroclust.core.large_tables import default_num_draws
 from pyroclust.core.random_state import seeded
 from pyroclust.core.text import duration, range_in_words
 from pyroclust.diagnostics import Agreement, Finding
@@ -25,7 +26,6 @@ from pyroclust.diagnostics.verdicts.verdict import all_passed
 from pyroclust.distributions.sequential.partition import num_orders_of
 from pyroclust.guides import AmortizedGuide
 from pyroclust.infer import refine
-from pyroclust.infer.large_tables import default_num_draws
 from pyroclust.infer.mcmc.named_kernels import default_kernel_name, has_kernel
 from pyroclust.infer.refining import proposals
 from pyroclust.infer.refining.proposals import Clock

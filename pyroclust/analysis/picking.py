@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch.distributions import constraints
 
+from pyroclust.core.large_tables import LARGE_TABLE
 from pyroclust.core.threads import single_precision
 from pyroclust.data import Standardised, Table
 from pyroclust.data.standardise import ColumnsOfTable
@@ -22,7 +23,6 @@ from pyroclust.distributions.protocols import is_of_graphs, takes_missing
 from pyroclust.guides import AnchoredGuide, PredictiveFilter, ScaleAveragedProcess
 from pyroclust.guides.exact_filter import exact_filter
 from pyroclust.guides.hyper_law import integrated_names
-from pyroclust.infer.large_tables import LARGE_TABLE
 from pyroclust.models import StochasticBlockModel, default_mixture, table_mixture
 from pyroclust.models.standardised import named_prior
 from pyroclust.partitions import canonical

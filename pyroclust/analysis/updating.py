@@ -15,6 +15,7 @@ from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.predicting import analysis_of, predictive_law, rows_like, some_draws
 from pyroclust.analysis.steps import Work, complete
 from pyroclust.core.counts import check_count, check_seed
+from pyroclust.core.large_tables import default_num_draws
 from pyroclust.core.progress import lines_instead_of_bars
 from pyroclust.core.threads import single_precision
 from pyroclust.data import Source, Table
@@ -22,7 +23,6 @@ from pyroclust.diagnostics import judge
 from pyroclust.diagnostics.verdicts.findings import settled_finding
 from pyroclust.guides.continued_draws import ContinuedDraws
 from pyroclust.infer import refine
-from pyroclust.infer.large_tables import default_num_draws
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import name_of_run, results_folder, table_content

@@ -8,7 +8,7 @@ from contextlib import suppress
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -19,6 +19,8 @@ from pyroclust.core.errors import unknown_name
 from pyroclust.core.files import parse_json, read_text
 from pyroclust.core.text import listed, visible
 from pyroclust.saving.version_1 import modernised
+
+Record = TypeVar("Record")
 
 FORMAT_VERSION = 2
 CARD_FILE = "card.json"
@@ -322,7 +324,7 @@ def find_guide(name_or_folder: str | PathLike[str]) -> Path:
     raise ValueError(f"{unknown_name('guide', text, known)}; or give the folder of a saved guide")
 
 
-def decode(content: Any, kind: type[Struct], *, where: str = "") -> Struct:
+def decode(content: Any, kind: type[Record], *, where: str = "") -> Record:
     """Return JSON as a struct or a dataclass; a ``ValueError`` says which entry is wrong."""
     try:
         return msgspec.convert(content, kind)

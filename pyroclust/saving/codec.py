@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import torch
@@ -38,7 +38,6 @@ DISTRIBUTIONS: dict[str, type[Distribution]] = {
 }
 """Distributions that a description may name."""
 
-Struct = TypeVar("Struct")
 # Whole numbers up to here are exact in float64.
 _LARGEST = 2**53
 _EITHER = ("probs", "logits")

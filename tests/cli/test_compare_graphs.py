@@ -11,7 +11,7 @@ import pytest
 from pyroclust import compare
 from pyroclust.baselines import GRAPH_BASELINES
 from pyroclust.cli import main
-from pyroclust.infer.large_tables import LARGE_TABLE
+from pyroclust.core.large_tables import LARGE_TABLE
 from pyroclust.models import StochasticBlockModel
 
 FEW = ("--draws", "100", "--mcmc-draws", "100", "--warmup", "100", "--quiet")

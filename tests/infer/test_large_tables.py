@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from pyroclust.guides import PredictiveFilter
-from pyroclust.infer import refine
-from pyroclust.infer.large_tables import (
+from pyroclust.core.large_tables import (
     LARGE_TABLE,
     default_num_draws,
     large_table_notes,
     most_sweeps,
     sweep_cost,
 )
+from pyroclust.guides import PredictiveFilter
+from pyroclust.infer import refine
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.infer.mcmc.chains import Chains
 from pyroclust.infer.refining.refine import _looks

@@ -8,11 +8,11 @@ from copy import copy
 import numpy as np
 from torch import Tensor
 
+from pyroclust.core.large_tables import most_sweeps
 from pyroclust.core.random_state import seeded
 from pyroclust.distributions import ChineseRestaurantPrior
 from pyroclust.distributions.points import Points, as_points
 from pyroclust.distributions.protocols import CollapsedModel
-from pyroclust.infer.large_tables import most_sweeps
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel, Transition, check_draws, run
 from pyroclust.infer.mcmc.named_kernels import allowed_kernel_name, named_kernel
 from pyroclust.infer.mcmc.starts import FromDraws

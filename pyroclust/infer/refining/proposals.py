@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pyroclust.core.large_tables import LARGE_TABLE
 from pyroclust.core.progress import progress_bar
 from pyroclust.diagnostics import LogEvidence, importance_evidence, log_evidences
 from pyroclust.distributions.protocols import Guide, JointModel, Model, some_points
 from pyroclust.infer.checks import log_joint_of
-from pyroclust.infer.large_tables import LARGE_TABLE
 from pyroclust.partitions import Draws
 from pyroclust.partitions.constraints import Constraints
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.core.counts import check_count, check_seed
+from pyroclust.core.large_tables import most_sweeps, sweep_cost
 from pyroclust.core.memory import check_memory
 from pyroclust.core.progress import progress_bar
 from pyroclust.core.random_state import seed_from_torch, seeded
@@ -25,7 +26,6 @@ from pyroclust.distributions.protocols import CollapsedModel, PartitionGuide, is
 from pyroclust.distributions.sequential.partition import num_orders_of
 from pyroclust.infer.checks import constrained_guide, points_of
 from pyroclust.infer.importance import resampled
-from pyroclust.infer.large_tables import most_sweeps, sweep_cost
 from pyroclust.infer.mcmc.chains import Chains
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.named_kernels import kernel_or_default
@@ -166,7 +166,7 @@ def refine(
        Where the model has no ``log_joint``, only ``num_draws`` are drawn, and all go on.
     3. From each a chain of the kernel runs, many at a time in threads. With ``sweeps=None`` the chains are
        looked at after 10, 20, 40, ... up to 640 sweeps, fewer above 1,000 points and where sweeps cost more
-       (:mod:`~pyroclust.infer.large_tables`), as with full covariances above four columns. Below 80 sweeps
+       (:mod:`~pyroclust.core.large_tables`), as with full covariances above four columns. Below 80 sweeps
        they are looked at four times. They have settled when a test finds no change since the look
        before, and chains of one ancestor are no more alike than others, or so little that the nested R-hat of
        every functional is at most 1.05 and half of the draws, or 400, are effective.
