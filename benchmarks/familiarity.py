@@ -34,7 +34,7 @@ from time_to_accuracy import data_set
 from torch import Tensor
 
 from pyroclust import load_guide
-from pyroclust.calibration.training_world import simulated_world
+from pyroclust.calibration.simulated_datasets import simulate_datasets
 from pyroclust.diagnostics import co_assignment, importance_weights
 from pyroclust.infer import refine
 from pyroclust.infer.mcmc.chains import Chains
@@ -93,7 +93,7 @@ def _against(path: Path) -> Callable[[Any, Tensor], dict[str, float]]:
 
 def measure(guide: Any, data: Tensor) -> dict[str, float]:
     """Return every p-value of the guide on a data set."""
-    world = simulated_world(guide, data, max_points=None, seed=0)
+    world = simulate_datasets(guide, data, max_points=None, seed=0)
     found = world.witnesses()
     summaries = world.familiarity(data.numpy(), seed=0).overall
     assert found is not None

@@ -35,9 +35,9 @@ from rich.console import Console
 
 from pyroclust import load_guide, read_table
 from pyroclust.calibration import Certificate
+from pyroclust.calibration.accuracy import real_tables_row
+from pyroclust.calibration.certificate import RealTablesRow
 from pyroclust.calibration.checking import store_certificate
-from pyroclust.calibration.real_tables import real_tables_row
-from pyroclust.calibration.rows import RealTablesRow
 from pyroclust.data.standardise import standardise
 from pyroclust.saving.cards import read_card
 

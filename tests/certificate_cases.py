@@ -3,8 +3,7 @@
 from typing import Any
 
 from pyroclust.calibration import Certificate
-from pyroclust.calibration.checking import certificate_content
-from pyroclust.calibration.rows import CalibrationRow, SampledRow
+from pyroclust.calibration.certificate import CalibrationRow, SampledRow, certificate_content
 
 
 def stored_certificate(*passed: bool) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from synthetic_comparison import analysis_of, filled, make_comparison, table_of
 from pyroclust import diagnose, forest
 from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.steps import Settings, Work, run_steps
-from pyroclust.calibration.training_world import TrainingWorld
+from pyroclust.calibration.simulated_datasets import SimulatedDatasets
 from pyroclust.data.standardise import Standardised
 from pyroclust.diagnostics import EvidenceMethod, Finding, LogEvidence
 from pyroclust.diagnostics.chains.short_chains import CheckedRound
@@ -161,14 +161,14 @@ def alone_comparison(
     )
 
 
-def alone_world(**fields: Any) -> TrainingWorld:
+def alone_world(**fields: Any) -> SimulatedDatasets:
     """Return simulations that look like the data of the guide alone."""
     rng = np.random.default_rng(0)
     rng.standard_normal((12, 2))
-    return TrainingWorld(rng.standard_normal((199, 12, 2)), **fields)
+    return SimulatedDatasets(rng.standard_normal((199, 12, 2)), **fields)
 
 
-def alone_case(*, near: Any = None, world: TrainingWorld | None = None, **changes: Any) -> Analysis:
+def alone_case(*, near: Any = None, world: SimulatedDatasets | None = None, **changes: Any) -> Analysis:
     """Return a guide that nothing stands beside, with all that draws can be asked."""
     return filled(
         alone_comparison(**changes),

@@ -18,7 +18,7 @@ from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.running import judged
 from pyroclust.analysis.steps import Settings, Step, Work, complete
 from pyroclust.calibration.result import LocalCalibration
-from pyroclust.calibration.training_world import TrainingWorld
+from pyroclust.calibration.simulated_datasets import SimulatedDatasets
 from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import LogEvidence
@@ -181,7 +181,7 @@ def filled(
     found: Analysis,
     *,
     also: tuple[str, ...] = (),
-    world: TrainingWorld | None = None,
+    world: SimulatedDatasets | None = None,
     refining: Refinement | None = None,
     calibration: LocalCalibration | None = None,
     why_no_mcmc: str = "the likelihood has no formula",

@@ -14,8 +14,8 @@ from pyroclust.analysis.populations import MOST_ANNEALED, annealed, can_be_annea
 from pyroclust.analysis.predicting import missing_cells
 from pyroclust.analysis.steps import Step, Work, as_step, never
 from pyroclust.calibration import Certificate, LocalCalibration, calibrate_near
-from pyroclust.calibration.judgement import calibration_findings
-from pyroclust.calibration.training_world import TrainingWorld, simulated_world
+from pyroclust.calibration.certificate import calibration_findings
+from pyroclust.calibration.simulated_datasets import SimulatedDatasets, simulate_datasets
 from pyroclust.core.arrays import mean_imputed
 from pyroclust.core.errors import Attempts
 from pyroclust.data.standardise import indicators
@@ -88,12 +88,12 @@ def _see(work: Work) -> Callable[[np.ndarray], np.ndarray] | None:
     return lambda values: mean_imputed(indicators(values, data.clustered))
 
 
-def _world(work: Work) -> TrainingWorld:
+def _world(work: Work) -> SimulatedDatasets:
     """Simulate data sets like those of the training, once for all steps that look at them."""
     if "world" not in work.kept:
         # Simulations know of no constraints.
         picked = work.unconstrained
-        work.kept["world"] = simulated_world(
+        work.kept["world"] = simulate_datasets(
             picked.guide,
             work.data,
             seed=work.analysis.seed,
@@ -102,7 +102,7 @@ def _world(work: Work) -> TrainingWorld:
             see=_see(work),
         )
         work.analysis.failures += work.kept["world"].failures
-    world: TrainingWorld = work.kept["world"]
+    world: SimulatedDatasets = work.kept["world"]
     return world
 
 

@@ -1,4 +1,4 @@
-"""How near a guide is to the posterior: divergence, importance weights, log q of the truth, orders, speed."""
+"""How near a guide is to the posterior: divergence, weights, log q of the truth, orders, real tables."""
 
 import inspect
 import math
@@ -10,37 +10,52 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.calibration.rows import ExactRow, OrderRow, SampledRow, SpeedRow, TruthRow
-from pyroclust.core.random_state import exclusive_random_state
-from pyroclust.diagnostics import pareto_k
+from pyroclust.calibration.certificate import (
+    ExactRow,
+    OrderRow,
+    RealTablesRow,
+    SampledRow,
+    SpeedRow,
+    TruthRow,
+)
+from pyroclust.core.counts import check_count
+from pyroclust.core.random_state import exclusive_random_state, pyro_seeded
+from pyroclust.diagnostics import co_assignment, importance_efficiency, pareto_k
 from pyroclust.diagnostics.verdicts.calibration import tail_summary
+from pyroclust.distributions.points import Points, as_points
+from pyroclust.guides.exact_filter import exact_filter
+from pyroclust.infer.mcmc.reference import Reference, reference_chains
 from pyroclust.infer.quality import divergences, effective_shares, log_importance_weights
 from pyroclust.infer.simulation import SimulatedBatch
 
-__all__ = ["exact_row", "order_row", "sampled_row", "speed_row", "truth_row"]
-
 _POINTS_AT_ONCE = 20_000
+# Draws of a real table come in equal parts from so many posteriors, each with a visiting order of its own.
+_ORDERS = 8
 
-Worlds = Sequence[SimulatedBatch]
+Batches = Sequence[SimulatedBatch]
 
 
-def exact_row(worlds: Worlds) -> ExactRow:
+def exact_row(batches: Batches) -> ExactRow:
     """Compare a guide with enumerated posteriors."""
-    kl = torch.cat([divergences(one.model, one.guide, one.data) for one in worlds])
-    return ExactRow(_points(worlds), len(kl), kl.mean().item(), kl.quantile(0.5).item(), _standard_error(kl))
+    kl = torch.cat([divergences(batch.model, batch.guide, batch.data) for batch in batches])
+    return ExactRow(_points(batches), len(kl), kl.mean().item(), kl.quantile(0.5).item(), _standard_error(kl))
 
 
-def sampled_row(worlds: Worlds, *, num_draws: int) -> SampledRow:
+def sampled_row(batches: Batches, *, num_draws: int) -> SampledRow:
     """Weight draws of a guide by the model."""
     log_weights = torch.cat(
-        [log_importance_weights(one.model, one.guide, one.data, num_draws=num_draws) for one in worlds], 1
+        [
+            log_importance_weights(batch.model, batch.guide, batch.data, num_draws=num_draws)
+            for batch in batches
+        ],
+        1,
     )
     share = effective_shares(log_weights)
     low, median, high = share.quantile(share.new_tensor([0.05, 0.5, 0.95])).tolist()
     k, high_share = tail_summary(np.array([pareto_k(one) for one in log_weights.T.cpu().numpy()]))
-    truth = torch.cat([_log_prob(one.guide, one) for one in worlds])
+    truth = torch.cat([_log_prob(batch.guide, batch) for batch in batches])
     return SampledRow(
-        num_points=_points(worlds),
+        num_points=_points(batches),
         num_datasets=len(share),
         num_draws=num_draws,
         median_efficiency=median,
@@ -54,63 +69,63 @@ def sampled_row(worlds: Worlds, *, num_draws: int) -> SampledRow:
     )
 
 
-def truth_row(worlds: Worlds) -> TruthRow:
+def truth_row(batches: Batches) -> TruthRow:
     """Score simulated partitions by the guide and a baseline."""
-    log_prob = torch.cat([_log_prob(one.guide, one) for one in worlds])
-    row = (_points(worlds), len(log_prob), log_prob.mean().item())
-    if worlds[0].baseline is None:
+    log_prob = torch.cat([_log_prob(batch.guide, batch) for batch in batches])
+    row = (_points(batches), len(log_prob), log_prob.mean().item())
+    if batches[0].baseline is None:
         return TruthRow(*row)
-    other = torch.cat([_log_prob(one.baseline, one) for one in worlds])
+    other = torch.cat([_log_prob(batch.baseline, batch) for batch in batches])
     difference = log_prob - other
     return TruthRow(*row, other.mean().item(), difference.mean().item(), _standard_error(difference))
 
 
-def order_row(worlds: Worlds, *, num_orders: int) -> OrderRow | None:
+def order_row(batches: Batches, *, num_orders: int) -> OrderRow | None:
     """Measure how q of a drawn partition varies over visiting orders; ``None`` for guides without them.
 
     For a guide that mixes M orders, each of the ``num_orders`` is a fresh set of M.
     """
-    if not _takes_order(worlds[0].guide):
+    if not _takes_order(batches[0].guide):
         return None
     spreads, others = [], []
-    for one in worlds:
+    for batch in batches:
         orders = torch.rand(
-            num_orders, *one.assignments.shape, dtype=torch.float32, device=one.data.device
+            num_orders, *batch.assignments.shape, dtype=torch.float32, device=batch.data.device
         ).argsort(-1)
-        draws = one.guide.posterior(one.data).sample()
-        spreads.append(_order_spread(one.guide, one.data, draws, orders))
-        if _takes_order(one.baseline):
-            others.append(_order_spread(one.baseline, one.data, draws, orders))
+        draws = batch.guide.posterior(batch.data).sample()
+        spreads.append(_order_spread(batch.guide, batch.data, draws, orders))
+        if _takes_order(batch.baseline):
+            others.append(_order_spread(batch.baseline, batch.data, draws, orders))
     spread = torch.cat(spreads)
     low, median, high = spread.quantile(spread.new_tensor([0.05, 0.5, 0.95])).tolist()
     other = torch.cat(others).quantile(0.5).item() if others else None
-    return OrderRow(_points(worlds), len(spread), num_orders, median, low, high, other)
+    return OrderRow(_points(batches), len(spread), num_orders, median, low, high, other)
 
 
-def speed_row(world: SimulatedBatch, *, num_draws: int, num_repeats: int) -> SpeedRow:
+def speed_row(batch: SimulatedBatch, *, num_draws: int, num_repeats: int) -> SpeedRow:
     """Time draws of the first data set on one thread."""
-    guide, data = world.guide, world.data[0]
+    guide, data = batch.guide, batch.data[0]
     with exclusive_random_state():
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
-            seconds = min(_seconds(lambda: _draw(guide, data, num_draws)) for _ in range(num_repeats))
+            seconds = min(_seconds_of_draws(guide, data, num_draws) for _ in range(num_repeats))
         finally:
             torch.set_num_threads(threads)
     return SpeedRow(data.shape[0], num_draws, num_draws / seconds)
 
 
-def _points(worlds: Worlds) -> int:
-    return worlds[0].assignments.shape[-1]
+def _points(batches: Batches) -> int:
+    return batches[0].assignments.shape[-1]
 
 
 def _takes_order(guide: Any | None) -> bool:
     return guide is not None and "order" in inspect.signature(guide.posterior).parameters
 
 
-def _log_prob(guide: Any, world: SimulatedBatch) -> Tensor:
-    rows = max(1, _POINTS_AT_ONCE // world.assignments.shape[-1])
-    blocks = zip(world.data.split(rows), world.assignments.split(rows), strict=True)
+def _log_prob(guide: Any, batch: SimulatedBatch) -> Tensor:
+    rows = max(1, _POINTS_AT_ONCE // batch.assignments.shape[-1])
+    blocks = zip(batch.data.split(rows), batch.assignments.split(rows), strict=True)
     return torch.cat([guide.posterior(some).log_prob(labels).double() for some, labels in blocks])
 
 
@@ -118,7 +133,7 @@ def _order_spread(guide: Any, data: Tensor, draws: Tensor, orders: Tensor) -> Te
     """Return standard deviation over mean of q(c | x) over the orders, one a data set."""
     num_orders, num_points = orders.shape[0], data.shape[1]
     rows = max(1, _POINTS_AT_ONCE // (num_orders * num_points))
-    found = []
+    spreads = []
     for some, labels, visit in zip(data.split(rows), draws.split(rows), orders.split(rows, 1), strict=True):
         repeated = some.expand(num_orders, *some.shape)
         posterior = (
@@ -126,19 +141,84 @@ def _order_spread(guide: Any, data: Tensor, draws: Tensor, orders: Tensor) -> Te
         )
         log_q = posterior.log_prob(labels.expand(num_orders, *labels.shape))
         relative = (log_q.double() - log_q.double().amax(0)).exp()
-        found.append(relative.std(0) / relative.mean(0))
-    return torch.cat(found)
+        spreads.append(relative.std(0) / relative.mean(0))
+    return torch.cat(spreads)
 
 
 def _standard_error(values: Tensor) -> float:
     return values.std(correction=1).item() / len(values) ** 0.5 if len(values) > 1 else 0.0
 
 
-def _draw(guide: Any, data: Tensor, num_draws: int) -> None:
-    guide.posterior(data).sample_and_log_prob((num_draws,))
-
-
-def _seconds(action: Callable[[], None]) -> float:
+def _seconds_of_draws(guide: Any, data: Tensor, num_draws: int) -> float:
     start = time.perf_counter()
-    action()
+    guide.posterior(data).sample_and_log_prob((num_draws,))
     return time.perf_counter() - start
+
+
+def real_tables_row(
+    guide: Any,
+    tables: Sequence[Points],
+    *,
+    source: str = "tables",
+    num_draws: int = 1000,
+    seed: int = 1,
+    reference: Callable[[int, Tensor], Reference] | None = None,
+) -> RealTablesRow:
+    """Hold draws of a guide, and of the exact filter of its model, against long chains on real tables.
+
+    Args:
+        guide: of a conjugate model, without conditions.
+        tables: data sets on the scale that the guide was made for, ``(n, D)`` each.
+        source: which tables these are, in words.
+        num_draws: draws a table, a multiple of 8: in equal parts from posteriors with visiting orders of
+            their own.
+        seed: of the draws.
+        reference: the chains of a table by its place and its points; by default
+            :func:`~pyroclust.infer.mcmc.reference.reference_chains` of the model.
+
+    Raises:
+        ValueError: if there is no table, the model has no exact filter, or the number of draws is another.
+    """
+    tables = list(tables)
+    if not tables:
+        raise ValueError("tables is empty, expected one or more data sets")
+    each, rest = divmod(check_count("num_draws", num_draws), _ORDERS)
+    if rest:
+        raise ValueError(f"num_draws is {num_draws}, expected a multiple of {_ORDERS}, the visiting orders")
+    baseline = exact_filter(guide.model, conditions=guide.conditions)
+    chains_of = reference or (lambda _, points: reference_chains(guide.model, points, seed=seed))
+    of_guide, of_filter, num_agreed, floors = [], [], 0, []
+    for place, table in enumerate(tables):
+        points = as_points(table, like=torch.empty(0, dtype=torch.float64))
+        chains = chains_of(place, points)
+        num_agreed += chains.agreed
+        floors.append(chains.floor(num_draws)[0])
+        with pyro_seeded(seed, place):
+            of_guide.append(_errors(guide, points, chains, each))
+            of_filter.append(_errors(baseline, points, chains, each))
+    efficiency, largest, mean = np.median(of_guide, 0).tolist()
+    baseline_efficiency, baseline_largest, baseline_mean = np.median(of_filter, 0).tolist()
+    return RealTablesRow(
+        source=source,
+        num_tables=len(tables),
+        num_draws=num_draws,
+        num_agreed=num_agreed,
+        median_efficiency=efficiency,
+        lower_efficiency=float(np.quantile([one[0] for one in of_guide], 0.25)),
+        median_largest=largest,
+        median_mean=mean,
+        median_floor=float(np.median(floors)),
+        baseline_efficiency=baseline_efficiency,
+        baseline_largest=baseline_largest,
+        baseline_mean=baseline_mean,
+    )
+
+
+def _errors(guide: Any, points: Tensor, chains: Reference, each: int) -> tuple[float, float, float]:
+    """Return efficiency, largest and mean error of draws of one table, so many of every posterior."""
+    with torch.no_grad():
+        parts = [guide.posterior(points).sample_and_log_prob((each,)) for _ in range(_ORDERS)]
+    draws, log_q = (torch.cat(one) for one in zip(*parts, strict=True))
+    log_weights = guide.model.log_joint(points, draws).double() - log_q.double()
+    efficiency = float(importance_efficiency(log_weights.numpy()))
+    return efficiency, *chains.errors(co_assignment(draws.numpy()))

@@ -8,10 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.calibration.cluster_counts import cluster_count_law
-from pyroclust.calibration.result import Calibration, LocalCalibration, calibration_of
+from pyroclust.calibration.result import Calibration, LocalCalibration, calibration_of, cluster_count_law
+from pyroclust.calibration.simulated_datasets import with_gaps_of_data
 from pyroclust.calibration.simulated_draws import PartitionSampler, draw_partitions
-from pyroclust.calibration.training_world import with_gaps_of_data
 from pyroclust.core.arrays import mean_imputed
 from pyroclust.core.counts import check_count
 from pyroclust.core.memory import check_memory
@@ -24,8 +23,6 @@ from pyroclust.diagnostics.simulations.familiarity import (
 from pyroclust.distributions.points import Points, as_points, check_finite
 from pyroclust.distributions.protocols import Guide, PartitionGuide, takes_missing
 from pyroclust.infer.simulation import simulate_batches
-
-__all__ = ["calibrate", "calibrate_near"]
 
 _MOST_POINTS = 300
 
@@ -85,10 +82,10 @@ def calibrate(
     if progress is not None:
         progress(f"simulations, {num_datasets:,} data sets of {num_points} points")
     with torch.no_grad(), pyro_seeded(seed, num_points):
-        worlds = simulate_batches(model, sampler, None, num_datasets=num_datasets, num_points=num_points)
-        prior = cluster_count_law(worlds)
-        drawn = draw_partitions(worlds, num_draws=num_draws, progress=progress)
-    return calibration_of(drawn, prior=prior, num_bins=num_bins, seed=seed)
+        batches = simulate_batches(model, sampler, None, num_datasets=num_datasets, num_points=num_points)
+        prior = cluster_count_law(batches)
+        draws = draw_partitions(batches, num_draws=num_draws, progress=progress)
+    return calibration_of(draws, prior=prior, num_bins=num_bins, seed=seed)
 
 
 def calibrate_near(
@@ -159,16 +156,16 @@ def calibrate_near(
     if progress is not None:
         progress(f"simulations, {num_simulations:,} data sets of {len(data)} points")
     with torch.no_grad(), pyro_seeded(seed, len(data), num_simulations):
-        (world,) = simulate_batches(model, sampler, None, num_datasets=num_simulations, num_points=len(data))
-        world = replace(world, data=with_gaps_of_data(world.data, data))
-        rows = _summaries(data, world.data, see=mean_imputed if see is None else see)
+        (batch,) = simulate_batches(model, sampler, None, num_datasets=num_simulations, num_points=len(data))
+        batch = replace(batch, data=with_gaps_of_data(batch.data, data))
+        rows = _summaries(data, batch.data, see=mean_imputed if see is None else see)
         apart = mahalanobis(rows, rows[0])[1:]
         usual = mahalanobis(rows, rows.mean(0))
         kept = torch.as_tensor(np.argsort(apart, kind="stable")[:num_nearest])
-        near = replace(world, data=world.data[kept], assignments=world.assignments[kept])
-        drawn = draw_partitions((near,), num_draws=num_draws, progress=progress)
+        near = replace(batch, data=batch.data[kept], assignments=batch.assignments[kept])
+        draws = draw_partitions((near,), num_draws=num_draws, progress=progress)
     return LocalCalibration(
-        calibration=calibration_of(drawn, prior=None, num_bins=num_bins, seed=seed),
+        calibration=calibration_of(draws, prior=None, num_bins=num_bins, seed=seed),
         num_simulations=num_simulations,
         radius=float(apart[kept].max()),
         median_distance=float(np.median(apart)),
@@ -188,9 +185,7 @@ def _check_sizes(num_points: int, num_datasets: int, num_draws: int, num_bins: i
     )
     if (num_draws + 1) % num_bins:
         raise ValueError(
-            f"num_points, num_datasets, num_draws and num_bins are {num_points}, {num_datasets}, {num_draws} "
-            f"and {num_bins}, expected at least 1, 1, 1 and 2, and num_draws one less than a multiple of "
-            "num_bins"
+            f"num_draws is {num_draws}, expected one less than a multiple of num_bins, {num_bins}"
         )
 
 

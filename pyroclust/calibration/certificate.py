@@ -1,30 +1,216 @@
-"""The certificate of a guide: what was measured on fresh data of its model, and how it is stored."""
+"""The certificate of a guide: what was measured on fresh data of its model, and whether the guide passes."""
 
 import math
-import reprlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from types import UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from dataclasses import asdict, dataclass, field, fields
+from typing import Annotated, Any
 
-from pyroclust.calibration.rows import (
-    CalibrationRow,
-    ClusterCountRow,
-    CoverageRow,
-    ExactRow,
-    OrderRow,
-    RealTablesRow,
-    ReliabilityRow,
-    SampledRow,
-    SpeedRow,
-    TruthRow,
-)
+import numpy as np
+from msgspec import Meta
+
 from pyroclust.core.arrays import json_values
-from pyroclust.core.text import short
+from pyroclust.diagnostics import Finding, Uniformity, Verdict, uniformity
+from pyroclust.diagnostics.simulations.uniformity import goodness_of_fit
+from pyroclust.diagnostics.verdicts.calibration import (
+    baseline_finding,
+    calibrated_finding,
+    certificate_verdict,
+    unmeasured_finding,
+    weights_finding,
+)
+from pyroclust.diagnostics.verdicts.verdict import all_passed
+from pyroclust.saving.codec import decode
 
-__all__ = ["Certificate"]
+Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
+Share = Annotated[float, Meta(ge=0, le=1)]
 
-Row = TypeVar("Row")
+
+@dataclass(frozen=True)
+class ExactRow:
+    """KL(exact || guide) in nats, against enumeration of all partitions of N points."""
+
+    num_points: Count
+    num_datasets: Count
+    mean_kl: float
+    median_kl: float
+    mean_kl_se: float
+
+
+@dataclass(frozen=True)
+class SampledRow:
+    """Importance weights of the guide's draws, and log q of the true partitions, at one size."""
+
+    num_points: Count
+    num_datasets: Count
+    num_draws: Count
+    # Effective sample size over the number of draws: over the data sets, its median, mean and 5th percentile.
+    median_efficiency: float
+    mean_efficiency: float
+    low_efficiency: float
+    log_prob_truth: float
+    # Mean importance-sampling estimate of log p(data): a proposal that misses modes falls behind others.
+    log_evidence: float
+    high_efficiency: float | None = None
+    # Without a value where none is finite: weights that tie have no tail, below 25 draws none can be fitted.
+    median_pareto_k: float | None = None
+    # Of the data sets, those with k above 0.7; one whose k could not be fitted does not count as above.
+    share_high_k: Share | None = None
+
+
+@dataclass(frozen=True)
+class TruthRow:
+    """Log q of simulated partitions in nats, by guide and baseline on the same data sets.
+
+    The mean difference, guide minus baseline, is an unbiased estimate of how much nearer the guide is in
+    KL(exact || .).
+    """
+
+    num_points: Count
+    num_datasets: Count
+    log_prob: float
+    baseline_log_prob: float | None = None
+    mean_difference: float | None = None
+    difference_se: float | None = None
+
+
+@dataclass(frozen=True)
+class CalibrationRow:
+    """Ranks of one functional of the truth among S draws, see :class:`.SimulatedDraws`, in equal bins."""
+
+    functional: str
+    num_points: Count
+    num_datasets: Count
+    num_draws: Count
+    counts: tuple[Count, ...]
+
+    @property
+    def uniformity(self) -> Uniformity:
+        """Tests of the counts."""
+        return uniformity(np.array(self.counts))
+
+    @property
+    def mean_rank(self) -> float:
+        """Mean of the ranks between 0 and 1, from the middles of the bins; a half if calibrated."""
+        counts = np.array(self.counts)
+        middles = (np.arange(len(counts)) + 0.5) / len(counts)
+        return float(counts @ middles / counts.sum())
+
+
+@dataclass(frozen=True)
+class ClusterCountRow:
+    """The prior of the number of clusters against the guide's posterior, averaged over simulated data.
+
+    For exact posteriors the average is the prior, and one draw a data set is an independent draw from it. The
+    last of the numbers 1, ..., K_max holds the rest of the mass.
+    """
+
+    num_points: Count
+    num_datasets: Count
+    num_draws: Count
+    prior: tuple[float, ...] | None
+    simulated: tuple[float, ...]
+    averaged: tuple[float, ...]
+    averaged_se: tuple[float, ...]
+    # Of one draw a data set.
+    single_counts: tuple[Count, ...]
+    total_variation: float | None
+    # What exact posteriors would have, on average.
+    total_variation_noise: float
+
+    @property
+    def p_value(self) -> float | None:
+        """Of one draw a data set against the prior; ``None`` without a prior."""
+        if self.prior is None:
+            return None
+        return goodness_of_fit(np.array(self.single_counts), np.array(self.prior))
+
+
+@dataclass(frozen=True)
+class CoverageRow:
+    """Nominal against observed coverage of credible balls of partitions, with limits of exact posteriors."""
+
+    num_points: Count
+    num_datasets: Count
+    num_draws: Count
+    levels: tuple[float, ...]
+    observed: tuple[float, ...]
+    # 95 % for all levels together.
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    p_value: float
+
+
+@dataclass(frozen=True)
+class ReliabilityRow:
+    """Predicted probability that two points share a cluster against how often they do, in equal bins."""
+
+    num_points: Count
+    num_datasets: Count
+    num_draws: Count
+    predicted: tuple[float, ...]
+    observed: tuple[float, ...]
+    # Limits of what exact posteriors would show, 95 % for all bins together.
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    # Pairs in each bin, over all data sets.
+    counts: tuple[Count, ...]
+    brier: float
+    # The same with the base rate for every pair.
+    brier_prior: float
+    # Expected calibration error, and what exact posteriors would have on average.
+    ece: float
+    ece_noise: float
+    p_value: float
+
+
+@dataclass(frozen=True)
+class OrderRow:
+    """How much q depends on the order in which points are visited; 0 would be an exchangeable guide.
+
+    For a partition drawn from the guide: standard deviation over mean of q(c | x) over random orders; over
+    the data sets its median, 5th and 95th percentile. After Chelly et al. (2025), Consistent amortized
+    clustering via generative flow networks, https://proceedings.mlr.press/v258/chelly25a.html
+    """
+
+    num_points: Count
+    num_datasets: Count
+    num_orders: Count
+    median: float
+    low: float
+    high: float
+    baseline_median: float | None = None
+
+
+@dataclass(frozen=True)
+class RealTablesRow:
+    """Draws as the guide makes them, on real tables, against long chains; medians over the tables.
+
+    ``largest`` and ``mean`` are errors of co-assignment probabilities, ``floor`` the largest error that as
+    many draws of the chains would have; the baseline is the exact filter.
+    """
+
+    source: str
+    num_tables: Count
+    num_draws: Count
+    # Tables on which two halves of the chains agreed.
+    num_agreed: Count
+    median_efficiency: float
+    lower_efficiency: float
+    median_largest: float
+    median_mean: float
+    median_floor: float
+    baseline_efficiency: float | None = None
+    baseline_largest: float | None = None
+    baseline_mean: float | None = None
+
+
+@dataclass(frozen=True)
+class SpeedRow:
+    """Draws a second of one data set on one thread, with their log-probabilities, encoding included."""
+
+    num_points: Count
+    num_draws: Count
+    draws_per_second: float
 
 
 @dataclass(frozen=True)
@@ -52,7 +238,7 @@ class Certificate:
         real_tables: draws on real tables beside long chains; ``None`` unless tables were given.
     """
 
-    seed: int
+    seed: Count
     exact: tuple[ExactRow, ...] = ()
     sampled: tuple[SampledRow, ...] = ()
     truth: tuple[TruthRow, ...] = ()
@@ -110,76 +296,92 @@ class Certificate:
             >>> Certificate.from_dict(Certificate(1, (row,)).to_dict()).exact[0] == row
             True
         """
+        present = {name: one for name, one in content.items() if one is not None}
+        for name, kind in _ROWS.items():
+            if name in present:
+                present[name] = _nan_for_null(kind, present[name])
         try:
-            parts: dict[str, Any] = {
-                name: tuple(_row(kind, one, name) for one in content.get(name, ())) for name, kind in _ROWS
-            }
-            parts |= {name: _row(kind, content[name], name) for name, kind in _SINGLE if content.get(name)}
-            parts |= {
-                name: _figure(kind, content[name], name)
-                for name, kind in _ENTRIES
-                if content.get(name) is not None
-            }
-            parts |= {
-                name: {
-                    str(one): _figure(str | None, said, f"{name}.{one}")
-                    for one, said in content[name].items()
-                }
-                for name in ("versions", "made_for", "failures")
-                if name in content
-            }
-            return cls(seed=_figure(int, content["seed"], "seed"), **parts)
-        except (KeyError, TypeError, AttributeError) as error:
+            return decode(present, cls)
+        except ValueError as error:
             raise ValueError(f"content has a missing or malformed entry of a certificate ({error})") from None
 
 
-_ROWS: tuple[tuple[str, type[Any]], ...] = (
-    ("exact", ExactRow),
-    ("sampled", SampledRow),
-    ("truth", TruthRow),
-    ("calibration", CalibrationRow),
-)
-_ENTRIES: tuple[tuple[str, Any], ...] = (
-    ("seconds", float),
-    ("baseline", str),
-    ("conditions", tuple[str, ...]),
-)
-_LARGEST = 1 << 63
-_WORDS = {int: "a whole number, not negative", float: "a number", str: "text"}
-_SINGLE: tuple[tuple[str, type[Any]], ...] = (
-    ("num_clusters", ClusterCountRow),
-    ("coverage", CoverageRow),
-    ("reliability", ReliabilityRow),
-    ("order", OrderRow),
-    ("real_tables", RealTablesRow),
-    ("speed", SpeedRow),
-)
+_ROWS: dict[str, type[Any]] = {
+    "exact": ExactRow,
+    "sampled": SampledRow,
+    "truth": TruthRow,
+    "calibration": CalibrationRow,
+    "num_clusters": ClusterCountRow,
+    "coverage": CoverageRow,
+    "reliability": ReliabilityRow,
+    "order": OrderRow,
+    "real_tables": RealTablesRow,
+    "speed": SpeedRow,
+}
 
 
-def _row(kind: type[Row], content: Mapping[str, Any], where: str) -> Row:
-    hints = get_type_hints(kind)
-    known = {name: one for name, one in content.items() if name in hints}
-    return kind(**{name: _figure(hints[name], one, f"{where}.{name}") for name, one in known.items()})
+def _nan_for_null(kind: type[Any], rows: Any) -> Any:
+    """Return rows with nan where a figure must be and is null: JSON has no nan."""
+    if isinstance(rows, list):
+        return [_nan_for_null(kind, row) for row in rows]
+    if not isinstance(rows, Mapping):
+        return rows
+    figures = [one.name for one in fields(kind) if one.type is float]
+    return {**rows, **{name: math.nan for name in figures if rows.get(name, 0) is None}}
 
 
-def _figure(kind: Any, value: Any, where: str) -> Any:
-    """Return an entry of a kind: a count, a finite number, text, or a list of them."""
-    kinds = get_args(kind) if get_origin(kind) in (UnionType, Union) else (kind,)
-    if value is None and type(None) in kinds:
-        return None
-    wanted = next(one for one in kinds if one is not type(None))
-    if get_origin(wanted) is tuple and isinstance(value, list | tuple):
-        return tuple(_figure(get_args(wanted)[0], one, f"{where}[{i}]") for i, one in enumerate(value))
-    if wanted is str and isinstance(value, str):
-        return value
-    if wanted is float and value is None:
-        # JSON has no nan: it is stored as null.
-        return math.nan
-    if wanted is int and type(value) is int and 0 <= value < _LARGEST:
-        return value
-    if wanted is float and type(value) in (int, float) and abs(value) < _LARGEST:
-        if where.endswith("share_high_k") and not 0 <= value <= 1:
-            raise ValueError(f"{where} is {value!r}, expected a share between 0 and 1")
-        return value
-    word = "a list" if get_origin(wanted) is tuple else _WORDS[wanted]
-    raise ValueError(f"the certificate's {where} is {short(reprlib.repr(value), 80)}, expected {word}")
+def judge_certificate(certificate: Certificate) -> Verdict:
+    """Test what a certificate says about calibration, weights and the baseline.
+
+    * Ranks of each functional are uniform: chi-square and simultaneous ECDF band, p at least 0.005.
+    * Numbers of clusters, one draw a data set, follow their prior: chi-square, p at least 0.005.
+    * Credible balls cover as often as they say, and pairs share a cluster as often as predicted: p at least
+      0.005 each, where the certificate has them.
+    * At most a quarter of the data sets have a Pareto k above 0.7, at every size: binomial, p at least 0.05.
+    * No part failed while it was measured.
+    * log q of the truth is not below the baseline's by 2.6 standard errors, at any size.
+
+    Example:
+        >>> judge_certificate(Certificate(1)).sentence
+        'Nothing was tested.'
+    """
+    weights = [
+        weights_finding(row.share_high_k, num_points=row.num_points, num_datasets=row.num_datasets)
+        for row in certificate.sampled
+        if row.share_high_k is not None
+    ]
+    ahead = [
+        baseline_finding(row.mean_difference, row.difference_se, num_points=row.num_points)
+        for row in certificate.truth
+        if row.mean_difference is not None and row.difference_se is not None
+    ]
+    failed = [unmeasured_finding(f"measuring of {what}", why) for what, why in certificate.failures.items()]
+    return certificate_verdict([*calibration_findings(certificate), *weights, *ahead, *failed])
+
+
+def calibration_findings(certificate: Certificate) -> list[Finding]:
+    """Test what a certificate says about calibration alone, which needs no likelihood."""
+    tests = [
+        (f"calibration of {row.functional}", row.num_points, row.uniformity.p_value)
+        for row in certificate.calibration
+    ]
+    counts = certificate.num_clusters
+    if counts is not None and counts.p_value is not None:
+        tests.append(("averaged posterior of K", counts.num_points, counts.p_value))
+    balls, pairs = certificate.coverage, certificate.reliability
+    if balls is not None:
+        tests.append(("calibration of credible balls", balls.num_points, balls.p_value))
+    if pairs is not None:
+        tests.append(("calibration of pair probabilities", pairs.num_points, pairs.p_value))
+    return [calibrated_finding(what, p, num_points=size) for what, size, p in tests]
+
+
+def certificate_content(certificate: Certificate) -> dict[str, Any]:
+    """Return what a card stores: the certificate, whether it passed, and its findings."""
+    findings = judge_certificate(certificate).findings
+    stored = [
+        {"what": one.question, "figure": one.value, "limit": one.limit, "passed": one.passed is True}
+        for one in findings
+    ]
+    passed = bool(findings) and all_passed(findings)
+    return certificate.to_dict() | {"verdict": {"passed": passed, "findings": stored}}

@@ -10,13 +10,17 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from pyroclust.calibration.accuracy import exact_row, order_row, sampled_row, speed_row, truth_row
-from pyroclust.calibration.certificate import Certificate
-from pyroclust.calibration.cluster_counts import cluster_count_law
-from pyroclust.calibration.real_tables import real_tables_row
-from pyroclust.calibration.result import Calibration, calibration_of
-from pyroclust.calibration.rows import (
+from pyroclust.calibration.accuracy import (
+    exact_row,
+    order_row,
+    real_tables_row,
+    sampled_row,
+    speed_row,
+    truth_row,
+)
+from pyroclust.calibration.certificate import (
     CalibrationRow,
+    Certificate,
     CoverageRow,
     ExactRow,
     OrderRow,
@@ -26,6 +30,7 @@ from pyroclust.calibration.rows import (
     SpeedRow,
     TruthRow,
 )
+from pyroclust.calibration.result import Calibration, calibration_of, cluster_count_law
 from pyroclust.calibration.settings import CertificateSettings
 from pyroclust.calibration.simulated_draws import draw_partitions
 from pyroclust.core.errors import Attempts
@@ -36,13 +41,11 @@ from pyroclust.guides.exact_filter import exact_filter
 from pyroclust.infer.simulation import SimulatedBatch, simulate_batches
 from pyroclust.saving.guides import card_of
 
-__all__ = ["certify"]
-
 # Parts of a certificate, each with random numbers of its own.
 _EXACT, _SAMPLED, _TRUTH, _CALIBRATION, _ORDER, _SPEED = range(6)
 _LIBRARIES = ("pyroclust", "torch", "pyro-ppl")
 
-Found = TypeVar("Found")
+Measured = TypeVar("Measured")
 Row = TypeVar("Row")
 
 
@@ -87,29 +90,29 @@ def certify(
         ['num_clusters', 'entropy', 'together', 'pairs', 'neighbours', 'log_prob', 'log_joint']
     """
     start = time.perf_counter()
-    other = _filter_of(guide) if baseline is None else baseline
+    baseline = _filter_of(guide) if baseline is None else baseline
     settings = settings or CertificateSettings()
     settings.check_memory()
-    bench = _Bench(guide, other, settings, progress or (lambda _: None))
+    bench = _Bench(guide, baseline, settings, progress or (lambda _: None))
     tries = Attempts()
     with torch.no_grad():
         calibration = tries.value_or_none("calibration", bench.calibration)
-        found = Certificate(
-            seed=bench.settings.seed,
+        certificate = Certificate(
+            seed=settings.seed,
             exact=tries.value_or_none("comparison with exact posteriors", bench.exact) or (),
             sampled=tries.value_or_none("importance sampling", bench.sampled) or (),
             truth=tries.value_or_none("log q of the truth", bench.truth) or (),
             order=tries.value_or_none("dependence on the order", bench.order),
             speed=tries.value_or_none("speed", bench.speed),
             real_tables=tries.value_or_none("real tables", partial(bench.real_tables, tables, tables_source)),
-            baseline=None if other is None else type(other).__name__,
+            baseline=None if baseline is None else type(baseline).__name__,
             conditions=guide.conditions,
             versions={library: version(library) for library in _LIBRARIES},
             made_for=_made_for(guide),
             failures=tries.reasons,
-            **({} if calibration is None else _stored_rows(calibration)),
+            **(calibration or {}),
         )
-    return replace(found, seconds=round(time.perf_counter() - start, 1))
+    return replace(certificate, seconds=round(time.perf_counter() - start, 1))
 
 
 @dataclass(frozen=True)
@@ -122,63 +125,65 @@ class _Bench:
     progress: Callable[[str], None]
 
     def exact(self) -> tuple[ExactRow, ...]:
-        """Compare with enumerated posteriors; nothing without a likelihood."""
-        points, wanted = self.settings.exact_points, self.settings.num_exact
+        wanted = self.settings.num_exact
         if not wanted or not self._has_likelihood:
             return ()
-        return (self._on_fresh(_EXACT, "exact posteriors", (wanted, points), exact_row),)
+        return (self._on_fresh(_EXACT, "exact posteriors", wanted, self.settings.exact_points, exact_row),)
 
     def sampled(self) -> tuple[SampledRow, ...]:
-        """Weight draws, a row a size; nothing without a likelihood."""
         if not self.settings.num_sampled or not self._has_likelihood:
             return ()
         measure = partial(sampled_row, num_draws=self.settings.num_draws)
-        sizes = [(self.settings.datasets_at(n)[0], n) for n in self.settings.sampled_points]
-        return tuple(self._on_fresh(_SAMPLED, "importance sampling", one, measure) for one in sizes)
+        return tuple(
+            self._on_fresh(_SAMPLED, "importance sampling", self.settings.datasets_at(size)[0], size, measure)
+            for size in self.settings.sampled_points
+        )
 
     def truth(self) -> tuple[TruthRow, ...]:
-        """Score the partitions that the data were simulated from, a row a size."""
         if not self.settings.num_truths:
             return ()
-        sizes = [(self.settings.datasets_at(n)[1], n) for n in self.settings.sampled_points]
-        return tuple(self._on_fresh(_TRUTH, "log q of the truth", one, truth_row) for one in sizes)
+        return tuple(
+            self._on_fresh(_TRUTH, "log q of the truth", self.settings.datasets_at(size)[1], size, truth_row)
+            for size in self.settings.sampled_points
+        )
 
-    def calibration(self) -> Calibration | None:
-        """Test whether the truth is one more draw."""
+    def calibration(self) -> dict[str, Any]:
         settings = self.settings
 
-        def measure(worlds: Sequence[SimulatedBatch]) -> Calibration:
-            drawn = draw_partitions(worlds, num_draws=settings.calibrated_draws, with_uniforms=True)
+        def measure(batches: Sequence[SimulatedBatch]) -> Calibration:
+            draws = draw_partitions(batches, num_draws=settings.calibrated_draws, with_uniforms=True)
             return calibration_of(
-                drawn, prior=cluster_count_law(worlds), num_bins=settings.num_bins, seed=settings.seed
+                draws, prior=cluster_count_law(batches), num_bins=settings.num_bins, seed=settings.seed
             )
 
         if not settings.num_calibrated:
-            return None
-        size = (settings.num_calibrated, settings.calibrated_points)
-        return self._on_fresh(_CALIBRATION, "calibration", size, measure)
+            return {}
+        return _calibration_rows(
+            self._on_fresh(
+                _CALIBRATION, "calibration", settings.num_calibrated, settings.calibrated_points, measure
+            )
+        )
 
     def order(self) -> OrderRow | None:
-        """Measure the dependence on the visiting order."""
-        measure = partial(order_row, num_orders=self.settings.num_orders)
-        if not self.settings.num_ordered:
+        settings = self.settings
+        measure = partial(order_row, num_orders=settings.num_orders)
+        if not settings.num_ordered:
             return None
-        size = (self.settings.num_ordered, self.settings.ordered_points)
-        return self._on_fresh(_ORDER, "visiting orders", size, measure)
+        return self._on_fresh(
+            _ORDER, "visiting orders", settings.num_ordered, settings.ordered_points, measure
+        )
 
     def speed(self) -> SpeedRow | None:
-        """Time draws of one data set."""
         draws, repeats = self.settings.num_draws, self.settings.num_timed
 
-        def measure(worlds: Sequence[SimulatedBatch]) -> SpeedRow:
-            return speed_row(worlds[0], num_draws=draws, num_repeats=repeats)
+        def measure(batches: Sequence[SimulatedBatch]) -> SpeedRow:
+            return speed_row(batches[0], num_draws=draws, num_repeats=repeats)
 
         if not repeats:
             return None
-        return self._on_fresh(_SPEED, "speed", (1, self.settings.timed_points), measure)
+        return self._on_fresh(_SPEED, "speed", 1, self.settings.timed_points, measure)
 
     def real_tables(self, tables: Sequence[Points], source: str) -> RealTablesRow | None:
-        """Hold draws on real tables against long chains; nothing without tables."""
         if not tables:
             return None
         self.progress(f"real tables, {len(tables)} of them")
@@ -188,23 +193,23 @@ class _Bench:
     def _has_likelihood(self) -> bool:
         """Whether the model has one once the guide's conditions are set."""
         with pyro_seeded(self.settings.seed):
-            return bool(self._worlds((1, 2))[0].model.has_likelihood)
+            return bool(self._simulate(1, 2)[0].model.has_likelihood)
 
     def _on_fresh(
         self,
         part: int,
         what: str,
-        size: tuple[int, int],
-        measure: Callable[[Sequence[SimulatedBatch]], Found],
-    ) -> Found:
-        self.progress(f"{what}, {size[0]} data sets of {size[1]} points")
-        with pyro_seeded(self.settings.seed, part, size[1]):
-            return measure(self._worlds(size))
+        num_datasets: int,
+        num_points: int,
+        measure: Callable[[Sequence[SimulatedBatch]], Measured],
+    ) -> Measured:
+        self.progress(f"{what}, {num_datasets} data sets of {num_points} points")
+        with pyro_seeded(self.settings.seed, part, num_points):
+            return measure(self._simulate(num_datasets, num_points))
 
-    def _worlds(self, size: tuple[int, int]) -> tuple[SimulatedBatch, ...]:
-        datasets, points = size
+    def _simulate(self, num_datasets: int, num_points: int) -> tuple[SimulatedBatch, ...]:
         return simulate_batches(
-            self.guide.model, self.guide, self.baseline, num_datasets=datasets, num_points=points
+            self.guide.model, self.guide, self.baseline, num_datasets=num_datasets, num_points=num_points
         )
 
 
@@ -227,27 +232,26 @@ def _made_for(guide: Any) -> dict[str, str | None]:
         return {}
 
 
-def _stored_rows(found: Calibration) -> dict[str, Any]:
+def _calibration_rows(calibration: Calibration) -> dict[str, Any]:
     """Return the parts of a calibration as a certificate has them."""
-    size = {
-        "num_points": found.num_points,
-        "num_datasets": found.num_datasets,
-        "num_draws": found.num_draws,
-    }
-    pairs = found.reliability
+    sizes = {name: getattr(calibration, name) for name in ("num_points", "num_datasets", "num_draws")}
+    pairs = calibration.reliability
     return {
         "calibration": tuple(
-            CalibrationRow(row.name, **size, counts=tuple(row.counts.tolist())) for row in found.sbc.rows
+            CalibrationRow(row.name, **sizes, counts=tuple(row.counts.tolist()))
+            for row in calibration.sbc.rows
         ),
-        "num_clusters": found.num_clusters,
-        "coverage": _stored(CoverageRow, found.coverage, size),
-        "reliability": None if pairs is None else _stored(ReliabilityRow, pairs, size),
+        "num_clusters": calibration.num_clusters,
+        "coverage": _row(CoverageRow, calibration.coverage, sizes),
+        "reliability": None if pairs is None else _row(ReliabilityRow, pairs, sizes),
     }
 
 
-def _stored(kind: type[Row], found: Any, size: Mapping[str, int]) -> Row:
+def _row(kind: type[Row], result: Any, sizes: Mapping[str, int]) -> Row:
     """Keep what a row has of a result, arrays as tuples."""
-    values = {one.name: size.get(one.name, getattr(found, one.name, None)) for one in fields(kind)}  # type: ignore[arg-type]
+    names = [one.name for one in fields(kind) if one.name not in sizes]  # type: ignore[arg-type]
+    values = {name: getattr(result, name) for name in names}
     return kind(
-        **{name: tuple(one.tolist()) if isinstance(one, np.ndarray) else one for name, one in values.items()}
+        **sizes,
+        **{name: tuple(one.tolist()) if isinstance(one, np.ndarray) else one for name, one in values.items()},
     )

@@ -7,25 +7,15 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from pyroclust.calibration.certificate import Certificate
+from pyroclust.calibration.certificate import Certificate, certificate_content, judge_certificate
 from pyroclust.calibration.certifying import certify
-from pyroclust.calibration.judgement import judge_certificate
 from pyroclust.calibration.settings import CertificateSettings
 from pyroclust.core.errors import left_out
 from pyroclust.core.files import parse_json, read_text
 from pyroclust.diagnostics import Verdict
-from pyroclust.diagnostics.verdicts.verdict import all_passed
 from pyroclust.saving.cards import CARD_FILE, GuideCard, find_guide, read_card
 from pyroclust.saving.guide_files import read_weights, write_card, write_guide_files
 from pyroclust.saving.guides import load_guide
-
-__all__ = [
-    "CheckResult",
-    "certificate_content",
-    "check_guide",
-    "same_but_for_the_certificate",
-    "store_certificate",
-]
 
 
 @dataclass(frozen=True)
@@ -55,8 +45,12 @@ class CheckResult:
     @property
     def changed(self) -> tuple[str, ...]:
         """Questions that the stored certificate answers otherwise."""
-        before, findings = self._before(), self.verdict.findings
-        return tuple(one.question for one in findings if before.get(one.question, one.passed) != one.passed)
+        before = self._before()
+        return tuple(
+            one.question
+            for one in self.verdict.findings
+            if before.get(one.question, one.passed) != one.passed
+        )
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -71,7 +65,6 @@ class CheckResult:
         return {one.question: one.passed for one in judge_certificate(self.stored).findings}
 
     def __repr__(self) -> str:
-        """Return the guide and the verdict."""
         return f"CheckResult({self.card.name}: {self.verdict.sentence})"
 
 
@@ -109,42 +102,14 @@ def check_guide(
     # A shelf name comes before a folder of that name; the folder found is meant.
     measured = certify(load_guide(folder.resolve()), settings=wanted, progress=progress)
     stored = Certificate.from_dict(card.certificate) if card.certificate else None
-    # The tables are not at hand: what was found on them, with these weights, stands.
+    # The tables are not at hand: the row measured on them, with these weights, stands.
     real_tables = None if stored is None else stored.real_tables
     certificate = replace(measured, made_for=card.made_for, real_tables=real_tables)
     return CheckResult(folder, card, certificate, judge_certificate(certificate), stored)
 
 
-def certificate_content(certificate: Certificate) -> dict[str, Any]:
-    """Return what a card stores: the certificate, whether it passed, and its findings.
-
-    Example:
-        >>> certificate_content(Certificate(1))["verdict"]
-        {'passed': False, 'findings': []}
-    """
-    verdict = judge_certificate(certificate)
-    findings = [
-        {"what": one.question, "figure": one.value, "limit": one.limit, "passed": one.passed is True}
-        for one in verdict.findings
-    ]
-    passed = bool(findings) and all_passed(verdict.findings)
-    return certificate.to_dict() | {"verdict": {"passed": passed, "findings": findings}}
-
-
 def store_certificate(folder: Path, certificate: Certificate, *, into: Path | None = None) -> None:
-    """Write a certificate into the card of a guide; other entries and the weights stay as they are.
-
-    Args:
-        folder: of the guide.
-        certificate: what was measured.
-        into: another folder, which gets a copy of the guide with this certificate; by default the guide's
-            own card is changed.
-
-    Raises:
-        ValueError: if the folder lies inside of the installed package, the weights are damaged, or the guide
-            is another one than was measured.
-        OSError: if the card cannot be written; it then stays as it was.
-    """
+    """Write a certificate into the card of a guide, or into that of a copy in another folder."""
     content = _card_content(folder)
     doubt = read_card(folder).doubt_of(certificate.to_dict())
     if doubt:

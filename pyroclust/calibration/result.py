@@ -1,12 +1,15 @@
 """What simulated data sets say of a sampler: all parts of a calibration, and a verdict."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import torch
 from torch import Tensor
 
-from pyroclust.calibration.cluster_counts import cluster_count_row
-from pyroclust.calibration.rows import ClusterCountRow
+from pyroclust.calibration.certificate import ClusterCountRow
 from pyroclust.calibration.simulated_draws import SimulatedDraws
 from pyroclust.diagnostics import (
     BallCoverage,
@@ -18,6 +21,7 @@ from pyroclust.diagnostics import (
     ball_coverage,
     pair_reliability,
     sbc,
+    total_variation,
 )
 from pyroclust.diagnostics.limits import MIN_CALIBRATION, written
 from pyroclust.diagnostics.verdicts.calibration import (
@@ -26,8 +30,10 @@ from pyroclust.diagnostics.verdicts.calibration import (
     judge_local_calibration,
 )
 from pyroclust.diagnostics.verdicts.findings import near_finding
+from pyroclust.infer.simulation import SimulatedBatch
 
-__all__ = ["Calibration", "LocalCalibration", "calibration_of"]
+# Numbers of clusters beyond this quantile of the prior share a bar.
+_TAIL = 1e-3
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,6 @@ class Calibration:
         )
 
     def __repr__(self) -> str:
-        """Return the sizes, and whether it passed."""
         p_value = written(self.p_value, ".2g", MIN_CALIBRATION)
         return (
             f"Calibration({self.num_datasets} data sets of {self.num_points} points, {self.num_draws} draws "
@@ -93,17 +98,7 @@ class Calibration:
 
 
 def calibration_of(drawn: SimulatedDraws, *, prior: Tensor | None, num_bins: int, seed: int) -> Calibration:
-    """Test whether true partitions are one more draw each.
-
-    Args:
-        drawn: true partitions and draws.
-        prior: probabilities of 1, ..., N clusters; ``None`` where they are unknown.
-        num_bins: equal bins of the ranks.
-        seed: of the ties where the draws bring no numbers of their own, and of shuffles.
-
-    Raises:
-        ValueError: if the bins are not equal, or a functional is nan.
-    """
+    """Test whether true partitions are one more draw each; the seed is that of ties and shuffles."""
     num_draws, num_datasets, num_points = drawn.draws.shape
     return Calibration(
         num_points=num_points,
@@ -157,7 +152,6 @@ class LocalCalibration:
         )
 
     def __repr__(self) -> str:
-        """Return the sizes, and the level of the verdict."""
         found = self.calibration
         return (
             f"LocalCalibration({found.num_datasets} nearest of {self.num_simulations} data sets of "
@@ -182,3 +176,50 @@ class LocalCalibration:
             "coverage": {"levels": found.coverage.levels, "observed": found.coverage.observed},
             "pairs": None if pairs is None else {name: getattr(pairs, name) for name in ("brier", "ece")},
         }
+
+
+def cluster_count_row(prior: Tensor | None, clusters: np.ndarray, *, num_points: int) -> ClusterCountRow:
+    """Compare numbers of clusters, those of the truth first, ``(S + 1, B)``, with their prior."""
+    counts = torch.as_tensor(clusters)
+    truth, drawn = counts[0], counts[1:]
+    if prior is None:
+        width = int(counts.max())
+    else:
+        # Above the prior's upper tail one bar is enough.
+        width = min(num_points, int((prior.cumsum(0) < 1 - _TAIL).sum()) + 1)
+        prior = torch.cat([prior[: width - 1], prior[width - 1 :].sum().unsqueeze(0)])
+    values = torch.arange(1, width + 1)
+    by_dataset = (drawn.clamp(max=width).unsqueeze(-1) == values).double().mean(0)
+    averaged, error = by_dataset.mean(0), by_dataset.std(0, correction=0) / len(truth) ** 0.5
+    single = torch.bincount(drawn[0].clamp(max=width), minlength=width + 1)[1:]
+    simulated = torch.bincount(truth.clamp(max=width), minlength=width + 1)[1:].double() / len(truth)
+    return ClusterCountRow(
+        num_points=num_points,
+        num_datasets=len(truth),
+        num_draws=len(drawn),
+        prior=None if prior is None else tuple(prior.tolist()),
+        simulated=tuple(simulated.tolist()),
+        averaged=tuple(averaged.tolist()),
+        averaged_se=tuple(error.tolist()),
+        single_counts=tuple(single.tolist()),
+        total_variation=None if prior is None else total_variation(averaged.numpy(), prior.numpy()),
+        # The mean of |normal| is sqrt(2 / pi) standard deviations.
+        total_variation_noise=0.5 * math.sqrt(2 / math.pi) * error.sum().item(),
+    )
+
+
+def cluster_count_law(batches: Sequence[SimulatedBatch]) -> Tensor | None:
+    """Return the law of 1, ..., N clusters over all batches; ``None`` where it is unknown."""
+    points, total = batches[0].assignments.shape[-1], sum(len(one.data) for one in batches)
+    laws = []
+    for one in batches:
+        prior = one.model.partition_prior
+        if prior is None:
+            return None
+        try:
+            law = prior.log_prob_num_clusters(points).exp().cpu()
+        except ValueError:
+            # A random hyperparameter that is not integrated out.
+            return None
+        laws.append(len(one.data) / total * law)
+    return torch.stack(laws).sum(0)

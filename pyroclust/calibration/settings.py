@@ -8,8 +8,6 @@ from pyroclust.core.counts import check_count, check_seed
 from pyroclust.core.memory import check_memory
 from pyroclust.partitions import MAX_ENUMERATED_POINTS
 
-__all__ = ["CertificateSettings"]
-
 _LARGER_SIZES = (20, 50, 100, 300)
 # Beyond this size there are fewer data sets, so that large ones do not take all the time.
 _MODERATE_POINTS = 100

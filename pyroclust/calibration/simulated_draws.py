@@ -13,8 +13,6 @@ from pyroclust.distributions.protocols import PartitionGuide
 from pyroclust.infer.simulation import SimulatedBatch
 from pyroclust.partitions import canonical
 
-__all__ = ["PartitionSampler", "SimulatedDraws", "draw_partitions"]
-
 PartitionSampler = Callable[[Tensor], Tensor | np.ndarray]
 """From data sets ``(B, N, ...)`` to draws of their partitions ``(num_draws, B, N)``."""
 
@@ -45,27 +43,22 @@ class SimulatedDraws:
 
     @property
     def truth(self) -> np.ndarray:
-        """The partitions that the data were simulated from, ``(B, N)``."""
+        """``(B, N)``."""
         return self.assignments[0]
 
     @property
     def draws(self) -> np.ndarray:
-        """Draws of the sampler, ``(S, B, N)``."""
+        """``(S, B, N)``."""
         return self.assignments[1:]
 
     @property
     def num_clusters(self) -> np.ndarray:
-        """Numbers of clusters, those of the truth first, ``(S + 1, B)`` int64."""
+        """Those of the truth first, ``(S + 1, B)``."""
         return self.values["num_clusters"].astype(np.int64)
-
-    def __repr__(self) -> str:
-        """Return the sizes."""
-        rows, datasets, points = self.assignments.shape
-        return f"SimulatedDraws({rows - 1} draws for {datasets} data sets of {points} points)"
 
 
 def draw_partitions(
-    worlds: Sequence[SimulatedBatch],
+    batches: Sequence[SimulatedBatch],
     *,
     num_draws: int,
     with_uniforms: bool = False,
@@ -73,30 +66,13 @@ def draw_partitions(
 ) -> SimulatedDraws:
     """Draw partitions for simulated data sets, some at a time.
 
-    Args:
-        worlds: data sets; each guide has ``posterior(data)``, or is a callable from data ``(B, N, ...)`` to
-            draws ``(num_draws, B, N)``, a tensor or an array.
-        num_draws: S, draws a data set.
-        with_uniforms: draw numbers that break ties as well, from torch's random state, after the draws of
-            each block of data sets.
-        progress: told how many data sets are drawn for.
-
-    Raises:
-        ValueError: if a callable gives draws of another shape.
-
-    Example:
-        >>> from pyroclust.infer.simulation import simulate_batches
-        >>> from pyroclust.models import gaussian2d
-        >>> def one_cluster(data):
-        ...     return torch.zeros(9, *data.shape[:2], dtype=torch.int64)
-        >>> worlds = simulate_batches(gaussian2d(), one_cluster, None, num_datasets=4, num_points=6)
-        >>> draw_partitions(worlds, num_draws=9)
-        SimulatedDraws(9 draws for 4 data sets of 6 points)
+    Each guide has ``posterior(data)``, or is a callable from data ``(B, N, ...)`` to draws ``(S, B, N)``, a
+    tensor or an array. Numbers that break ties come from torch's random state, after the draws of each block.
     """
     blocks: list[SimulatedDraws] = []
-    total, done = sum(len(world.data) for world in worlds), 0
-    for world in worlds:
-        for block in _blocks(world, num_draws, with_uniforms=with_uniforms):
+    total, done = sum(len(batch.data) for batch in batches), 0
+    for batch in batches:
+        for block in _blocks(batch, num_draws, with_uniforms=with_uniforms):
             blocks.append(block)
             done += block.assignments.shape[1]
             if progress is not None:
@@ -111,16 +87,16 @@ def draw_partitions(
     )
 
 
-def _blocks(world: SimulatedBatch, num_draws: int, *, with_uniforms: bool) -> Iterator[SimulatedDraws]:
-    joint = world.model.has_likelihood
+def _blocks(batch: SimulatedBatch, num_draws: int, *, with_uniforms: bool) -> Iterator[SimulatedDraws]:
+    joint = batch.model.has_likelihood
     rows = max(1, _DRAWS_AT_ONCE // num_draws)
-    for data, truth in zip(world.data.split(rows), world.assignments.split(rows), strict=True):
-        every, log_prob = _drawn(world.guide, data, truth, num_draws)
+    for data, truth in zip(batch.data.split(rows), batch.assignments.split(rows), strict=True):
+        every, log_prob = _drawn(batch.guide, data, truth, num_draws)
         values = partition_functionals(every.cpu().numpy()) | neighbour_share(data, every)
         if log_prob is not None:
             values["log_prob"] = log_prob.double().cpu().numpy()
         if joint:
-            values["log_joint"] = world.model.log_joint(data, every).double().cpu().numpy()
+            values["log_joint"] = batch.model.log_joint(data, every).double().cpu().numpy()
         uniforms = None
         if with_uniforms:
             uniforms = {name: torch.rand(truth.shape[0], device=data.device).cpu().numpy() for name in values}
@@ -129,35 +105,24 @@ def _blocks(world: SimulatedBatch, num_draws: int, *, with_uniforms: bool) -> It
 
 
 def partition_functionals(assignments: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the functionals of simulated partitions that do not look at the data.
-
-    Shape:
-        assignments: ``(..., N)``, canonical; output: ``(...)`` float64 each, no pairs for single points.
-
-    Example:
-        >>> partition_functionals(np.array([[0, 0, 1, 0]]))["pairs"].tolist()
-        [1.0]
-    """
+    """Return the functionals that do not look at the data, float64; single points have no pairs."""
     num_points = assignments.shape[-1]
-    found = {
+    values = {
         "num_clusters": count_clusters(assignments).astype(np.float64),
         "entropy": cluster_share_entropy(shares(assignments)),
     }
     if num_points > 1:
         disjoint = np.arange(num_points - num_points % 2).reshape(-1, 2)
         together = pairs_together(assignments, disjoint)
-        found |= {"together": together[..., 0], "pairs": together.sum(-1)}
-    return found
+        values |= {"together": together[..., 0], "pairs": together.sum(-1)}
+    return values
 
 
 def neighbour_share(data: Tensor, assignments: Tensor) -> dict[str, np.ndarray]:
-    """Return the share of points in the cluster of their nearest neighbour.
+    """Return the share of points in the cluster of their nearest neighbour, none of single points.
 
     It depends on the data: a guide that ignores them, and draws from the prior, is calibrated in all
     functionals of the partition alone.
-
-    Shape:
-        data: ``(B, N, ...)``; assignments: ``(S, B, N)``; output: ``(S, B)``, nothing for single points.
     """
     flat = data.reshape(*assignments.shape[1:], -1)
     if flat.shape[1] < 2:

@@ -13,7 +13,7 @@ from pyroclust.core.text import visible
 
 if TYPE_CHECKING:
     from pyroclust.calibration import Certificate, CheckResult
-    from pyroclust.calibration.rows import ClusterCountRow
+    from pyroclust.calibration.certificate import ClusterCountRow
     from pyroclust.saving.cards import GuideCard
 
 __all__ = ["certificate_view", "guide_list"]

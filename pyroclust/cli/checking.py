@@ -66,7 +66,8 @@ def check(
         _check_place(folder, save, overwrite=overwrite, quick=quick)
     with stages(first="loading") as tell:
         from pyroclust.calibration import check_guide
-        from pyroclust.calibration.checking import certificate_content, store_certificate
+        from pyroclust.calibration.certificate import certificate_content
+        from pyroclust.calibration.checking import store_certificate
         from pyroclust.plots import plot_certificate, png_bytes
         from pyroclust.results.files import name_of_run, results_folder, write_files, write_json
 

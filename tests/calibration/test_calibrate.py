@@ -125,7 +125,7 @@ def test_guides_have_a_rank_of_log_q() -> None:
     assert "300 data sets of 6 points" in result.verdict.sentence
     assert [one.value for one in result.verdict.findings] == list(result.p_values.values())
     assert repr(result).startswith("Calibration(300 data sets of 6 points, 19 draws each: passed, p = ")
-    for part in (result.sbc, result.sbc.worst, result.coverage, result.reliability, result.num_clusters):
+    for part in (result.sbc, result.sbc.worst, result.coverage, result.reliability):
         assert len(repr(part)) < 110
     wrong = found(EnumeratedGuide(MODEL, power=0.5), num_draws=19, num_bins=10)
     assert not wrong.passed

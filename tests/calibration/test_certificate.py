@@ -18,8 +18,7 @@ from pyroclust.calibration import (
     certify,
     judge_certificate,
 )
-from pyroclust.calibration.checking import certificate_content
-from pyroclust.calibration.rows import CoverageRow, ReliabilityRow
+from pyroclust.calibration.certificate import CoverageRow, ReliabilityRow, certificate_content
 from pyroclust.calibration.simulated_draws import draw_partitions, neighbour_share, partition_functionals
 from pyroclust.cli.cards import _accuracy, _lines
 from pyroclust.core.random_state import pyro_seeded

@@ -7,8 +7,8 @@ import torch
 
 from pyroclust import load_guide, save_guide
 from pyroclust.calibration import Certificate, CertificateSettings, certify, check_guide
+from pyroclust.calibration.accuracy import real_tables_row
 from pyroclust.calibration.checking import store_certificate
-from pyroclust.calibration.real_tables import real_tables_row
 from pyroclust.cli.cards import _lines
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.infer.mcmc.reference import Reference, reference_chains

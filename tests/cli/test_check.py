@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from pyroclust.calibration import Certificate, CertificateSettings, check_guide
-from pyroclust.calibration.checking import certificate_content, store_certificate
+from pyroclust.calibration.certificate import certificate_content
+from pyroclust.calibration.checking import store_certificate
 from pyroclust.cli import main
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import light_scorer_for

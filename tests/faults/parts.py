@@ -162,7 +162,7 @@ _OF_COMPARISONS: _Broken = (
     (f"{_STEPS}of_the_model.importance_evidence", "The log evidence", ()),
     (f"{_STEPS}of_draws.baseline_rows", "The classical methods", ()),
 )
-_FAMILIAR = "pyroclust.calibration.training_world.TrainingWorld.familiarity"
+_FAMILIAR = "pyroclust.calibration.simulated_datasets.SimulatedDatasets.familiarity"
 _OF_ALONE: _Broken = (
     (_FAMILIAR, "The familiarity of the data", (Question.FAMILIAR,)),
     (f"{_STEPS}of_draws.baseline_rows", "The classical methods", ()),
@@ -181,8 +181,8 @@ _OF_REFINING: _Broken = (
     ("pyroclust.results.weights.evidence_by_order", "The spread over visiting orders", ()),
 )
 _OF_RUNS: _Broken = (
-    (f"{_STEPS}of_the_model.simulated_world", "The familiarity of the data", (Question.FAMILIAR,)),
-    (f"{_STEPS}of_the_model.simulated_world", "The witnesses of the guide", (Question.WEIGHT_QUALITY,)),
+    (f"{_STEPS}of_the_model.simulate_datasets", "The familiarity of the data", (Question.FAMILIAR,)),
+    (f"{_STEPS}of_the_model.simulate_datasets", "The witnesses of the guide", (Question.WITNESSED,)),
     (
         f"{_STEPS}of_the_model.calibrate_near",
         "The calibration of the guide near the data",
@@ -191,7 +191,7 @@ _OF_RUNS: _Broken = (
     (f"{_STEPS}populations.annealed_log_evidence", "The log evidence", ()),
     (f"{_STEPS}drawing.draw_mcmc", "MCMC", ()),
     (
-        "pyroclust.calibration.training_world._log_weights",
+        "pyroclust.calibration.simulated_datasets._log_weights",
         "The weights of the guide's draws of simulations",
         (),
     ),

@@ -1,4 +1,4 @@
-"""Simulations of a guide's training world, to see whether new data, and the guide on them, are like these."""
+"""Simulations of a guide's model beside new data: are the data, and the guide on them, like these?"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,11 +18,9 @@ from pyroclust.distributions.sequential.partition import num_orders_of
 from pyroclust.infer.simulation import simulate
 from pyroclust.partitions.adjacency import node_summaries
 
-__all__ = ["TrainingWorld", "simulated_points", "simulated_world"]
-
 
 @dataclass(frozen=True)
-class TrainingWorld:
+class SimulatedDatasets:
     """Simulations of a guide's model, of the size of the data.
 
     Attributes:
@@ -44,18 +42,7 @@ class TrainingWorld:
     of_graphs: bool = False
 
     def familiarity(self, data: np.ndarray, *, seed: int) -> Familiarity:
-        """Say where a data set lies among the simulations.
-
-        Args:
-            data: points, ``(N, D)``, or the matrix of a graph.
-            seed: of the points that are looked at where there are many.
-
-        Example:
-            >>> rng = np.random.default_rng(0)
-            >>> world = TrainingWorld(rng.standard_normal((199, 40, 2)), training_points=(5, 100))
-            >>> world.familiarity(rng.standard_normal((40, 2)), seed=0).warning is None
-            True
-        """
+        """Say where points ``(N, D)``, or the matrix of a graph, lie among the simulations."""
         evidence = None if self.log_weights is None else _log_evidence(self.log_weights)
         data = node_summaries(torch.from_numpy(data)).numpy() if self.of_graphs else data
         return familiarity(
@@ -68,14 +55,7 @@ class TrainingWorld:
         )
 
     def witnesses(self) -> WeightQuality | None:
-        """Say whether the guide does as well on the data as on the simulations; ``None`` without weights.
-
-        Example:
-            >>> rng = np.random.default_rng(0)
-            >>> simulations, log_weights = rng.standard_normal((199, 40, 2)), rng.normal(size=(200, 4, 8))
-            >>> TrainingWorld(simulations, log_weights=log_weights, num_points=40).witnesses().p_value > 0.05
-            True
-        """
+        """Say whether the guide does as well on the data as on the simulations; ``None`` without weights."""
         return (
             None if self.log_weights is None else weight_quality(self.log_weights, num_points=self.num_points)
         )
@@ -87,7 +67,7 @@ _ORDERS, _DRAWS, _POINTS_WEIGHED = 4, 32, 150
 _LABELS_AT_ONCE = 500_000
 
 
-def simulated_world(
+def simulate_datasets(
     guide: Any,
     data: Tensor,
     *,
@@ -95,7 +75,7 @@ def simulated_world(
     seed: int,
     min_points: int = 1,
     see: Callable[[np.ndarray], np.ndarray] | None = None,
-) -> TrainingWorld:
+) -> SimulatedDatasets:
     """Simulate 199 data sets of as many points, at most 300, from the guide's model.
 
     Where the model has a likelihood and log q is exact, the guide draws 32 partitions of the data and of
@@ -111,25 +91,16 @@ def simulated_world(
         seed: of the simulations and draws; the caller's random state is left alone.
         min_points: fewest points in training.
         see: what data sets are compared by, ``(..., N, D)`` to vectors without gaps; as they are by default.
-
-    Raises:
-        ValueError: if the model cannot be simulated.
-
-    Example:
-        >>> from pyroclust import load_guide
-        >>> world = simulated_world(load_guide("filter-nig1d"), torch.randn(10, 1), max_points=None, seed=0)
-        >>> world.simulations.shape, world.log_weights.shape
-        ((199, 10, 1), (200, 4, 8))
     """
     model = guide.model
     tries, points = Attempts(), min(len(data), _POINTS_WEIGHED)
     with seeded(seed), torch.no_grad():
-        simulations = simulated_points(model, data)
+        simulations = _simulated_points(model, data)
         weights = tries.value_or_none(
             "The weights of the guide's draws of simulations", lambda: _weights(guide, data, simulations)
         )
     seen = node_summaries(simulations) if is_of_graphs(model) else simulations.flatten(2).double()
-    return TrainingWorld(
+    return SimulatedDatasets(
         seen.numpy() if see is None else see(seen.numpy()),
         None if max_points is None else (min_points, max_points),
         weights,
@@ -139,43 +110,18 @@ def simulated_world(
     )
 
 
-def simulated_points(model: Any, data: Tensor) -> Tensor:
-    """Simulate 199 data sets of as many points as there are, at most 300, with the gaps of the data.
-
-    Args:
-        model: any that can be simulated.
-        data: the points, ``(N, D)``.
-
-    Example:
-        >>> from pyroclust.models import gaussian2d
-        >>> simulated_points(gaussian2d(), torch.zeros(5, 2)).shape
-        torch.Size([199, 5, 2])
-    """
+def _simulated_points(model: Any, data: Tensor) -> Tensor:
     template = data.new_empty(_SIMULATIONS, *data_shape(model, min(len(data), _MOST_POINTS)))
-    with torch.no_grad():
-        return with_gaps_of_data(simulate(model, template)[0], data)
+    return with_gaps_of_data(simulate(model, template)[0], data)
 
 
 def with_gaps_of_data(simulations: Tensor, data: Tensor) -> Tensor:
-    """Leave out of each simulation the cells that are missing in the rows of the data.
-
-    Args:
-        simulations: of as many points as the data have, or fewer.
-        data: the points, nan where a cell is missing.
-
-    Shape:
-        simulations: ``(S, n, D)``; data: ``(N, D)``; output: ``(S, n, D)``.
-
-    Example:
-        >>> data = torch.tensor([[0.0, torch.nan], [1.0, 2.0]])
-        >>> with_gaps_of_data(torch.zeros(3, 2, 2), data).isnan().sum().item()
-        3
-    """
-    lost = data.isnan()
-    if not bool(lost.any()):
+    """Leave out of each simulation, ``(S, n, D)``, the cells that are missing in rows of the data."""
+    missing = data.isnan()
+    if not bool(missing.any()):
         return simulations
     rows = torch.randperm(len(data))[: simulations.shape[1]].sort().values
-    return simulations.masked_fill(lost[rows], torch.nan)
+    return simulations.masked_fill(missing[rows], torch.nan)
 
 
 def _weights(guide: Any, data: Tensor, simulations: Tensor) -> np.ndarray | None:
@@ -188,32 +134,32 @@ def _weights(guide: Any, data: Tensor, simulations: Tensor) -> np.ndarray | None
     points = min(len(data), _POINTS_WEIGHED)
     # Points of a data set are exchangeable in the simulations, not in the data.
     some = torch.randperm(len(data))[:points] if len(data) > points else slice(None)
-    own = some_points(guide.model, data, some).to(simulations)
-    every = torch.cat([own.unsqueeze(0), some_points(guide.model, simulations, slice(points))])
-    found: np.ndarray = _log_weights(guide, every).numpy()
-    return found
+    observed = some_points(guide.model, data, some).to(simulations)
+    every = torch.cat([observed.unsqueeze(0), some_points(guide.model, simulations, slice(points))])
+    log_weights: np.ndarray = _log_weights(guide, every).numpy()
+    return log_weights
 
 
 def _log_weights(guide: Any, data: Tensor) -> Tensor:
     """Draw and weigh each data set of ``(B, N, D)``, some at a time, ``(B, orders, draws)``."""
-    found = []
+    blocks = []
     for some in data.split(max(1, _LABELS_AT_ONCE // (_DRAWS * data.shape[1]))):
         posteriors = _posteriors(guide, some)
-        drawn = [one.sample_and_log_prob((_DRAWS // len(posteriors),)) for one in posteriors]
-        weights = [(guide.model.log_joint(some, labels) - own).double() for labels, own in drawn]
-        found.append(torch.stack(weights).permute(2, 0, 1))
-    return torch.cat(found)
+        draws = [one.sample_and_log_prob((_DRAWS // len(posteriors),)) for one in posteriors]
+        weights = [(guide.model.log_joint(some, labels) - log_q).double() for labels, log_q in draws]
+        blocks.append(torch.stack(weights).permute(2, 0, 1))
+    return torch.cat(blocks)
 
 
 def _posteriors(guide: Any, data: Tensor) -> list[Any]:
     """Return posteriors with visiting orders of their own, or one where all have the same."""
-    found = [guide.posterior(data) for _ in range(2)]
-    if num_orders_of(found) == 1:
-        return found[:1]
-    return [*found, *(guide.posterior(data) for _ in range(_ORDERS - 2))]
+    posteriors = [guide.posterior(data) for _ in range(2)]
+    if num_orders_of(posteriors) == 1:
+        return posteriors[:1]
+    return [*posteriors, *(guide.posterior(data) for _ in range(_ORDERS - 2))]
 
 
 def _log_evidence(log_weights: np.ndarray) -> np.ndarray:
     flat = log_weights.reshape(len(log_weights), -1)
-    found: np.ndarray = logsumexp(flat, axis=1) - np.log(flat.shape[1])
-    return found
+    log_evidence: np.ndarray = logsumexp(flat, axis=1) - np.log(flat.shape[1])
+    return log_evidence
