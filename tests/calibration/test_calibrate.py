@@ -296,7 +296,7 @@ def test_the_order_of_the_points_plays_no_part() -> None:
 def test_refusals() -> None:
     with pytest.raises(ValueError, match=r"gave draws of shape \(99, 50, 6\), expected \(19, 50, 6\)"):
         found(exact, num_datasets=50, num_draws=19)
-    with pytest.raises(ValueError, match="num_draws one less than a multiple"):
+    with pytest.raises(ValueError, match="num_draws is 100, expected one less than a multiple"):
         found(exact, num_draws=100)
     with pytest.raises(ValueError, match="num_datasets is 0, expected at least 1"):
         found(exact, num_datasets=0)

@@ -353,11 +353,6 @@ def test_certificates_print_themselves(complete) -> None:
     assert repr(complete).startswith("Certificate(seed 5, mean KL ")
     assert repr(complete).endswith("calibrated on 40 data sets of 7 points)")
     assert repr(Certificate(1)) == "Certificate(seed 1)"
-    parts = (complete.exact, complete.sampled, complete.truth, complete.calibration)
-    singles = (complete.num_clusters, complete.coverage, complete.reliability, complete.order, complete.speed)
-    for row in (*(one for rows in parts for one in rows), *singles):
-        assert repr(row).startswith(f"{type(row).__name__}(")
-        assert len(repr(row)) < 100
 
 
 def test_settings() -> None:
