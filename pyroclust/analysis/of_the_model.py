@@ -196,7 +196,7 @@ def familiarity(work: Work) -> Familiarity:
 )
 def witnesses(work: Work) -> WeightQuality | None:
     """Set figures of the guide's weights beside those on simulations."""
-    return _world(work).witnesses()
+    return _world(work).weight_quality()
 
 
 @as_step(

@@ -54,7 +54,7 @@ class SimulatedDatasets:
             simulated_log_evidence=None if evidence is None else evidence[1:],
         )
 
-    def witnesses(self) -> WeightQuality | None:
+    def weight_quality(self) -> WeightQuality | None:
         """Say whether the guide does as well on the data as on the simulations; ``None`` without weights."""
         return (
             None if self.log_weights is None else weight_quality(self.log_weights, num_points=self.num_points)

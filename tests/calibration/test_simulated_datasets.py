@@ -27,8 +27,8 @@ def test_p_values_of_data_of_the_model_keep_their_level(monkeypatch, points_weig
     for seed, data in enumerate(sets):
         simulated = simulate_datasets(guide, data.double(), max_points=None, seed=seed)
         assert simulated.log_weights.shape == (40, 4, 8)
-        assert simulated.witnesses().num_points == points_weighed
-        found.append(simulated.witnesses().p_value)
+        assert simulated.weight_quality().num_points == points_weighed
+        found.append(simulated.weight_quality().p_value)
     # Above a half p-values are one where the data are better than half of the simulations by every figure.
     for level in (0.1, 0.2, 0.3, 0.4):
         error = np.sqrt(level * (1 - level) / num_datasets)
@@ -44,18 +44,18 @@ def test_a_guide_that_is_wrong_on_a_lattice_is_seen(monkeypatch):
     gaps = np.abs(co_assignment(draws) - co_assignment(refinement.proposals.flat[::5]))
     assert refinement.settled
     assert gaps.max() > 0.15
-    assert simulate_datasets(guide, data, max_points=None, seed=0).witnesses().p_value <= 0.05
+    assert simulate_datasets(guide, data, max_points=None, seed=0).weight_quality().p_value <= 0.05
 
 
 def test_visiting_orders_are_asked_where_a_guide_has_several():
     data = torch.randn(20, 2, generator=torch.Generator().manual_seed(0))
     one = simulate_datasets(load_guide("ncp-niw2d"), data, max_points=None, seed=0)
     assert one.log_weights.shape == (200, 1, 32)
-    assert [row.name for row in one.witnesses().rows] == ["the efficiency of the weights"]
+    assert [row.name for row in one.weight_quality().rows] == ["the efficiency of the weights"]
 
 
-def test_no_weights_no_witnesses():
+def test_no_weights_no_quality():
     simulated = simulate_datasets(load_guide("ccp-gaussian2d"), torch.zeros(5, 2), max_points=None, seed=0)
     assert simulated.log_weights is None
-    assert simulated.witnesses() is None
+    assert simulated.weight_quality() is None
     assert simulated.failures == ()

@@ -182,7 +182,7 @@ _OF_REFINING: _Broken = (
 )
 _OF_RUNS: _Broken = (
     (f"{_STEPS}of_the_model.simulate_datasets", "The familiarity of the data", (Question.FAMILIAR,)),
-    (f"{_STEPS}of_the_model.simulate_datasets", "The witnesses of the guide", (Question.WITNESSED,)),
+    (f"{_STEPS}of_the_model.simulate_datasets", "The witnesses of the guide", (Question.WEIGHT_QUALITY,)),
     (
         f"{_STEPS}of_the_model.calibrate_near",
         "The calibration of the guide near the data",
