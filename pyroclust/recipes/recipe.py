@@ -3,7 +3,7 @@
 import json
 import reprlib
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -46,30 +46,22 @@ _TABLES = {
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a guide is made of.
-
-    Attributes:
-        about: one line for lists.
-        model: the Pyro model.
-        seed: of the initial weights, of the guide and of a model that has some.
-        training: the training settings.
-        validation: measurements during the training.
-        choice: which simulations to train on; ``None`` for all.
-        data: what to train on in place of simulations; ``None`` for these.
-        content: the file as read, for the card.
-    """
+    """What a guide is made of."""
 
     about: str
     model: Any
+    # Of the initial weights, of the guide and of a model that has some.
     seed: int
     training: FitSettings
     validation: Validation
+    # Which simulations to train on; all of them without one.
     choice: Choice | None
+    # What to train on in place of simulations.
     data: Any
-    content: dict[str, Any] = field(repr=False)
+    # The file as read, for the card.
+    content: dict[str, Any]
 
     def __repr__(self) -> str:
-        """Name the model and the network, and say how long the training takes."""
         made_by = next((name for name in network_tables() if name in self.content), "")
         start = self.content.get("start", {}).get("guide")
         network = (
@@ -78,11 +70,7 @@ class Recipe:
         return f"Recipe({self.model.name}, {network}, {self.training.steps} steps)"
 
     def build(self) -> Any:
-        """Build the guide as it is before the training.
-
-        Raises:
-            ValueError: if its parts do not fit together.
-        """
+        """Build the guide as it is before the training."""
         start = _table(self.content, "start")
         if start:
             return call(started_guide, start, where="start", context={"model": self.model})
@@ -97,11 +85,7 @@ class Recipe:
             return new_guide(self.model, guide, entries, order)
 
     def finished(self, guide: Any) -> Any:
-        """Return the guide that is saved, by the one that was trained.
-
-        Raises:
-            ValueError: if ``[averaged]`` does not fit it.
-        """
+        """Return the guide that is saved, by the one that was trained."""
         if "averaged" not in self.content:
             return guide
         return call(
@@ -110,27 +94,12 @@ class Recipe:
 
 
 def list_recipes() -> tuple[str, ...]:
-    """List the names of the recipes that come with the package.
-
-    Example:
-        >>> "ncp-overlap2d" in list_recipes()
-        True
-    """
+    """List the names of the recipes that come with the package."""
     return tuple(sorted(path.stem for path in _shipped().glob("*.toml")))
 
 
 def find_recipe(name_or_path: str | PathLike[str]) -> Path:
-    """Return the file of a recipe, given its path or the name of one that comes with the package.
-
-    Files come first.
-
-    Raises:
-        ValueError: if there is neither; the nearest known name is offered.
-
-    Example:
-        >>> find_recipe("ncp-overlap2d").name
-        'ncp-overlap2d.toml'
-    """
+    """Return the file of a recipe, given its path or the name of one that comes with the package."""
     path = Path(name_or_path)
     if path.is_file():
         return path

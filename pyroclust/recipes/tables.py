@@ -1,7 +1,7 @@
 """What the tables of a recipe make: each is a function whose arguments are the table's entries."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -43,28 +43,14 @@ from pyroclust.saving.codec import call
 from pyroclust.saving.guides import load_guide
 from pyroclust.saving.models import build_model
 
-__all__ = [
-    "averaged_guide",
-    "hard_simulations",
-    "labelled_tables",
-    "network_tables",
-    "new_guide",
-    "started_guide",
-    "training_data",
-]
-
 
 def labelled_tables(
     recipe: Path, *, folder: str, label: str, prior: PartitionPrior | None = None
 ) -> LabelledTables:
-    """``[tables]``: read labelled tables to train on, instead of ``[model]``.
+    """``[tables]``: the labelled tables of a folder beside the recipe, instead of ``[model]``.
 
-    Args:
-        recipe: the file of the recipe.
-        folder: holds the tables; relative to the recipe.
-        label: column of the labels.
-        prior: a partition prior, whose clusters get classes of their own; without it partitions have the
-            proportions of the tables.
+    With a prior of partitions clusters get classes of their own; without it partitions have the proportions
+    of the tables.
     """
     tables = read_labelled_folder(_beside(recipe, folder), label=label)
     pairs = [(one.data, one.labels) for one in tables if one.labels is not None]
@@ -79,28 +65,19 @@ def training_data(
     With a ``source`` one collection of data, for guides that learn their model from it; with
     ``most_columns`` simulated tables of any columns, for a guide that fits all of them; else data sets of
     other laws than the model, with partitions of its posterior.
-
-    Args:
-        model: the recipe's model.
-        recipe: the file of the recipe.
-        entries: of the table.
-
-    Raises:
-        ValueError: if an entry is unknown or missing, or what it names cannot be read.
     """
     make: Callable[..., Any] = posterior_pool
     if "source" in entries:
         make = one_collection
     elif "most_columns" in entries:
         make = any_table
-    found: PartiallyLabelled | PosteriorPool | PosteriorTables | AnyTable = call(
+    data: PartiallyLabelled | PosteriorPool | PosteriorTables | AnyTable = call(
         make, entries, where="data", context={"model": model, "recipe": recipe}
     )
-    return found
+    return data
 
 
 def any_table(
-    model: Any,
     recipe: Path,
     *,
     most_columns: int,
@@ -115,65 +92,21 @@ def any_table(
 ) -> AnyTable | PosteriorTables:
     """``[data]`` with ``most_columns``: tables of any columns, each batch with a model of its own.
 
-    Args:
-        model: the recipe's model, one of many that the guide is trained for.
-        recipe: the file of the recipe.
-        most_columns: columns of the widest.
-        most_lost: largest share of cells that are lost.
-        prior: share of simulations.
-        noisy: share of simulations with columns that are noise.
-        tables: share of rows and columns of real tables.
-        folder: holds these, files with the ending csv; relative to the recipe. Those that cannot be read, or
-            are too small, are passed over.
-        partitions: draws of a chain for each data set that is no simulation; this and what follows as
-            :class:`~pyroclust.infer.PosteriorTables` has it by default.
-        sweeps: draws of the kernel between two of these.
-        burn_in: draws of the kernel before the first.
-
-    Raises:
-        ValueError: if the tables cannot be read.
+    ``prior``, ``noisy`` and ``tables`` are the shares of simulations, of simulations with columns that are
+    noise, and of rows and columns of the real tables in ``folder``; ``most_lost`` is the largest share of
+    cells that are lost. The chains are those of :class:`~pyroclust.infer.PosteriorTables`.
     """
     simulated = AnyTable(most_columns=most_columns, most_lost=most_lost)
     laws: dict[Any, float] = {}
     if check_number("noisy", noisy, at_least=0):
         laws[NoisyTables(simulated)] = noisy
     if check_number("tables", tables, at_least=0):
-        if folder is None:
-            raise ValueError(f"tables is {tables:g}, expected a folder of tables beside it: set folder")
-        laws[_whole_tables(_beside(recipe, folder), most_columns=most_columns)] = tables
+        laws[_whole_tables(_csv_files(recipe, folder, tables), most_columns=most_columns)] = tables
     if not laws:
         return simulated
-    asked = {"partitions": partitions, "sweeps": sweeps, "burn_in": burn_in}
-    chains = {name: one for name, one in asked.items() if one is not None}
-    return PosteriorTables(simulated, laws, share=prior, **chains)
-
-
-def _whole_tables(folder: Path, *, most_columns: int) -> RowsOfTables:
-    """Read all columns of the tables of a folder, of any kind."""
-    found = []
-    for path in _csv_files(folder):
-        with suppress(ValueError):
-            table = read_table(str(path), kinds={})
-            points = standardise(table)
-            columns = asdict(ColumnsOfTable.of(table, points))
-            columns.pop("missing")
-            found.append((torch.tensor(points.data), columns))
-    return RowsOfTables(found, most_columns=most_columns)
-
-
-def _beside(recipe: Path, name: str) -> Path:
-    """Return what a recipe names beside it; recipes of others are to read nothing else of this machine."""
-    path = Path(name)
-    if path.is_absolute() or ".." in path.parts:
-        raise ValueError(f"'{name}' leads out of the folder of the recipe, expected a path relative to it")
-    return recipe.parent / path
-
-
-def _csv_files(folder: Path) -> list[Path]:
-    paths = sorted(folder.glob("*.csv"))
-    if not paths:
-        raise ValueError(f"folder '{folder}' holds no file with the ending csv, expected tables to train on")
-    return paths
+    return PosteriorTables(
+        simulated, laws, share=prior, **_set(partitions=partitions, sweeps=sweeps, burn_in=burn_in)
+    )
 
 
 def posterior_pool(
@@ -191,40 +124,54 @@ def posterior_pool(
 ) -> PosteriorPool:
     """``[data]`` without a source: real tables and distorted simulations beside those of the model.
 
-    Args:
-        model: the recipe's model, a mixture of a conjugate family.
-        recipe: the file of the recipe.
-        prior: share of the model's own simulations.
-        tables: share of rows and columns of real tables.
-        folder: holds these, files with the ending csv; relative to the recipe.
-        distorted: share of simulations that are bent, skewed, heavy-tailed, contaminated or rounded.
-        partitions: draws of a chain that a visit gives; this and what follows as a
-            :class:`~pyroclust.infer.PosteriorPool` has it by default.
-        sweeps: draws of the kernel between two of these.
-        visits: how often a data set is used.
-        burn_in: draws of the kernel before the first visit.
-
-    Raises:
-        ValueError: if there is neither share, or the tables cannot be read.
+    ``prior``, ``tables`` and ``distorted`` are the shares of the model's own simulations, of rows and columns
+    of the real tables in ``folder``, and of simulations that are bent, skewed, heavy-tailed, contaminated or
+    rounded. The chains are those of :class:`~pyroclust.infer.PosteriorPool`.
     """
-    tables = check_number("tables", tables, at_least=0)
-    distorted = check_number("distorted", distorted, at_least=0)
     laws: dict[Any, float] = {}
-    if tables > 0:
-        if folder is None:
-            raise ValueError(f"tables is {tables:g}, expected a folder of tables beside it: set folder")
-        laws[_unlabelled_tables(_beside(recipe, folder), dim=model.component.dim)] = tables
-    if distorted > 0:
+    if check_number("tables", tables, at_least=0):
+        points = [read_table(str(path)).data for path in _csv_files(recipe, folder, tables)]
+        laws[UnlabelledTables(points, dim=model.component.dim)] = tables
+    if check_number("distorted", distorted, at_least=0):
         laws[DistortedClusters(model)] = distorted
     if not laws:
         raise ValueError("tables and distorted are both 0, expected a share of one, or a source")
-    asked = {"partitions": partitions, "sweeps": sweeps, "visits": visits, "burn_in": burn_in}
-    chains = {name: one for name, one in asked.items() if one is not None}
+    chains = _set(partitions=partitions, sweeps=sweeps, visits=visits, burn_in=burn_in)
     return PosteriorPool(model, laws, prior=prior, **chains)
 
 
-def _unlabelled_tables(folder: Path, *, dim: int) -> UnlabelledTables:
-    return UnlabelledTables([read_table(str(path)).data for path in _csv_files(folder)], dim=dim)
+def _set(**entries: int | None) -> dict[str, Any]:
+    return {name: one for name, one in entries.items() if one is not None}
+
+
+def _whole_tables(paths: Sequence[Path], *, most_columns: int) -> RowsOfTables:
+    """Read all columns of tables, of any kind; those that cannot be read are passed over."""
+    tables = []
+    for path in paths:
+        with suppress(ValueError):
+            table = read_table(str(path), kinds={})
+            points = standardise(table)
+            columns = asdict(ColumnsOfTable.of(table, points))
+            columns.pop("missing")
+            tables.append((torch.tensor(points.data), columns))
+    return RowsOfTables(tables, most_columns=most_columns)
+
+
+def _beside(recipe: Path, name: str) -> Path:
+    """Return what a recipe names beside it; recipes of others are to read nothing else of this machine."""
+    path = Path(name)
+    if path.is_absolute() or ".." in path.parts:
+        raise ValueError(f"'{name}' leads out of the folder of the recipe, expected a path relative to it")
+    return recipe.parent / path
+
+
+def _csv_files(recipe: Path, folder: str | None, share: float) -> list[Path]:
+    if folder is None:
+        raise ValueError(f"tables is {share:g}, expected a folder of tables beside it: set folder")
+    paths = sorted(_beside(recipe, folder).glob("*.csv"))
+    if not paths:
+        raise ValueError(f"folder '{folder}' holds no file with the ending csv, expected tables to train on")
+    return paths
 
 
 def one_collection(
@@ -241,26 +188,14 @@ def one_collection(
 ) -> PartiallyLabelled:
     """``[data]`` with a source: what a guide is trained on that learns its model from data.
 
-    Args:
-        model: the recipe's model.
-        recipe: the file of the recipe.
-        source: a built-in name, or a file or a folder of images, relative to the recipe.
-        label: column of the classes; images have theirs.
-        labels_per_class: how many points of each class keep their label, chosen at random, all of a class
-            that has fewer; classes are numbered in the order of their sorted names.
-        share: of the points of a batch, those with a label.
-        deformation: what changes every point that is drawn.
-        raw: leave columns as they are; images always stay.
-        seed: of the choice of labels.
-
-    Raises:
-        ValueError: if the source cannot be read, its points are not those of the model, or labels are asked
-            for and there are none.
+    The source is a built-in name, or a file or a folder of images beside the recipe. Of each class
+    ``labels_per_class`` points, chosen at random, keep their label; ``share`` of the points of a batch have
+    one. ``deformation`` changes every point that is drawn; ``raw`` leaves columns as they are.
     """
     beside = _beside(recipe, source)
     is_name = not beside.exists() and not Path(source).suffix and len(Path(source).parts) == 1
     table = read_table(source if is_name else str(beside), label=label)
-    kept = table.data if table.shape is not None or raw else standardise(table).data
+    values = table.data if table.shape is not None or raw else standardise(table).data
     shape = (table.data.shape[1],) if table.shape is None else table.shape.event_shape
     if shape != tuple(model.event_shape):
         raise ValueError(
@@ -268,9 +203,9 @@ def one_collection(
             "set its event_shape"
         )
     each = check_count("labels_per_class", labels_per_class, at_least=0)
-    known = _some_labels(table, each, seed) if each else None
-    points = torch.as_tensor(kept).view(-1, *shape)
-    return PartiallyLabelled(points, known, share=share, deformation=deformation, name=table.name)
+    classes = _some_labels(table, each, seed) if each else None
+    points = torch.as_tensor(values).view(-1, *shape)
+    return PartiallyLabelled(points, classes, share=share, deformation=deformation, name=table.name)
 
 
 def _some_labels(table: Table, each: int, seed: int) -> np.ndarray:
@@ -278,21 +213,18 @@ def _some_labels(table: Table, each: int, seed: int) -> np.ndarray:
     if table.labels is None:
         raise ValueError(f"{table.name} has no labels, expected some: name their column by label")
     names = sorted({one for one in table.labels if one is not None})
-    known = np.full(len(table.labels), -1)
+    classes = np.full(len(table.labels), -1)
     random = np.random.default_rng(check_seed(seed))
     for place, name in enumerate(names):
         rows = np.flatnonzero(table.labels == name)
-        known[random.permutation(rows)[:each]] = place
-    return known
+        classes[random.permutation(rows)[:each]] = place
+    return classes
 
 
 def hard_simulations(model: Any, *, oversampling: int = 4, hardness: int | None = None) -> Choice:
-    """``[choice]``: train on hard simulations.
+    """``[choice]``: train on hard simulations, one of ``oversampling``.
 
-    Args:
-        model: the model that is simulated.
-        oversampling: simulations for each data set that is kept.
-        hardness: how many nearly standardised data sets compete for each hard one; without it all compete.
+    Of nearly standardised data sets ``hardness`` compete for each hard one; without it all compete.
     """
     if hardness is None:
         return HardSimulations(model.typical_scale, oversampling)
@@ -302,62 +234,42 @@ def hard_simulations(model: Any, *, oversampling: int = 4, hardness: int | None 
 def averaged_guide(
     guide: AmortizedGuide, *, model: Mapping[str, Any], num_scales: int = 3
 ) -> ScaleAveragedProcess:
-    """``[averaged]``: the guide of a model with a random scale, by the trained one of a known scale.
-
-    Args:
-        guide: of the recipe's model.
-        model: the other model, as in ``[model]``.
-        num_scales: how many scales are averaged over.
-
-    Raises:
-        ValueError: if the model, its scale known, is not the recipe's.
-    """
-    other, known = build_model(model), cast(Any, guide.model)
-    name = scale_name(other)
-    if not isinstance(guide, NeuralClusteringProcess) or name not in known.component.hyper_names:
+    """``[averaged]``: the guide of a model with a random scale, by the trained one of a known scale."""
+    random_scale, known_scale = build_model(model), cast(Any, guide.model)
+    name = scale_name(random_scale)
+    if not isinstance(guide, NeuralClusteringProcess) or name not in known_scale.component.hyper_names:
         raise ValueError(f"[averaged] is of a {type(guide).__name__}, expected a Neural Clustering Process")
     scorer = cast(NetworkScorer[Any], guide.scorer)
-    reference = float(known.component.value(name))
-    found = ScaleAveragedProcess(
-        other, scorer=scorer, order=guide.order, reference=reference, num_scales=num_scales
+    reference = float(known_scale.component.value(name))
+    averaged = ScaleAveragedProcess(
+        random_scale, scorer=scorer, order=guide.order, reference=reference, num_scales=num_scales
     )
-    if found.known != known:
+    if averaged.known != known_scale:
         raise ValueError(
-            f"[averaged] has the model {other.name}, which with scale {reference:g} is not the recipe's: "
-            "expected the same prior and the same family"
+            f"[averaged] has the model {random_scale.name}, which with scale {reference:g} is not the "
+            "recipe's: expected the same prior and the same family"
         )
-    return found.eval()
+    return averaged.eval()
 
 
 def started_guide(model: Any, *, guide: str, num_orders: int | None = None) -> Any:
     """``[start]``: load an existing guide to train further, and carry it over to the model.
 
-    Args:
-        model: the recipe's model.
-        guide: its name or folder.
-        num_orders: visiting orders that its posteriors mix from now on, then visited in random order whatever
-            its rule was; it stays as it is without this.
-
-    Raises:
-        ValueError: if the guide is not known or does not fit the model, or ``num_orders`` is below 1.
+    With ``num_orders`` its posteriors mix so many visiting orders from now on, all random.
     """
     if Path(guide).is_absolute() or ".." in Path(guide).parts:
         raise ValueError(f"guide is '{guide}', expected a name, or a folder below the working folder")
-    found = load_guide(guide)
+    start = load_guide(guide)
     if num_orders is not None:
-        found.order = RandomOrder()
-        found = found.mixed(num_orders)
-    return retarget(found, model)
+        start.order = RandomOrder()
+        start = start.mixed(num_orders)
+    return retarget(start, model)
 
 
 def network_tables() -> dict[str, tuple[type, Callable[..., Any]]]:
     """Return the tables that make a network, by name, each with the class of guides that it is for.
 
     A function of a model is such a table once it is registered under a class of guides.
-
-    Example:
-        >>> "light" in network_tables()
-        True
     """
     return {
         name: (kind, one)
@@ -372,16 +284,8 @@ def new_guide(
 ) -> Any:
     """``[guide]``, ``[order]`` and the table of the network: build an untrained guide.
 
-    Args:
-        model: the recipe's model.
-        guide: arguments of the guide, and its class where there is no table of a network.
-        network: name and entries of the network's table; entries that are the guide's arguments are passed
-            on to the guide.
-        order: class and arguments of the visiting order; ``None`` for the guide's own, which is random for
-            guides that label points one after the other.
-
-    Raises:
-        ValueError: if an entry is unknown, missing, or of another kind than expected.
+    The class of the guide is that of the network's table, or stands in ``[guide]``. Without an order it has
+    its own, which is random for guides that label points one after the other.
     """
     arguments = dict(guide)
     name = arguments.pop("class", None)
@@ -389,11 +293,10 @@ def new_guide(
     if network is not None:
         table, entries = network
         kind, make = network_tables()[table]
-        own = _entries_of_guide(table, entries, kind, make)
-        made = call(
-            make, _entries_of_network(entries, own, arguments, make), where=table, context=parts_of(model)
-        )
-        arguments |= own | {kind.network_argument: made}
+        of_guide = _entries_of_guide(table, entries, kind, make)
+        of_network = _entries_of_network(entries, of_guide, arguments, make)
+        made = call(make, of_network, where=table, context=parts_of(model))
+        arguments |= of_guide | {kind.network_argument: made}
     pointwise = isinstance(kind, type) and issubclass(kind, SequentialGuide)
     if "order" in inspect.signature(kind).parameters and (order is not None or pointwise):
         arguments["order"] = {"class": "RandomOrder"} if order is None else order
@@ -421,10 +324,10 @@ def _entries_of_network(
 ) -> dict[str, Any]:
     """Return the entries of the network, with the guide's conditions, and contexts of the network's width."""
     parameters = inspect.signature(make).parameters
-    found = {key: one for key, one in entries.items() if key not in of_guide}
+    kept = {key: one for key, one in entries.items() if key not in of_guide}
     if "conditions" in parameters and "conditions" in guide:
-        found["conditions"] = guide["conditions"]
-    if isinstance(found.get("future"), Mapping) and "arguments" not in found["future"]:
-        width = found.get("width", parameters["width"].default)
-        found["future"] = {"width": width, **found["future"]}
-    return found
+        kept["conditions"] = guide["conditions"]
+    if isinstance(kept.get("future"), Mapping) and "arguments" not in kept["future"]:
+        width = kept.get("width", parameters["width"].default)
+        kept["future"] = {"width": width, **kept["future"]}
+    return kept

@@ -36,8 +36,6 @@ from pyroclust.saving.cards import CARD_FILE
 from pyroclust.saving.guide_files import check_guide_files
 from pyroclust.saving.guides import save_guide
 
-__all__ = ["PICTURE_FILE", "RECIPE_FILE", "TrainedGuide", "train_recipe"]
-
 _NOT_CERTIFIED = (
     "The guide has learned its model from data, not from simulations: there is no certificate; judge it by "
     "labels, as pyroclust.baselines.feature_scores does"
@@ -48,13 +46,10 @@ RECIPE_FILE, PICTURE_FILE = "recipe.toml", "training.png"
 
 @dataclass(frozen=True)
 class TrainedGuide:
-    """A guide that has just been trained.
+    """A guide that has just been trained, in evaluation mode, with the averaged weights.
 
-    Attributes:
-        guide: with the averaged weights, in evaluation mode.
-        result: what the training did.
-        certificate: what was measured; ``None`` after an interrupt, before or while it was measured, in a
-            process that only helps, and for guides that learn their model from data.
+    It has no certificate after an interrupt, in a process that only helps, and where it learns its model from
+    data.
     """
 
     guide: Any
@@ -80,22 +75,15 @@ def train_recipe(
     guide (``weights.safetensors``, ``card.json``), the recipe, the logs, a picture of the training and the
     last checkpoint. Whatever stops the work, what is done so far can be resumed.
 
-    Args:
-        path: TOML file, or the name of a recipe that comes with the package.
-        out: folder of the guide.
-        resume: go on from the folder's checkpoint, or start if there is none yet.
-        max_steps: stop after so many steps; resume later, or keep the guide as it is.
-        devices: one process on the CPU, or those of ``torchrun``, by default.
-        certificate: how much is measured; nothing with zeros.
-        progress: show a line on standard error.
-        say: told what is measured after the training.
-        overwrite: start anew in a folder that holds another training or a guide; the guide that is there
-            stays until the new one takes its place.
+    With ``resume`` it goes on from the folder's checkpoint, or starts if there is none yet. With
+    ``overwrite`` it starts anew in a folder that holds another training or a guide, which stays until the new
+    one takes its place. ``devices`` are one process on the CPU, or those of ``torchrun``, by default.
 
     Raises:
         ValueError: if the recipe is wrong, the folder holds a guide, a checkpoint or another recipe and
             nobody said what to do with it, another training writes into it, or the training fails.
     """
+    note = say or _on_standard_error
     path = find_recipe(path)
     recipe, folder = read_recipe(path), Path(out)
     check_outside_the_package(folder)
@@ -108,7 +96,7 @@ def train_recipe(
         if not helps:
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(locked_folder(folder))
-            _make_room(path, folder, resume=resume, overwrite=overwrite, say=say or _on_standard_error)
+            _make_room(path, folder, resume=resume, overwrite=overwrite, note=note)
         result = fit(
             recipe.model,
             guide,
@@ -126,11 +114,14 @@ def train_recipe(
             return TrainedGuide(guide, result, None)
         guide = recipe.finished(guide.cpu())
         save_guide(guide, folder, card=_card(recipe, result))
-        _try_to_draw(folder, say or _on_standard_error)
+        tries = Attempts()
+        tries.value_or_none(f"The picture {PICTURE_FILE}", lambda: draw_training(folder))
+        for sentence in tries.failures:
+            note(sentence)
         if interrupt.requested:
             return TrainedGuide(guide, replace(result, interrupted=True), None)
     if getattr(recipe.model, "is_trained_with_guide", False):
-        (say or _on_standard_error)(_NOT_CERTIFIED)
+        note(_NOT_CERTIFIED)
         return TrainedGuide(guide, result, None)
     settings = (certificate or CertificateSettings()).within(
         recipe.training.min_points, recipe.training.max_points
@@ -142,14 +133,6 @@ def train_recipe(
         return TrainedGuide(guide, replace(result, interrupted=True), None)
     store_certificate(folder, measured)
     return TrainedGuide(guide, result, measured)
-
-
-def _try_to_draw(folder: Path, say: Callable[[str], None]) -> None:
-    """Draw the training; the guide is saved, and a picture that fails does not end the run."""
-    tries = Attempts()
-    tries.value_or_none(f"The picture {PICTURE_FILE}", lambda: draw_training(folder))
-    for sentence in tries.failures:
-        say(sentence)
 
 
 def _on_standard_error(sentence: str) -> None:
@@ -174,7 +157,7 @@ def _columns(path: Path) -> dict[str, np.ndarray]:
 
 
 def _make_room(
-    path: Path, folder: Path, *, resume: bool, overwrite: bool, say: Callable[[str], None]
+    path: Path, folder: Path, *, resume: bool, overwrite: bool, note: Callable[[str], None]
 ) -> None:
     """Put the recipe into the folder, or refuse a folder that holds anything else than a start of it.
 
@@ -205,7 +188,7 @@ def _make_room(
         and not _same_recipe(kept, path)
         and (failure := failure_of(folder / CHECKPOINT_FILE))
     ):
-        say(f"The training of another recipe that failed here ({failure}) is replaced.")
+        note(f"The training of another recipe that failed here ({failure}) is replaced.")
         _clear_training(folder)
     elif has_checkpoint:
         other = "" if not kept.is_file() or _same_recipe(kept, path) else f" of another recipe ('{kept}')"

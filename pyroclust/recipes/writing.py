@@ -1,9 +1,10 @@
 """The recipe of a guide for a model, or for the model that a table is clustered with."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
+
+import tomli_w
 
 from pyroclust.core.counts import check_count
 from pyroclust.core.text import visible
@@ -22,8 +23,6 @@ from pyroclust.guides import ScaleAveragedProcess
 from pyroclust.guides.hyper_law import integrated_names
 from pyroclust.models import Mixture, default_mixture, in_words
 from pyroclust.saving.models import describe_model
-
-__all__ = ["recipe_for", "write_recipe"]
 
 _STEPS, _STEPS_WITH_FORESIGHT = 26_000, 3000
 _FORESIGHT = 128
@@ -121,12 +120,10 @@ def write_recipe(model: Mixture, *, num_points: int, name: str = "") -> str:
     known, averaged = model, {}
     if integrated_names(model):
         known = ScaleAveragedProcess.model_of_network(model, {})
-        averaged = {"averaged": {"model": _flat_model(model)}}
-    tables = {**_model_tables(known), **_training_tables(known, most), **averaged}
-    lines = [f"about = {_toml(about)}", "seed = 0", "", f"# {visible(in_words(model))}"]
-    for table, entries in tables.items():
-        lines += [f"[{table}]", *(f"{key} = {_toml(value)}" for key, value in entries.items()), ""]
-    return "\n".join(lines)
+        averaged = {"averaged": {"model": _model_table(model)}}
+    head = tomli_w.dumps({"about": about, "seed": 0})
+    tables = {"model": _model_table(known), **_training_tables(known, most), **averaged}
+    return f"{head}\n# {visible(in_words(model))}\n{tomli_w.dumps(tables)}"
 
 
 def _training_tables(model: Mixture, most: int) -> dict[str, dict[str, Any]]:
@@ -158,36 +155,15 @@ def _training_tables(model: Mixture, most: int) -> dict[str, dict[str, Any]]:
     return tables | distorted if isinstance(model.component, _NORMAL) else tables
 
 
-def _model_tables(model: Mixture) -> dict[str, dict[str, Any]]:
-    """Return the table of a registered model, or those of the prior and the component."""
+def _model_table(model: Mixture) -> dict[str, Any]:
     described = describe_model(model)
-    name, arguments = described["name"], described["arguments"]
-    parts = {key: one for key, one in arguments.items() if isinstance(one, Mapping) and "class" in one}
-    own = {key: one for key, one in arguments.items() if key not in parts}
-    return {"model": {"name": name} | own} | {f"model.{key}": _flat(one) for key, one in parts.items()}
+    return {"name": described["name"], **_flat(described["arguments"])}
 
 
-def _flat_model(model: Mixture) -> dict[str, Any]:
-    """Return what ``[model]`` would hold, in one entry."""
-    described = describe_model(model)
-    return {"name": described["name"], **described["arguments"]}
-
-
-def _flat(described: Mapping[str, Any]) -> dict[str, Any]:
-    """Put the arguments of a class beside its name."""
-    return {"class": described["class"], **described.get("arguments", {})}
-
-
-def _toml(value: Any) -> str:
-    """Write a value of JSON as TOML, which has no ``None``; nor have descriptions of models."""
-    if isinstance(value, Mapping):
-        entries = _flat(value) if "class" in value else value
-        return "{ " + ", ".join(f"{_key(key)} = {_toml(one)}" for key, one in entries.items()) + " }"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(_toml(one) for one in value)}]"
-    # TOML reads the escapes of JSON.
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _key(name: str) -> str:
-    return name if name.replace("_", "").replace("-", "").isalnum() else json.dumps(name)
+def _flat(described: Any) -> Any:
+    """Put the arguments of every class beside its name."""
+    if isinstance(described, Mapping):
+        if "class" in described:
+            described = {"class": described["class"], **described.get("arguments", {})}
+        return {key: _flat(one) for key, one in described.items()}
+    return [_flat(one) for one in described] if isinstance(described, list) else described
