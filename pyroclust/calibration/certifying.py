@@ -34,6 +34,7 @@ from pyroclust.calibration.result import Calibration, calibration_of, cluster_co
 from pyroclust.calibration.settings import CertificateSettings
 from pyroclust.calibration.simulated_draws import draw_partitions
 from pyroclust.core.errors import Attempts
+from pyroclust.core.memory import check_memory
 from pyroclust.core.random_state import pyro_seeded
 from pyroclust.distributions.points import Points
 from pyroclust.guides import BlockFilter, PredictiveFilter
@@ -92,7 +93,7 @@ def certify(
     start = time.perf_counter()
     baseline = _filter_of(guide) if baseline is None else baseline
     settings = settings or CertificateSettings()
-    settings.check_memory()
+    _check_memory(settings)
     bench = _Bench(guide, baseline, settings, progress or (lambda _: None))
     tries = Attempts()
     with torch.no_grad():
@@ -211,6 +212,22 @@ class _Bench:
         return simulate_batches(
             self.guide.model, self.guide, self.baseline, num_datasets=num_datasets, num_points=num_points
         )
+
+
+def _check_memory(settings: CertificateSettings) -> None:
+    """Refuse, before anything is measured, a part whose labels do not fit into the memory that is left."""
+    largest = max(settings.sampled_points, default=0)
+    labels = {
+        "num_exact": settings.exact_points,
+        "num_truths": largest,
+        "num_draws": largest if settings.num_sampled else 0,
+        "num_calibrated": settings.calibrated_points * settings.calibrated_draws,
+        "num_ordered": settings.ordered_points,
+        "num_orders": settings.ordered_points if settings.num_ordered else 0,
+    }
+    for name, each in labels.items():
+        number = getattr(settings, name)
+        check_memory(8 * number * each, f"{name} is {number}: labels of data sets", remedy="draw fewer")
 
 
 def _filter_of(guide: Any) -> PredictiveFilter | BlockFilter | None:

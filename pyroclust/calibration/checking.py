@@ -1,19 +1,18 @@
 """Measure the certificate of a saved guide anew, compare it with the one in its card, and store it there."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+
+from msgspec import structs
 
 from pyroclust.calibration.certificate import Certificate, certificate_content, judge_certificate
 from pyroclust.calibration.certifying import certify
 from pyroclust.calibration.settings import CertificateSettings
 from pyroclust.core.errors import left_out
-from pyroclust.core.files import parse_json, read_text
 from pyroclust.diagnostics import Verdict
-from pyroclust.saving.cards import CARD_FILE, GuideCard, find_guide, read_card
+from pyroclust.saving.cards import GuideCard, find_guide, read_card
 from pyroclust.saving.guide_files import read_weights, write_card, write_guide_files
 from pyroclust.saving.guides import load_guide
 
@@ -110,28 +109,23 @@ def check_guide(
 
 def store_certificate(folder: Path, certificate: Certificate, *, into: Path | None = None) -> None:
     """Write a certificate into the card of a guide, or into that of a copy in another folder."""
-    content = _card_content(folder)
-    doubt = read_card(folder).doubt_of(certificate.to_dict())
+    card = read_card(folder)
+    doubt = card.doubt_of(certificate.to_dict())
     if doubt:
         raise ValueError(f"'{folder}' {doubt}: the guide was changed meanwhile; measure it again")
-    new = {**content, "certificate": certificate_content(certificate)}
-    text = json.dumps(new, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = structs.replace(card, certificate=certificate_content(certificate)).to_json()
     if into is None or into.resolve() == folder.resolve():
         write_card(folder, text)
         return
-    weights = content["weights"]
-    write_guide_files(into, text, None if weights is None else read_weights(folder, weights["sha256"]))
+    sha256 = card.weights_sha256
+    write_guide_files(into, text, None if sha256 is None else read_weights(folder, sha256))
 
 
 def same_but_for_the_certificate(folder: Path, other: Path) -> bool:
     """Return whether two folders hold the same guide, whatever their certificates."""
     try:
-        first, second = _card_content(folder), _card_content(other)
+        cards = [read_card(one) for one in (folder, other)]
     except (OSError, ValueError):
         return False
-    return {**first, "certificate": None} == {**second, "certificate": None}
-
-
-def _card_content(folder: Path) -> dict[str, Any]:
-    content: dict[str, Any] = parse_json(read_text(folder / CARD_FILE))
-    return content
+    first, second = (structs.replace(one, name="", certificate={}, doubt="") for one in cards)
+    return first == second

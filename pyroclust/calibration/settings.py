@@ -5,7 +5,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Self
 
 from pyroclust.core.counts import check_count, check_seed
-from pyroclust.core.memory import check_memory
 from pyroclust.partitions import MAX_ENUMERATED_POINTS
 
 _LARGER_SIZES = (20, 50, 100, 300)
@@ -67,7 +66,7 @@ class CertificateSettings:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            lowest = 0 if field.name in _MAY_BE_ZERO else 1
+            lowest = 0 if field.name in ("seed", *_PARTS) else 1
             for one in value if isinstance(value, tuple) else (value,):
                 check_count(field.name, one, at_least=lowest)
         check_seed(self.seed)
@@ -88,13 +87,7 @@ class CertificateSettings:
             0
         """
         return cls(
-            seed=seed,
-            num_exact=0,
-            num_sampled=0,
-            num_truths=0,
-            num_calibrated=0,
-            num_ordered=0,
-            num_timed=0,
+            seed, num_exact=0, num_sampled=0, num_truths=0, num_calibrated=0, num_ordered=0, num_timed=0
         )
 
     @classmethod
@@ -143,35 +136,6 @@ class CertificateSettings:
             timed_points=inside(self.timed_points),
         )
 
-    def check_memory(self) -> None:
-        """Refuse, before anything is measured, a part whose labels do not fit into the memory that is left.
-
-        Raises:
-            ValueError: if there is one.
-
-        Example:
-            >>> CertificateSettings(num_draws=10**13).check_memory()
-            Traceback (most recent call last):
-            ValueError: num_draws is 10000000000000: labels of data sets of 300 points take ... draw fewer
-        """
-        largest = max(self.sampled_points, default=0)
-        parts = (
-            ("num_exact", self.exact_points),
-            ("num_truths", largest),
-            ("num_draws", largest if self.num_sampled else 0),
-            ("num_calibrated", self.calibrated_points * self.calibrated_draws),
-            ("num_ordered", self.ordered_points),
-            ("num_orders", self.ordered_points if self.num_ordered else 0),
-        )
-        for name, labels in parts:
-            number = getattr(self, name)
-            points = labels // self.calibrated_draws if name == "num_calibrated" else labels
-            check_memory(
-                8 * number * labels,
-                f"{name} is {number}: labels of data sets of {points} points",
-                remedy="draw fewer",
-            )
-
     def datasets_at(self, num_points: int) -> tuple[int, int]:
         """Return the numbers of data sets of importance sampling and of log q of the truth at a size.
 
@@ -182,6 +146,5 @@ class CertificateSettings:
         return max(1, sampled), max(1, truths)
 
 
-_MAY_BE_ZERO = frozenset(
-    {"seed", "num_exact", "num_sampled", "num_truths", "num_calibrated", "num_ordered", "num_timed"}
-)
+# None of them leaves a part out.
+_PARTS = ("num_exact", "num_sampled", "num_truths", "num_calibrated", "num_ordered", "num_timed")
