@@ -49,17 +49,11 @@ class StoredVerdict(Struct, frozen=True):
     findings: tuple[StoredFinding, ...] = ()
 
 
-class ExactFigures(Struct, frozen=True):
-    """Divergence from exact posteriors, as lists show it."""
+class StoredFigures(Struct, frozen=True):
+    """Divergence from exact posteriors, and efficiency of importance weights, as lists show them."""
 
     num_points: Figure | None = None
     mean_kl: Figure | None = None
-
-
-class SampledFigures(Struct, frozen=True):
-    """Efficiency of importance weights, as lists show it."""
-
-    num_points: Figure | None = None
     median_efficiency: Figure | None = None
 
 
@@ -67,8 +61,8 @@ class StoredCertificate(Struct, frozen=True):
     """What lists of guides read of a certificate; :mod:`pyroclust.calibration` reads all of it."""
 
     made_for: dict[str, str | None] = {}
-    exact: tuple[ExactFigures, ...] = ()
-    sampled: tuple[SampledFigures, ...] = ()
+    exact: tuple[StoredFigures, ...] = ()
+    sampled: tuple[StoredFigures, ...] = ()
     verdict: StoredVerdict | None = None
 
 

@@ -179,17 +179,13 @@ def test_the_published_scorer_has_a_table_of_its_own(tmp_path: Path) -> None:
     ("old", "new", "message"),
     [
         ("steps", "stepz", "unknown argument 'training.stepz', did you mean 'training.steps'"),
-        ("nig_mixture", "nig_mixtur", "unknown model 'nig_mixtur', did you mean 'nig_mixture'"),
         (
             "DensestFirst",
             "DensestLast",
             "guide.order: unknown class 'DensestLast', did you mean 'DensestFirst'",
         ),
-        ("steps = 3", 'steps = "many"', "training.steps is 'many', expected a whole number"),
         ("steps = 3", "steps = true", "training.steps is True, expected a whole number"),
-        ("width = 8", "width = 8.5", "light.width is 8.5, expected a whole number"),
         ("width", "wide", "unknown argument 'light.wide', did you mean 'light.width'"),
-        ("dim = 1", "dimension = 1", "dimension"),
         ("[choice]", "[choise]", "unknown key 'choise', did you mean 'choice'"),
         ("[light]", "light = 3\n[lights]", "'light|lights"),
         ("[model]", "[models]", r"expected either \[model\]|unknown key 'models', did you mean 'model'"),

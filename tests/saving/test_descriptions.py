@@ -1,6 +1,7 @@
 """Mixtures as JSON: every prior with every family and back, and one sentence about what does not fit."""
 
 import inspect
+import itertools
 import json
 import tomllib
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pyro
 import pytest
 import torch
-from cases import CONJUGATE, FAMILIES, OTHER_LAWS, PRIORS, RANDOM
+from cases import CONJUGATE, FAMILIES, OTHER_LAWS, PRIORS, RANDOM, some_of
 from pyro import distributions as dist
 from torch import Tensor
 from torch import distributions as torch_dist
@@ -102,9 +103,16 @@ def assert_same_joint(found: Mixture, expected: Mixture) -> None:
     torch.testing.assert_close(found.log_joint(data, assignments), joint, rtol=0, atol=0)
 
 
-@every_prior
-@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+LAWS_OF_PARTITIONS = PRIORS | OTHER_LAWS
+EVERY_PAIR = list(itertools.product(LAWS_OF_PARTITIONS, FAMILIES))
+FIRST_PAIRS = [(prior, "known_3") for prior in LAWS_OF_PARTITIONS] + [
+    (next(iter(PRIORS)), family) for family in FAMILIES
+]
+
+
+@pytest.mark.parametrize(("prior", "family"), some_of(EVERY_PAIR, FIRST_PAIRS))
 def test_every_prior_with_every_family_comes_back(prior, family):
+    prior, family = LAWS_OF_PARTITIONS[prior], FAMILIES[family]
     model = Mixture(prior, family, name="any")
     built = again(model)
     assert type(built.prior) is type(prior)
@@ -427,7 +435,6 @@ def nested_lists(depth: int) -> Any:
 REFUSED = {
     "no table": ([], r"model is \[\], expected a table"),
     "name": ({"name": "overlap", "dim": 2}, "unknown model 'overlap', did you mean 'overlap2d'"),
-    "name, card": ({"name": "overlap", "arguments": {}}, "did you mean 'overlap2d'"),
     "no name": ({"dim": 2}, "unknown model 'mixture'"),
     "name of another kind": ({"name": 3}, "model.name is 3, expected text"),
     "arguments of another kind": (
@@ -442,10 +449,6 @@ REFUSED = {
         {"name": "gaussian2d", "dims": 2},
         "unknown argument 'gaussian2d.dims', did you mean 'gaussian2d.dim'",
     ),
-    "hyperparameter": (
-        {"name": "gaussian2d", "concentrations": 2},
-        "did you mean 'gaussian2d.concentration'",
-    ),
     "shared hyperparameter": (
         {"name": "nig_mixture", "rate": 2.0},
         "nig_mixture.rate: .* both prior and component",
@@ -458,7 +461,6 @@ REFUSED = {
     ),
     "dim, broken": ({"name": "gaussian2d", "dim": 2.0}, "gaussian2d.dim is 2.0, expected a whole number"),
     "dim, huge": ({"name": "gaussian2d", "dim": 10**400}, "gaussian2d.dim is 1000"),
-    "dim, negative": ({"name": "gaussian2d", "dim": -1}, "gaussian2d: dim is -1, expected at least 1"),
     "dim, bool": ({"name": "gaussian2d", "dim": True}, "gaussian2d.dim is True, expected a whole number"),
     "no prior": ({"component": KNOWN}, "model lacks 'prior', expected prior, component"),
     "no component": ({"prior": CRP}, "model lacks 'component', expected prior, component"),
@@ -471,7 +473,6 @@ REFUSED = {
     ),
     "class, dangerous": (mixture(prior={"class": "os.system"}), "prior: unknown class 'os.system'"),
     "class of another kind": (mixture(prior={"class": [3]}), r"prior.class is \[3\], expected text"),
-    "family for prior": (mixture(prior=KNOWN), "prior: unknown class 'NormalKnownVariance'"),
     "prior for family": (mixture(component=CRP), "component: unknown class 'ChineseRestaurantPrior'"),
     "unknown argument": (
         mixture(prior=CRP | {"discont": 1}),
@@ -483,27 +484,15 @@ REFUSED = {
     ),
     "text": (with_concentration("0.7"), "prior.concentration is '0.7', expected a finite number"),
     "nothing": (with_concentration(None), "prior.concentration is None, expected a finite number"),
-    "truth": (with_concentration(True), "prior.concentration is True, expected a finite number"),
     "nan": (with_concentration(float("nan")), "prior.concentration is nan, expected a finite number"),
     "nan in a list": (
         with_concentration([float("nan")]),
         "prior.concentration is .* expected a list of finite",
     ),
     "out of range": (with_concentration(-1.0), "prior: concentration is -1.0, expected a positive number"),
-    "list out of range": (with_concentration([[1.0], [-1.0]]), "prior: concentration is <2 x 1 numbers>"),
     "empty list": (with_concentration([]), "prior.concentration is .*, expected a list of finite numbers"),
     "ragged list": (with_concentration([[1.0], [1.0, 2.0]]), "expected a list of finite numbers"),
-    "list of text": (with_concentration(["1"]), "expected a list of finite numbers"),
-    "long list of text": (with_concentration(["1"] * 10_000), "expected a list of finite numbers"),
     "list of truths": (with_concentration([True]), "expected a list of finite numbers"),
-    "shapes that do not fit": (
-        mixture(prior={"class": "PitmanYorPrior", "discount": [0.1, 0.2], "concentration": [1.0, 2.0, 3.0]}),
-        "prior: ",
-    ),
-    "list for a whole number": (
-        mixture(component=KNOWN | {"dim": [2]}),
-        r"component.dim is \[2\], expected a whole",
-    ),
     "half components": (
         mixture(
             prior={"class": "DirichletMultinomialPrior", "num_components": 2.5, "weight_concentration": 1.0}
@@ -544,10 +533,6 @@ REFUSED = {
     "parameter out of range": (
         random_concentration(rate=-1.0),
         "prior.concentration: Expected parameter rate",
-    ),
-    "parameter of another kind": (
-        random_concentration(rate="1"),
-        "prior.concentration.rate is '1', expected a finite",
     ),
     "parameter that is random": (
         random_concentration(rate={"class": "Gamma"}),
@@ -603,7 +588,6 @@ REFUSED = {
         ),
         "concentration is random in both",
     ),
-    "nested products": (nested_products(20), "nested more than 24 deep"),
     "deeply nested products": (nested_products(100_000), "nested more than 24 deep"),
     "deeply nested lists": (with_concentration(nested_lists(100_000)), "nested more than 24 deep"),
 }
