@@ -13,8 +13,8 @@ from faults.cases import Case, command, gives, refuses, run_command
 
 import pyroclust
 from pyroclust.calibration import CertificateSettings, certify
-from pyroclust.diagnostics import SalsoSearch, co_assignment, distance_rhat, ecdf_band, mmd_test
-from pyroclust.diagnostics.simulations.uniformity import ecdf_test
+from pyroclust.diagnostics import SalsoSearch, co_assignment, distance_rhat, mmd_test
+from pyroclust.diagnostics.simulations.uniformity import ecdf_band, ecdf_test
 from pyroclust.distributions import (
     ChineseRestaurantPrior,
     DirichletMultinomialPrior,
