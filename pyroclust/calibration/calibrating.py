@@ -42,11 +42,9 @@ def calibrate(
 
     Four parts: ranks of partition functionals (simulation-based calibration), coverage of credible balls,
     reliability of pair probabilities, and the prior of the number of clusters against the averaged posterior.
-    All tests are exact, or exact up to chi-square approximations, for independent draws; consecutive draws of
-    a chain must be thinned until they are. A sampler that passes is right on average over the model's data
-    sets, as far as these quantities and this many data sets can tell.
-
-    Cost: draws of ``num_datasets`` data sets, and O(B S N (N + min(S, 100))) in compiled code.
+    All tests are exact, or exact up to chi-square approximations, for independent draws: thin a chain until
+    they are. A sampler that passes is right on average over the model's data sets, as far as these quantities
+    and this many data sets can tell. Beside the draws it costs O(B S N (N + min(S, 100))).
 
     Args:
         sampler: a guide (anything with ``posterior(data)``), or a callable from data ``(B, N, ...)`` to draws
@@ -115,14 +113,9 @@ def calibrate_near(
 
     Where cells of the data are missing, the same are left out of every simulation.
 
-    *What it cannot see.* It averages over a neighbourhood: errors that cancel there, or that belong to this
-    very data set, go unseen, and summaries may call data sets near that have other posteriors. It asks
-    whether the sampler follows the model, not whether the model describes the data. And for data unlike all
-    simulations the nearest ones are not near: see ``radius`` beside ``median_distance``, and
-    ``p_value_data``.
-
-    Cost: simulation and summaries of ``num_simulations`` data sets, O(N^2) each (of at most 300 points), and
-    draws for ``num_nearest`` of them.
+    *What it cannot see.* Errors that cancel in the neighbourhood, or that belong to this very data set; and
+    whether the model describes the data. For data unlike all simulations the nearest ones are not near: see
+    ``radius`` beside ``median_distance``, and ``p_value_data``.
 
     Args:
         sampler: as for :func:`calibrate`; a guide with conditions must be conditioned first, and ``model`` be

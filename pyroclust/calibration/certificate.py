@@ -257,7 +257,6 @@ class Certificate:
     real_tables: RealTablesRow | None = None
 
     def __repr__(self) -> str:
-        """Return what was measured, and how near the guide is to the posterior."""
         parts = [f"seed {self.seed}"]
         parts += [f"mean KL {one.mean_kl:.3g} nats at N = {one.num_points}" for one in self.exact]
         parts += [f"efficiency {one.median_efficiency:.2g} at N = {one.num_points}" for one in self.sampled]
@@ -268,13 +267,7 @@ class Certificate:
 
     @property
     def lacks_likelihood(self) -> bool:
-        """Whether draws were ranked without the log joint: their model has none, and so no weights.
-
-        Example:
-            >>> row = CalibrationRow("entropy", 20, 200, 99, (10,) * 20)
-            >>> Certificate(1, calibration=(row,)).lacks_likelihood
-            True
-        """
+        """Whether draws were ranked without the log joint: their model has none, and so no weights."""
         ranked = {row.functional for row in self.calibration}
         return bool(ranked) and "log_joint" not in ranked
 
@@ -290,11 +283,6 @@ class Certificate:
 
         Raises:
             ValueError: if an entry has not the right form.
-
-        Example:
-            >>> row = ExactRow(8, 200, 0.01, 0.005, 0.001)
-            >>> Certificate.from_dict(Certificate(1, (row,)).to_dict()).exact[0] == row
-            True
         """
         present = {name: one for name, one in content.items() if one is not None}
         for name, kind in _ROWS.items():

@@ -80,12 +80,7 @@ class CertificateSettings:
 
     @classmethod
     def nothing(cls, *, seed: int = 1) -> Self:
-        """Return settings that leave every part out, to name those that are wanted.
-
-        Example:
-            >>> replace(CertificateSettings.nothing(), num_exact=50, exact_points=6).num_calibrated
-            0
-        """
+        """Return settings that leave every part out, to name those that are wanted."""
         return cls(
             seed, num_exact=0, num_sampled=0, num_truths=0, num_calibrated=0, num_ordered=0, num_timed=0
         )

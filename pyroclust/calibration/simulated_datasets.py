@@ -21,23 +21,17 @@ from pyroclust.partitions.adjacency import node_summaries
 
 @dataclass(frozen=True)
 class SimulatedDatasets:
-    """Simulations of a guide's model, of the size of the data.
+    """Simulations of a guide's model, of the size of the data."""
 
-    Attributes:
-        simulations: ``(S, M, D)``, M being the number of the data's points, or 300 if those are more.
-        training_points: fewest and most points in training; ``None`` where unknown.
-        log_weights: log p(c, x) - log q(c) in nats of draws of the guide, ``(1 + S, orders, draws)``, those
-            on the data first; ``None`` where there are none.
-        num_points: points of each data set that these are of: the first of the simulations, and as many
-            random ones of the data.
-        failures: why weights are missing, a sentence each.
-        of_graphs: whether the simulations are summaries of the nodes of graphs.
-    """
-
+    # (S, M, D), as many points as the data have and at most 300; of graphs, summaries of the nodes.
     simulations: np.ndarray
+    # Fewest and most points in training.
     training_points: tuple[int, int] | None = None
+    # log p(c, x) - log q(c) in nats of draws of the guide, (1 + S, orders, draws), those on the data first.
     log_weights: np.ndarray | None = None
+    # Points of each data set that these are of: the first of the simulations, and random ones of the data.
     num_points: int = 0
+    # Why weights are missing.
     failures: tuple[str, ...] = ()
     of_graphs: bool = False
 
@@ -84,13 +78,8 @@ def simulate_datasets(
     cells of the data are missing, the same are in simulations, row by row. Cost: 6,400 draws of at most 150
     points.
 
-    Args:
-        guide: with its ``model``.
-        data: the points, ``(N, D)``.
-        max_points: most points in training; ``None`` where unknown.
-        seed: of the simulations and draws; the caller's random state is left alone.
-        min_points: fewest points in training.
-        see: what data sets are compared by, ``(..., N, D)`` to vectors without gaps; as they are by default.
+    ``max_points`` are the most points in training, where known; ``see`` says what data sets are compared by,
+    ``(..., N, D)`` to vectors without gaps, in place of the points. The caller's random state is left alone.
     """
     model = guide.model
     tries, points = Attempts(), min(len(data), _POINTS_WEIGHED)

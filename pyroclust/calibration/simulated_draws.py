@@ -29,31 +29,26 @@ class SimulatedDraws:
     points share a cluster), ``pairs`` (how many of N // 2 disjoint pairs do), ``neighbours`` (share of points
     in the cluster of their nearest neighbour), ``log_prob`` (log q, where the sampler is a guide) and
     ``log_joint`` (where the model has one), rounded so that those of one partition are equal.
-
-    Attributes:
-        assignments: the truth in the first row, draws below it, ``(S + 1, B, N)`` int64.
-        values: functionals of each, ``(S + 1, B)`` float64 by name.
-        uniforms: random numbers in [0, 1) that break ties of ranks, ``(B,)`` by functional; ``None`` where
-            none were drawn.
     """
 
+    # The truth in the first row, draws below it, (S + 1, B, N).
     assignments: np.ndarray
+    # (S + 1, B) by functional.
     values: Mapping[str, np.ndarray]
+    # In [0, 1), (B,) by functional: they break ties of ranks.
     uniforms: Mapping[str, np.ndarray] | None = None
 
     @property
     def truth(self) -> np.ndarray:
-        """``(B, N)``."""
         return self.assignments[0]
 
     @property
     def draws(self) -> np.ndarray:
-        """``(S, B, N)``."""
         return self.assignments[1:]
 
     @property
     def num_clusters(self) -> np.ndarray:
-        """Those of the truth first, ``(S + 1, B)``."""
+        """Numbers of clusters, those of the truth first, ``(S + 1, B)``."""
         return self.values["num_clusters"].astype(np.int64)
 
 
