@@ -96,7 +96,7 @@ def train_recipe(
         if not helps:
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(locked_folder(folder))
-            _make_room(path, folder, resume=resume, overwrite=overwrite, note=note)
+            _prepare_folder(path, folder, resume=resume, overwrite=overwrite, note=note)
         result = fit(
             recipe.model,
             guide,
@@ -156,7 +156,7 @@ def _columns(path: Path) -> dict[str, np.ndarray]:
     return {name: table[name].to_numpy() for name in table.columns}
 
 
-def _make_room(
+def _prepare_folder(
     path: Path, folder: Path, *, resume: bool, overwrite: bool, note: Callable[[str], None]
 ) -> None:
     """Put the recipe into the folder, or refuse a folder that holds anything else than a start of it.
@@ -172,31 +172,25 @@ def _make_room(
     if not has_checkpoint and not has_guide and not written_file(kept):
         for name in (LOG_FILE, VALIDATION_FILE, PICTURE_FILE, EVENTS_FOLDER):
             check_replaceable(folder / name, {})
+    other = f" of another recipe ('{kept}')" if kept.is_file() and not _same_recipe(kept, path) else ""
     if overwrite and not resume:
         _clear_training(folder)
-    elif has_checkpoint and resume:
-        if kept.is_file() and not _same_recipe(kept, path):
-            failed = "a failed training" if failure_of(folder / CHECKPOINT_FILE) else "a training"
+    elif has_checkpoint and resume and other:
+        failed = "a failed training" if failure_of(folder / CHECKPOINT_FILE) else "a training"
+        raise ValueError(
+            f"folder '{folder}' holds {failed}{other}; choose another folder, or start anew with --overwrite "
+            "(overwrite=True) and without --resume"
+        )
+    elif has_checkpoint and not resume:
+        failure = failure_of(folder / CHECKPOINT_FILE) if other and not has_guide else None
+        if not failure:
             raise ValueError(
-                f"folder '{folder}' holds {failed} of another recipe ('{kept}'); choose another folder, or "
-                "start anew with --overwrite (overwrite=True) and without --resume"
+                f"folder '{folder}' holds a checkpoint already{other}; go on with --resume (resume=True), "
+                "choose another folder, or start anew with --overwrite (overwrite=True)"
             )
-    elif (
-        has_checkpoint
-        and not has_guide
-        and kept.is_file()
-        and not _same_recipe(kept, path)
-        and (failure := failure_of(folder / CHECKPOINT_FILE))
-    ):
         note(f"The training of another recipe that failed here ({failure}) is replaced.")
         _clear_training(folder)
-    elif has_checkpoint:
-        other = "" if not kept.is_file() or _same_recipe(kept, path) else f" of another recipe ('{kept}')"
-        raise ValueError(
-            f"folder '{folder}' holds a checkpoint already{other}; go on with --resume (resume=True), choose "
-            "another folder, or start anew with --overwrite (overwrite=True)"
-        )
-    elif has_guide:
+    elif has_guide and not has_checkpoint:
         raise ValueError(
             f"folder '{folder}' holds a guide and no checkpoint to go on from; choose another folder, or "
             "replace the guide with --overwrite (overwrite=True)"
