@@ -49,7 +49,7 @@ def calibrate(
     Args:
         sampler: a guide (anything with ``posterior(data)``), or a callable from data ``(B, N, ...)`` to draws
             ``(num_draws, B, N)``, tensor or array; labels may be any integers. A guide with conditions is
-            told eight values drawn from their priors.
+            conditioned on eight values drawn from their priors.
         model: the model to simulate from; or for a guide that fits many, as one of tables of any columns, a
             law of models such as :class:`~pyroclust.models.AnyTable`.
         num_points: N, of each data set.
@@ -57,7 +57,7 @@ def calibrate(
         num_draws: S; one less than a multiple of ``num_bins``.
         num_bins: equal bins of the ranks.
         seed: same seed, same data sets for every sampler; the caller's random state is left alone.
-        progress: told what is done next.
+        progress: called with what is done next, in words.
 
     Raises:
         ValueError: if a number is not possible, or the sampler gives draws of another shape.
@@ -129,18 +129,18 @@ def calibrate_near(
         see: what data sets are compared by, ``(..., N, D)`` to vectors without gaps; as they are by default,
             missing cells at the mean of their column.
         seed: of everything; the caller's random state is left alone.
-        progress: told what is done next.
+        progress: called with what is done next, in words.
 
     Raises:
         ValueError: if a number is not possible, the data have another dimension than the model or are not
-            finite, or the guide is not told its conditions.
+            finite, or the guide has conditions that are not set.
 
     Example:
         >>> from pyroclust.guides import PredictiveFilter
         >>> from pyroclust.models import overlap2d
         >>> guide, data = PredictiveFilter(overlap2d()), torch.zeros(2, 2)
-        >>> found = calibrate_near(guide, guide.model, data, num_simulations=300, num_nearest=60)
-        >>> found.calibration.num_datasets, found.radius < found.median_distance
+        >>> near = calibrate_near(guide, guide.model, data, num_simulations=300, num_nearest=60)
+        >>> near.calibration.num_datasets, near.radius < near.median_distance
         (60, True)
     """
     data = as_points(data)

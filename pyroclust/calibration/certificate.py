@@ -22,7 +22,8 @@ from pyroclust.diagnostics.verdicts.verdict import all_passed
 from pyroclust.saving.codec import decode
 
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
-Share = Annotated[float, Meta(ge=0, le=1)]
+# Shares and probabilities, up to rounding.
+Share = Annotated[float, Meta(ge=0, le=1.000001)]
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class CalibrationRow:
     num_points: Count
     num_datasets: Count
     num_draws: Count
-    counts: tuple[Count, ...]
+    counts: Annotated[tuple[Count, ...], Meta(min_length=2)]
 
     @property
     def uniformity(self) -> Uniformity:
@@ -107,7 +108,7 @@ class ClusterCountRow:
     num_points: Count
     num_datasets: Count
     num_draws: Count
-    prior: tuple[float, ...] | None
+    prior: tuple[Share, ...] | None
     simulated: tuple[float, ...]
     averaged: tuple[float, ...]
     averaged_se: tuple[float, ...]
@@ -116,6 +117,10 @@ class ClusterCountRow:
     total_variation: float | None
     # What exact posteriors would have, on average.
     total_variation_noise: float
+
+    def __post_init__(self) -> None:
+        if self.prior is not None and not len(self.prior) == len(self.single_counts) > 0:
+            raise ValueError("prior and single_counts have different lengths, expected one of each a number")
 
     @property
     def p_value(self) -> float | None:
@@ -230,12 +235,12 @@ class Certificate:
         speed: draws a second.
         seconds: what the certificate took.
         baseline: class of the baseline; ``None`` without one.
-        conditions: hyperparameters that the guide is told; eight values are drawn from their priors.
+        conditions: hyperparameters that the guide is conditioned on, at eight values drawn from their priors.
         versions: of the libraries that measured.
         failures: why parts could not be measured, by their names.
         made_for: what was measured, as :attr:`~pyroclust.saving.cards.GuideCard.made_for` says it; empty for
             a guide that no card can describe, and in certificates of earlier versions.
-        real_tables: draws on real tables beside long chains; ``None`` unless tables were given.
+        real_tables: draws on real tables beside long chains; ``None`` unless there were tables.
     """
 
     seed: Count

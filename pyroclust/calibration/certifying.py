@@ -67,12 +67,13 @@ def certify(
     caller's random state is left alone; the same settings give the same data sets to every guide.
 
     Args:
-        guide: a guide with its ``model``. One with conditions is told eight values drawn from their priors.
+        guide: a guide with its ``model``. One with conditions is conditioned on eight values
+            drawn from their priors.
         settings: what is measured, and on how much; ``CertificateSettings().within(min_points, max_points)``
             fits a trained guide.
         baseline: another guide of the model, scored on the same data sets; the exact filter of the model by
             default, where there is one.
-        progress: told what is measured next.
+        progress: called with what is measured next, in words.
         tables: real data sets that the guide was not trained on, on the scale that it expects, for a row that
             holds its draws against long chains; seconds to a minute each.
         tables_source: which tables these are, in words.
@@ -237,7 +238,7 @@ def _filter_of(guide: Any) -> PredictiveFilter | BlockFilter | None:
     try:
         return exact_filter(guide.model, conditions=guide.conditions)
     except ValueError:
-        # Other families, and random hyperparameters that the guide is not told, have no filter.
+        # Other families, and random hyperparameters that are no conditions of the guide, have no filter.
         return None
 
 

@@ -82,7 +82,7 @@ def check_guide(
         name_or_folder: as for :func:`~pyroclust.load_guide`.
         settings: how much is measured, at sizes up to those the guide was trained for.
         sampled_points: larger sizes of data sets, beyond those of training if wanted.
-        progress: told what is measured next.
+        progress: called with what is measured next, in words.
 
     Raises:
         ValueError: if the guide is unknown, damaged, or a setting is not possible.
@@ -98,7 +98,7 @@ def check_guide(
     wanted = (settings or CertificateSettings()).within(card.min_points, card.max_points)
     if sampled_points is not None:
         wanted = replace(wanted, sampled_points=sampled_points)
-    # A shelf name comes before a folder of that name; the folder found is meant.
+    # A shelf name comes before a folder of that name; here it is the folder.
     measured = certify(load_guide(folder.resolve()), settings=wanted, progress=progress)
     stored = Certificate.from_dict(card.certificate) if card.certificate else None
     # The tables are not at hand: the row measured on them, with these weights, stands.

@@ -62,12 +62,12 @@ class Calibration:
     @property
     def p_values(self) -> dict[str, float]:
         """The p-value of each part, by its name in words."""
-        found = {"functionals": self.sbc.p_value, "credible balls": self.coverage.p_value}
+        p_values = {"functionals": self.sbc.p_value, "credible balls": self.coverage.p_value}
         if self.reliability is not None:
-            found["pair probabilities"] = self.reliability.p_value
+            p_values["pair probabilities"] = self.reliability.p_value
         if self.num_clusters.p_value is not None:
-            found["averaged number of clusters"] = self.num_clusters.p_value
-        return found
+            p_values["averaged number of clusters"] = self.num_clusters.p_value
+        return p_values
 
     @property
     def p_value(self) -> float:
@@ -152,28 +152,28 @@ class LocalCalibration:
         )
 
     def __repr__(self) -> str:
-        found = self.calibration
+        near = self.calibration
         return (
-            f"LocalCalibration({found.num_datasets} nearest of {self.num_simulations} data sets of "
-            f"{found.num_points} points: {self.verdict.level.value}, "
-            f"p = {written(found.p_value, '.2g', MIN_CALIBRATION)})"
+            f"LocalCalibration({near.num_datasets} nearest of {self.num_simulations} data sets of "
+            f"{near.num_points} points: {self.verdict.level.value}, "
+            f"p = {written(near.p_value, '.2g', MIN_CALIBRATION)})"
         )
 
     def figures(self) -> dict[str, Any]:
         """Return the figures without ranks, fit for JSON; numbers may be those of numpy, or not finite."""
-        found, pairs = self.calibration, self.calibration.reliability
+        near, pairs = self.calibration, self.calibration.reliability
         return {
             "verdict": self.verdict.to_dict(),
             "simulations": self.num_simulations,
-            "nearest": found.num_datasets,
-            "draws": found.num_draws,
+            "nearest": near.num_datasets,
+            "draws": near.num_draws,
             "radius": self.radius,
             "median_distance": self.median_distance,
             "p_value_data": self.p_value_data,
-            "p_value": found.p_value,
-            "p_values": found.p_values,
-            "functionals": {row.name: row.p_value for row in found.sbc.rows},
-            "coverage": {"levels": found.coverage.levels, "observed": found.coverage.observed},
+            "p_value": near.p_value,
+            "p_values": near.p_values,
+            "functionals": {row.name: row.p_value for row in near.sbc.rows},
+            "coverage": {"levels": near.coverage.levels, "observed": near.coverage.observed},
             "pairs": None if pairs is None else {name: getattr(pairs, name) for name in ("brier", "ece")},
         }
 

@@ -99,7 +99,7 @@ def list_recipes() -> tuple[str, ...]:
 
 
 def find_recipe(name_or_path: str | PathLike[str]) -> Path:
-    """Return the file of a recipe, given its path or the name of one that comes with the package."""
+    """Return the file of a recipe, by its path or the name of one that comes with the package."""
     path = Path(name_or_path)
     if path.is_file():
         return path
@@ -116,7 +116,7 @@ def _shipped() -> Path:
 
 
 def read_recipe(path: str | PathLike[str]) -> Recipe:
-    """Read and check a recipe, given its path or its name.
+    """Read and check a recipe, by its path or its name.
 
     Raises:
         ValueError: if the file is missing or no TOML, or a key, name or value is unknown, missing or of

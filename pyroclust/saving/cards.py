@@ -300,7 +300,7 @@ def list_guides() -> tuple[GuideCard, ...]:
 
 
 def find_guide(name_or_folder: str | PathLike[str]) -> Path:
-    """Return the folder of a guide, given its name on the shelf or a folder.
+    """Return the folder of a guide, by its name on the shelf or its path.
 
     Names on the shelf come first: write ``./name`` for a folder of the same name.
 
