@@ -19,7 +19,7 @@ from pyroclust.diagnostics.verdicts.calibration import (
     weights_finding,
 )
 from pyroclust.diagnostics.verdicts.verdict import all_passed
-from pyroclust.saving.codec import decode
+from pyroclust.saving.cards import decode
 
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 # Shares and probabilities, up to rounding.
