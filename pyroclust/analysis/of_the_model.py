@@ -20,7 +20,7 @@ from pyroclust.core.arrays import mean_imputed
 from pyroclust.core.errors import Attempts
 from pyroclust.data.standardise import indicators
 from pyroclust.diagnostics import Familiarity, LogEvidence, importance_evidence, log_evidences
-from pyroclust.diagnostics.differences.conditioning import conditioning
+from pyroclust.diagnostics.differences.constraint_effect import constraint_effect
 from pyroclust.diagnostics.estimates.split_clusters import SplitClusters
 from pyroclust.diagnostics.estimates.split_clusters import split_clusters as find_split
 from pyroclust.diagnostics.simulations.weight_quality import WeightQuality
@@ -307,7 +307,7 @@ def constraints(work: Work) -> Knowledge:
     after = analysis.reference.marginals
     effect = tries.value_or_none(
         "What the constraints changed",
-        lambda: conditioning(free.draws.assignments, after, row_weights=known.row_weights),
+        lambda: constraint_effect(free.draws.assignments, after, row_weights=known.row_weights),
     )
     analysis.failures += tries.failures
     return known if effect is None else replace(known, effect=effect, moved=moved_points(effect))

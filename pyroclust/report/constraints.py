@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pyroclust.diagnostics.differences.conditioning import Conditioning
+from pyroclust.diagnostics.differences.constraint_effect import ConstraintEffect
 from pyroclust.diagnostics.verdicts.constraints import ConstraintOdds
 from pyroclust.plots.constraints import plot_moved_points
 from pyroclust.report.clusters import counts_picture, matrices_picture
@@ -67,7 +67,7 @@ def _odds(known: Knowledge, odds: ConstraintOdds) -> FigureTable:
     )
 
 
-def _uncertainty(effect: Conditioning) -> FigureTable:
+def _uncertainty(effect: ConstraintEffect) -> FigureTable:
     before, after = effect.before, effect.after
     rows = (
         ("pairs about which two draws disagree", before.disagreeing, after.disagreeing, 1),
@@ -84,7 +84,7 @@ def _uncertainty(effect: Conditioning) -> FigureTable:
     )
 
 
-def _map(shown: AnalysedData, known: Knowledge, effect: Conditioning) -> Picture:
+def _map(shown: AnalysedData, known: Knowledge, effect: ConstraintEffect) -> Picture:
     data, names = shown.shown[effect.points], axis_names(shown.shown_columns)
     place = np.full(len(known.row_names), -1)
     place[effect.points] = np.arange(len(effect.points))
@@ -112,7 +112,7 @@ def _map(shown: AnalysedData, known: Knowledge, effect: Conditioning) -> Picture
     )
 
 
-def _moved(known: Knowledge, effect: Conditioning) -> FigureTable:
+def _moved(known: Knowledge, effect: ConstraintEffect) -> FigureTable:
     moved = known.moved[:_MOST_ROWS]
     # Points are in ascending order.
     place = np.searchsorted(effect.points, moved)
@@ -131,7 +131,7 @@ def _moved(known: Knowledge, effect: Conditioning) -> FigureTable:
     )
 
 
-def _matrices(effect: Conditioning) -> Picture:
+def _matrices(effect: ConstraintEffect) -> Picture:
     before, after = effect.together_before, effect.together_after
     gap = number(float(np.abs(after.astype(np.float64) - before).max()), 2)
     return matrices_picture(

@@ -9,7 +9,7 @@ import numpy as np
 
 from pyroclust.core.text import listed, range_in_words
 from pyroclust.diagnostics import Finding, LogEvidence
-from pyroclust.diagnostics.differences.conditioning import Conditioning
+from pyroclust.diagnostics.differences.constraint_effect import ConstraintEffect
 from pyroclust.diagnostics.verdicts.constraints import ConstraintOdds
 from pyroclust.partitions import Draws
 
@@ -51,7 +51,7 @@ class Knowledge:
     why_no_prior: str = "nobody asked for it"  # why it is, without a full stop
     free: FreePosterior | None = None  # the posterior without; None where that failed
     odds: ConstraintOdds | None = None  # what the data say of them; None where there is no model
-    effect: Conditioning | None = None  # the posterior without and with them; None where one is missing
+    effect: ConstraintEffect | None = None  # the posterior without and with them; None where one is missing
     # Points that they moved, those that moved most first, (P,).
     moved: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 

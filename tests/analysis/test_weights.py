@@ -15,7 +15,7 @@ from pyroclust.data.datasets import read_table
 from pyroclust.data.draws.arviz import groups_of
 from pyroclust.data.standardise import standardise
 from pyroclust.diagnostics import VariationOfInformation
-from pyroclust.diagnostics.differences.conditioning import conditioning
+from pyroclust.diagnostics.differences.constraint_effect import constraint_effect
 from pyroclust.report.page import page_of
 from pyroclust.report.parts import FigureTable, Paragraph
 from pyroclust.results.baseline_rows import baseline_rows
@@ -197,7 +197,7 @@ def test_every_figure_of_an_analysis_is_that_of_its_repeated_draws():
         assert_same(asdict(row.to_labels), asdict(partition_scores(frame["kind"].repeat(times), labels)))
         assert row.inside == (VariationOfInformation()(labels, estimate) <= wanted.ball.radius + 1e-9)
     known = found.results["constraints"]
-    effect = conditioning(known.free.draws.assignments.repeat(times, -1), wanted.marginals)
+    effect = constraint_effect(known.free.draws.assignments.repeat(times, -1), wanted.marginals)
     assert_same(known.effect.change.repeat(times), effect.change)
     assert_same(
         [asdict(known.effect.before), asdict(known.effect.after)],

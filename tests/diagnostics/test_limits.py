@@ -20,7 +20,7 @@ from pyroclust.diagnostics import (
 from pyroclust.diagnostics.chains.functionals import num_large_clusters
 from pyroclust.diagnostics.chains.short_chains import CheckedRound
 from pyroclust.diagnostics.chains.thinning import Mixing
-from pyroclust.diagnostics.differences.conditioning import Conditioning, Uncertainty
+from pyroclust.diagnostics.differences.constraint_effect import ConstraintEffect, Uncertainty
 from pyroclust.diagnostics.differences.likeness import Likeness
 from pyroclust.diagnostics.estimates.cluster_profiles import ClusterProfiles
 from pyroclust.diagnostics.estimates.split_clusters import SplitClusters, UnlikeNormal
@@ -147,12 +147,12 @@ def stated(apart: float) -> bool:
 
 
 # What is asked of a figure, the last figure with the answer yes, and the first with no.
-def changed(value: float) -> Conditioning:
+def changed(value: float) -> ConstraintEffect:
     """Two points whose co-assignment probability changed as much."""
     one, doubt = np.ones(1), Uncertainty(1.0, 1.0, 1, 1.0, 0.0)
     both = np.ones((2, 2))
     change, points = np.full(2, value), np.arange(2)
-    return Conditioning(change, np.zeros(2), points, doubt, doubt, 1, one, one, both, both)
+    return ConstraintEffect(change, np.zeros(2), points, doubt, doubt, 1, one, one, both, both)
 
 
 def told_by_draws(value: float) -> bool:

@@ -26,7 +26,7 @@ from pyroclust.diagnostics import (
 from pyroclust.diagnostics.chains.functionals import least_rows, num_large_clusters
 from pyroclust.diagnostics.chains.thinning import central_draw
 from pyroclust.diagnostics.differences.agreement import marginals
-from pyroclust.diagnostics.differences.conditioning import conditioning
+from pyroclust.diagnostics.differences.constraint_effect import constraint_effect
 from pyroclust.diagnostics.draws.co_assignment import co_assignment
 from pyroclust.diagnostics.estimates.cluster_profiles import membership
 from pyroclust.diagnostics.verdicts.findings import clarity_finding, share_of_sure_pairs, share_together
@@ -112,7 +112,7 @@ def summarised(case):
 
 
 def conditioned(case):
-    found = conditioning(case.free, marginals(case.draws), **case.of_rows)
+    found = constraint_effect(case.free, marginals(case.draws), **case.of_rows)
     return [found.change, found.noise, *vars(found.before).values(), *vars(found.after).values()]
 
 

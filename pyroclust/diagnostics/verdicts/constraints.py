@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pyroclust.diagnostics.differences.conditioning import Conditioning
+from pyroclust.diagnostics.differences.constraint_effect import ConstraintEffect
 from pyroclust.diagnostics.limits import MAX_EVIDENCE_ERRORS_APART, MIN_CHANGE, MIN_KEPT, written
 from pyroclust.diagnostics.verdicts.findings import Question, unavailable
 from pyroclust.diagnostics.verdicts.verdict import Finding, Mark
@@ -117,7 +117,7 @@ def constraint_odds(
     return ConstraintOdds(log_prior, min(log_posterior, 0.0), error, method, why_no_prior)
 
 
-def moved_points(found: Conditioning) -> np.ndarray:
+def moved_points(found: ConstraintEffect) -> np.ndarray:
     """Return the points that constraints moved, those that moved most first."""
     far = (found.change > MIN_CHANGE) & (found.change > found.noise)
     order = np.argsort(-found.change, kind="stable")

@@ -1,4 +1,4 @@
-"""What knowing something of a partition changed: which points moved, and how far the uncertainty fell."""
+"""What constraints on a partition changed: which points moved, and how far the uncertainty fell."""
 
 import math
 from dataclasses import dataclass
@@ -27,8 +27,8 @@ class Uncertainty:
 
 
 @dataclass(frozen=True)
-class Conditioning:
-    """A posterior beside the same posterior given something more."""
+class ConstraintEffect:
+    """A posterior beside the same posterior under constraints."""
 
     change: np.ndarray
     noise: np.ndarray
@@ -42,10 +42,8 @@ class Conditioning:
     together_after: np.ndarray
 
     def __repr__(self) -> str:
-        before, after = self.before.disagreeing, self.after.disagreeing
-        return (
-            f"Conditioning(changes up to {self.change.max():.2f}, {before:.1f} to {after:.1f} pairs in doubt)"
-        )
+        doubt = f"{self.before.disagreeing:.1f} to {self.after.disagreeing:.1f} pairs in doubt"
+        return f"ConstraintEffect(changes up to {self.change.max():.2f}, {doubt})"
 
     def figures(self) -> dict[str, Any]:
         """Return what a JSON file says of it, without matrices."""
@@ -63,9 +61,9 @@ class Conditioning:
         }
 
 
-def conditioning(
+def constraint_effect(
     before: DrawsLike, after: Marginals, *, row_weights: np.ndarray | None = None
-) -> Conditioning:
+) -> ConstraintEffect:
     """Compare a posterior with the same one given something more, point by point."""
     draws = as_chains(before, name="before")
     num_points = draws.shape[-1]
@@ -79,7 +77,7 @@ def conditioning(
     times = rows_per_point(row_weights, num_points)[points]
     seen = np.flatnonzero((free.counts > 0) | (after.counts > 0))
     counts = slice(int(seen[0]), int(seen[-1]) + 1)
-    return Conditioning(
+    return ConstraintEffect(
         change=_change(free.together, after.together, times),
         noise=_change(first.together, second.together, times),
         points=points,

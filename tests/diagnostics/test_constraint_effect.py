@@ -7,7 +7,7 @@ import pytest
 
 from pyroclust.diagnostics import EvidenceMethod, LogEvidence, Mark
 from pyroclust.diagnostics.differences.agreement import marginals
-from pyroclust.diagnostics.differences.conditioning import conditioning, uncertainty_of
+from pyroclust.diagnostics.differences.constraint_effect import constraint_effect, uncertainty_of
 from pyroclust.diagnostics.verdicts.constraints import ConstraintOdds, constraint_odds, moved_points
 from pyroclust.diagnostics.verdicts.judging import judge_forest
 
@@ -30,7 +30,7 @@ def odds(**changes):
 
 def test_the_change_of_a_point_is_the_mean_over_the_others():
     before = np.array([[0, 0, 1, 1], [0, 1, 1, 1]] * 10)
-    found = conditioning(before, marginals(np.array([[0, 0, 1, 1]])))
+    found = constraint_effect(before, marginals(np.array([[0, 0, 1, 1]])))
     np.testing.assert_allclose(found.change, [1 / 6, 0.5, 1 / 6, 1 / 6])
     np.testing.assert_allclose(found.noise, 0)
     assert moved_points(found).tolist() == [1, 0, 2, 3]
@@ -40,7 +40,7 @@ def test_the_change_of_a_point_is_the_mean_over_the_others():
 
 def test_what_chance_makes_did_not_move():
     before = np.array([[[0, 0]] * 10, [[0, 1]] * 10])
-    found = conditioning(before, marginals(np.array([[0, 0], [0, 0], [0, 1]])))
+    found = constraint_effect(before, marginals(np.array([[0, 0], [0, 0], [0, 1]])))
     np.testing.assert_allclose(found.noise, 1)
     assert found.change.max() > 0.05
     assert moved_points(found).tolist() == []
@@ -59,7 +59,7 @@ def test_uncertainty_is_that_of_two_draws():
 
 def test_other_numbers_of_points_are_refused():
     with pytest.raises(ValueError, match="before has 2 points and after 3"):
-        conditioning(np.zeros((4, 2), dtype=int), marginals(np.zeros((4, 3), dtype=int)))
+        constraint_effect(np.zeros((4, 2), dtype=int), marginals(np.zeros((4, 3), dtype=int)))
 
 
 def test_evidences_give_the_bayes_factor():
