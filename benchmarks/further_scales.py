@@ -45,7 +45,7 @@ from pyroclust.distributions import (
     Product,
 )
 from pyroclust.distributions.cholesky import cholesky
-from pyroclust.distributions.compiled.log_rising import log_rising
+from pyroclust.distributions.compiled.counts import log_rising
 from pyroclust.distributions.compiled.protocol import compile_family, compile_methods
 from pyroclust.distributions.families.normal_inverse_wishart import InverseWishartTables
 from pyroclust.distributions.families.poisson_gamma import PoissonTables

@@ -44,7 +44,7 @@ INSIDE = {
         "pyroclust.diagnostics.estimates.split_clusters",
         "pyroclust.diagnostics.limits",
         "pyroclust.distributions.cholesky",
-        "pyroclust.distributions.compiled.log_rising",
+        "pyroclust.distributions.compiled.counts",
         "pyroclust.distributions.compiled.protocol",
         "pyroclust.distributions.families.normal_inverse_wishart",
         "pyroclust.distributions.families.poisson_gamma",

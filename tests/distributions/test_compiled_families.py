@@ -23,7 +23,7 @@ from pyroclust.distributions import (
     Product,
     student_t,
 )
-from pyroclust.distributions.compiled.log_rising import log_rising
+from pyroclust.distributions.compiled.counts import log_rising
 from pyroclust.distributions.compiled.protocol import (
     compile_family,
     log_marginal,

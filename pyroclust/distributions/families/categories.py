@@ -13,7 +13,7 @@ from torch.distributions import constraints
 
 from pyroclust.core.counts import check_count
 from pyroclust.core.registry import register
-from pyroclust.distributions.compiled.log_rising import log_rising
+from pyroclust.distributions.compiled.counts import log_rising
 from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, hyper_array
 from pyroclust.distributions.families.component import Component, ConjugateComponent, number
 from pyroclust.distributions.families.supports import filled, of_levels

@@ -11,8 +11,14 @@ from pyro.distributions import Dirichlet, Multinomial, TorchDistribution
 from torch import Tensor
 
 from pyroclust.core.registry import register
-from pyroclust.distributions.compiled.log_rising import log_rising, look_up, table_of, tabulate_rising
-from pyroclust.distributions.compiled.non_zero import NonZero, non_zero
+from pyroclust.distributions.compiled.counts import (
+    NonZero,
+    log_rising,
+    look_up,
+    non_zero,
+    table_of,
+    tabulate_rising,
+)
 from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, hyper_array
 from pyroclust.distributions.families.component import Component, ConjugateComponent, number
 from pyroclust.distributions.families.supports import COUNTS

@@ -8,7 +8,7 @@ from numba import types
 from scipy.special import gammaln
 
 from pyroclust.core.compiling import inner
-from pyroclust.distributions.compiled.log_rising import look_up
+from pyroclust.distributions.compiled.counts import look_up
 from pyroclust.distributions.compiled.pointers import Address, ViewType, address_of, caller
 from pyroclust.distributions.compiled.protocol import Family
 from pyroclust.distributions.families.bernoulli_beta import BernoulliTables

@@ -1,6 +1,7 @@
-"""Compiled rising factorials, tabulated where cluster totals are small."""
+"""What compiled families of counts share: nonzero entries, and tables of rising factorials."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +11,26 @@ from pyroclust.core.compiling import compiled, inner
 _LARGE = 1000.0
 # Table entries: half a megabyte at most, and never many times the cost of visiting all points.
 _SHORT, _PER_POINT, _LONG = 4096, 8, 65536
+
+
+class NonZero(NamedTuple):
+    """The nonzero entries of N points of counts."""
+
+    begin: np.ndarray  # where the entries of each point begin, (N + 1,)
+    column: np.ndarray  # their columns
+    value: np.ndarray  # their values
+    total: np.ndarray  # sum of the counts of each point, (N,)
+
+
+def non_zero(data: np.ndarray) -> NonZero:
+    """List the nonzero counts of points, ``(N, D)``."""
+    row, column = np.nonzero(data)
+    return NonZero(
+        begin=np.searchsorted(row, np.arange(len(data) + 1)),
+        column=np.ascontiguousarray(column),
+        value=np.rint(data[row, column]).astype(np.int64),
+        total=np.rint(data.sum(1)).astype(np.int64),
+    )
 
 
 @compiled(allocates=False)
