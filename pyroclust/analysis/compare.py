@@ -38,7 +38,6 @@ from pyroclust.saving.cards import NO_GUIDE, find_guide, read_card
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["cluster", "compare", "options_given", "scaled"]
 
 # Columns of these families may be divided in two; normal ones are independent where they are.
 _DIVISIBLE = ("nig", "diagonal", "normal")

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from pandas import factorize
 
 from pyroclust import diagnostics
-from pyroclust.analysis.chains import draw_mcmc
+from pyroclust.analysis.chains import annealed, draw_mcmc
 from pyroclust.analysis.picking import ModelAndGuide, exact_filter_of
-from pyroclust.analysis.populations import annealed
 from pyroclust.analysis.steps import Work
 from pyroclust.core.errors import Attempts
 from pyroclust.core.random_state import seeded
@@ -33,8 +32,6 @@ from pyroclust.infer.refining.proposals import Clock, draw_proposals, most_at_on
 from pyroclust.partitions import Draws
 from pyroclust.partitions.constraints import Constraints
 from pyroclust.results.constraints import FreePosterior, Knowledge
-
-__all__ = ["constrained", "constraints_of", "content_of", "unconstrained_posterior"]
 
 _CONVERGENCE = "The convergence without the constraints"
 _POINTS = re.compile(r"\(\d+, \d+\)|different labels for \d+ and \d+")

@@ -19,8 +19,6 @@ from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import name_of_run, results_folder, table_content
 from pyroclust.results.records import Repeat
 
-__all__ = ["diagnose"]
-
 _OF_TEXT_FILES = ("delimiter", "decimal", "header")
 
 

@@ -32,8 +32,6 @@ from pyroclust.infer.refining.proposals import Clock
 from pyroclust.partitions import Draws
 from pyroclust.results.weights import Weighting
 
-__all__ = ["DRAWING_STEPS", "agree_refined", "draw_guide", "guide_alone"]
-
 DRAWING_STEPS: list[Step] = []
 
 # Processor seconds that a guide may draw for, draws of a visiting order, and the fewest of these in any case.

@@ -29,8 +29,6 @@ from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import name_of_run, results_folder, table_content
 from pyroclust.results.records import Repeat
 
-__all__ = ["NOISE_SCALE", "forest"]
-
 NOISE_SCALE = 0.1
 """In standard deviations of the similarities: the least of those that were published."""
 # Similarities, their perturbed copies and squares, eight bytes each.

@@ -8,8 +8,6 @@ from pyroclust.diagnostics.verdicts.findings import Question
 from pyroclust.results.baseline_rows import BaselineRow, baseline_rows
 from pyroclust.results.weights import Orders
 
-__all__ = ["DRAWS_STEPS"]
-
 DRAWS_STEPS: list[Step] = []
 
 

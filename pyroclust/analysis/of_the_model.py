@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from pyro.distributions import Geometric
 
+from pyroclust.analysis.chains import MOST_ANNEALED, annealed, can_be_annealed
 from pyroclust.analysis.constraining import unconstrained_posterior
-from pyroclust.analysis.populations import MOST_ANNEALED, annealed, can_be_annealed
 from pyroclust.analysis.predicting import missing_cells
 from pyroclust.analysis.steps import Step, Work, as_step, never
 from pyroclust.calibration import Certificate, LocalCalibration, calibrate_near
@@ -47,10 +47,8 @@ from pyroclust.models.normal_mixture import WEIGHT, law_of_number
 from pyroclust.partitions import canonical
 from pyroclust.results.answer import likeliest_of, with_doubts
 from pyroclust.results.constraints import Knowledge
-from pyroclust.results.missing_cells import MissingCells
+from pyroclust.results.data import MissingCells
 from pyroclust.results.weights import Evidence
-
-__all__ = ["MODEL_STEPS"]
 
 # Labels of MCMC that the guide scores, for estimates of the evidence: as many as 400 draws of 500 points.
 _CROSS_DRAWS, _CROSS_LABELS = 400, 200_000

@@ -31,8 +31,6 @@ from pyroclust.saving.cards import NO_GUIDE, GuideCard, find_guide, list_guides,
 from pyroclust.saving.guides import load_guide
 from pyroclust.saving.models import build_model
 
-__all__ = ["ModelAndGuide", "exact_filter_of", "model_by_name", "pick_guide"]
-
 # Of 50, 100 and 200 on tables of 1,000 rows these have the most effective draws (benchmarks/anchored.py).
 _ANCHORS = 200
 # Draws of a guide for any table are dear: of 200 rows and 10 columns `compare` takes three minutes

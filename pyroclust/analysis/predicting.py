@@ -22,19 +22,8 @@ from pyroclust.infer.mcmc.parameters import parameters_of_draws
 from pyroclust.models import PosteriorPredictive
 from pyroclust.models.sampled_predictive import NewPoints, SampledPredictive
 from pyroclust.results.analysis import Analysis
-from pyroclust.results.data import AnalysedData
-from pyroclust.results.missing_cells import ColumnOfMissing, MissingCells
+from pyroclust.results.data import AnalysedData, ColumnOfMissing, MissingCells
 from pyroclust.saving.models import build_model
-
-__all__ = [
-    "Prediction",
-    "analysis_of",
-    "missing_cells",
-    "predict",
-    "predictive_law",
-    "rows_like",
-    "some_draws",
-]
 
 _OLD_ROWS, _FEWEST_OLD_ROWS, _MOST_PATTERNS = 300, 30, 20
 # Slice moves are dear.

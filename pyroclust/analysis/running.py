@@ -27,8 +27,6 @@ from pyroclust.results.records import GuideRecord, ModelRecord, Repeat
 from pyroclust.saving.cards import NO_GUIDE
 from pyroclust.saving.models import describe_model
 
-__all__ = ["STEPS", "begin", "checksums", "judged"]
-
 STEPS = (*DRAWING_STEPS, *DRAWS_STEPS, *MODEL_STEPS)
 
 _ABOUT_SIMULATIONS = (

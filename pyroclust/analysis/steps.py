@@ -17,18 +17,6 @@ from pyroclust.diagnostics.verdicts.findings import Question, unavailable
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.files import figures_of
 
-__all__ = [
-    "Settings",
-    "Step",
-    "Work",
-    "as_step",
-    "check_names",
-    "complete",
-    "never",
-    "register_step",
-    "run_steps",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:

@@ -28,8 +28,6 @@ from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import name_of_run, results_folder, table_content
 from pyroclust.results.records import GuideRecord, Repeat
 
-__all__ = ["update"]
-
 _NAME = "the draws of before, continued"
 _WHY = "the draws of before went on instead of starting over"
 

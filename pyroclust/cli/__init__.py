@@ -6,7 +6,7 @@ import sys
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 
-from pyroclust.cli.streams import discard, usable_streams
+from pyroclust.cli.console import discard, usable_streams
 from pyroclust.core.interrupts import command_signals, exit_code, was_interrupted
 
 __all__ = ["main"]

@@ -11,8 +11,6 @@ from pyroclust.cli.console import print_analysis, print_plainly, standard_output
 from pyroclust.cli.options import Option, argument, options, python_arguments, takes
 from pyroclust.core.progress import stages
 
-__all__ = ["cluster", "compare", "diagnose", "forest", "predict", "recipe", "update"]
-
 _READING = "delimiter decimal header "
 _KNOWN = "must_link cannot_link partial_labels "
 _MODEL = "family prior concentration expected_clusters "

@@ -6,12 +6,9 @@ from typing import Annotated
 import typer
 
 from pyroclust.cli.analysing import cluster, compare, diagnose, forest, predict, recipe, update
-from pyroclust.cli.checking import check
 from pyroclust.cli.console import standard_output
+from pyroclust.cli.guides import check, train
 from pyroclust.cli.options import Command, options, takes
-from pyroclust.cli.training import train
-
-__all__ = ["app"]
 
 app = typer.Typer(
     help="Bayesian clustering: how many clusters, which rows, how sure; guides beside MCMC of the same "

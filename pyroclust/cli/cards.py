@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pyroclust.calibration.certificate import ClusterCountRow
     from pyroclust.saving.cards import GuideCard
 
-__all__ = ["certificate_view", "guide_list"]
 
 _SHOWN_LEVELS = (0.5, 0.8, 0.9, 0.95)
 _INDENT = (0, 0, 0, 4)

@@ -14,8 +14,60 @@ from pyroclust.core.text import visible
 if TYPE_CHECKING:
     from pyroclust.diagnostics import Verdict
     from pyroclust.results.analysis import Analysis
+import io
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
 
-__all__ = ["end_strictly", "print_analysis", "print_plainly", "standard_output"]
+from pyroclust.core.errors import lacks_memory
+from pyroclust.core.interrupts import exit_code, raise_if_interrupted
+from pyroclust.core.threads import check_threads
+
+
+def usable_streams() -> None:
+    """Give closed streams a place to write to, and let streams of few characters write escapes."""
+    # With >&- Python has no standard output at all; in an ASCII locale it cannot write a dash.
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
+    if sys.stderr is sys.__stderr__ and type(sys.stderr) is io.TextIOWrapper:
+        sys.stderr = _Forgiving(
+            sys.stderr.buffer,
+            encoding=sys.stderr.encoding,
+            errors=sys.stderr.errors,
+            line_buffering=True,
+        )
+
+
+def discard(stream: Any) -> None:
+    """Write nothing more to a stream, whose reader has gone away, as ``head`` does, or whose disk is full."""
+    with suppress(OSError, ValueError, io.UnsupportedOperation):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+class _Forgiving(io.TextIOWrapper):
+    """Standard error that nobody reads or that is full: what is said is lost, the results are not."""
+
+    def write(self, text: str, /) -> int:
+        try:
+            return super().write(text)
+        except OSError:
+            discard(self)
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except OSError:
+            discard(self)
+
 
 _REFUSED = 3
 
@@ -50,3 +102,53 @@ def end_strictly(verdict: "Verdict", *, strict: bool) -> None:
     if strict and verdict.level.is_refused:
         sys.stdout.flush()
         raise typer.Exit(_REFUSED)
+
+
+_TRACEBACK = "PYROCLUST_TRACEBACK"
+_BAD_INPUT = 2
+_ARGUMENT = re.compile(r"^\w+(?= (?:is|given)\b)")
+
+
+@contextmanager
+def one_sentence_errors(flags: Mapping[str, str]) -> Iterator[None]:
+    """Turn what is wrong with the input of a command into a sentence on standard error and exit code 2.
+
+    A sentence that begins with the name of an argument of Python begins with its flag.
+    """
+    # Ctrl-C and SIGTERM also count where some library swallowed the signal.
+    try:
+        check_threads()
+        _check_folder()
+        yield
+        raise_if_interrupted()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Who reads has seen enough: that is no error of the command.
+        discard(sys.stdout)
+        raise typer.Exit from None
+    except (ValueError, OSError, MemoryError, RuntimeError) as error:
+        is_foreseen = not isinstance(error, RuntimeError) or lacks_memory(error)
+        if os.environ.get(_TRACEBACK) or not is_foreseen:
+            raise
+        said = _ARGUMENT.sub(lambda name: flags.get(name[0], name[0]), _sentence(error))
+        print(f"pyroclust: {said}", file=sys.stderr)
+        raise typer.Exit(_BAD_INPUT) from None
+    except KeyboardInterrupt as error:
+        print(visible(" ".join(["pyroclust: interrupted", *map(str, error.args)])), file=sys.stderr)
+        raise typer.Exit(exit_code()) from None
+
+
+def _check_folder() -> None:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise ValueError("the folder that the command runs in is gone: change into another one") from None
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, MemoryError | RuntimeError):
+        return "the memory that is left is not enough; take fewer points or draws, or another machine"
+    if isinstance(error, OSError) and error.strerror:
+        where = f"'{error.filename}': " if error.filename else ""
+        return visible(f"{where}{error.strerror}")
+    return visible(" ".join(str(error).split()))

@@ -13,19 +13,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from pyroclust.cli.errors import one_sentence_errors
+from pyroclust.cli.console import one_sentence_errors
 from pyroclust.core.text import visible
 from pyroclust.results.records import flag_of
-
-__all__ = [
-    "OPTIONS",
-    "Command",
-    "Option",
-    "argument",
-    "options",
-    "python_arguments",
-    "takes",
-]
 
 # Of a number of clusters.
 _DIGITS = 10

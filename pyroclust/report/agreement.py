@@ -13,8 +13,6 @@ from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section
 from pyroclust.report.words import number, numbers, p_value, seconds
 from pyroclust.results.analysis import WORDS, Analysis
 
-__all__ = ["agreement_section", "beside_mcmc_section", "cost_section"]
-
 _DISTANCES = {
     "number of clusters, total variation": "total_variation",
     "co-assignment, largest difference": "largest_difference",

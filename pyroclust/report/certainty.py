@@ -15,8 +15,6 @@ from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.summaries import DrawsSummary
 
-__all__ = ["certainty_section"]
-
 _MOST_MODES = 4
 
 

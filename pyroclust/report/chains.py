@@ -12,8 +12,6 @@ from pyroclust.report.words import functional_title, number, numbers
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.summaries import DrawsSummary
 
-__all__ = ["convergence_section"]
-
 _TRACED = ("log_joint", "num_clusters", "entropy", "largest_share", "distance_to_reference")
 
 

@@ -14,8 +14,6 @@ from pyroclust.results.baseline_rows import BaselineRow
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.summaries import DrawsSummary
 
-__all__ = ["baseline_section"]
-
 _OWN = "point estimate"
 
 

@@ -18,16 +18,6 @@ from pyroclust.report.words import axis_names, interval, number, numbers
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.summaries import DrawsSummary
 
-__all__ = [
-    "apart_section",
-    "counts_picture",
-    "counts_section",
-    "matrices_picture",
-    "pairs_section",
-    "profile_section",
-    "split_section",
-]
-
 _MOST_COLUMNS, _MOST_LABELS = 4, 30
 _MOST_NAMED, _MOST_SENTENCES, _MOST_SHARES, _MOST_ALONE = 3, 12, 30, 8
 _MOST_COUNTS, _LEAST_SHOWN = 12, 0.0005

@@ -14,8 +14,6 @@ from pyroclust.results.analysis import Analysis
 from pyroclust.results.constraints import Knowledge
 from pyroclust.results.data import AnalysedData
 
-__all__ = ["constraints_section"]
-
 _MOST_ROWS = 10
 _WITHOUT, _WITH = "without", "with the constraints"
 

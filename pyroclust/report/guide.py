@@ -15,16 +15,6 @@ from pyroclust.report.words import YES_OR_NO, functional_title, interval, number
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.weights import Evidence, Orders, Weighting
 
-__all__ = [
-    "calibration_section",
-    "evidence_section",
-    "familiarity_section",
-    "orders_section",
-    "refining_section",
-    "weights_section",
-    "witnesses_section",
-]
-
 _PARTS = {
     "draw": "drawing",
     "weigh": "weighing",

@@ -18,8 +18,6 @@ from pyroclust.report.page import page_of
 from pyroclust.report.parts import Page
 from pyroclust.results.analysis import Analysis
 
-__all__ = ["FILE_NAME", "notebook_view", "render_page", "show_page"]
-
 FILE_NAME = "report.html"
 _FRAME = '<iframe srcdoc="{page}" style="width: 100%; height: 80vh; border: 0" title="{title}"></iframe>'
 

@@ -15,8 +15,6 @@ from pyroclust.report.parts import ChecksTable, FigureTable, Page, Paragraph, Pa
 from pyroclust.report.words import seconds
 from pyroclust.results.analysis import Analysis
 
-__all__ = ["page_of", "register_section"]
-
 
 def checks_section(analysis: Analysis) -> Section:
     """Show the verdict, and every question behind it."""

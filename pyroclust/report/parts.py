@@ -27,8 +27,6 @@ from pyroclust.core.progress import progress_bar
 from pyroclust.diagnostics import Finding, Mark
 from pyroclust.plots.style import pixels
 
-__all__ = ["ChecksTable", "FigureTable", "Page", "Paragraph", "Part", "Picture", "Section"]
-
 DPI = 110
 _TAKEN = ("main", "verdict", "contents", "notes", "open-all", "close-all")
 

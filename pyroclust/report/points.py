@@ -15,19 +15,7 @@ from pyroclust.plots.names import counted
 from pyroclust.report.parts import FigureTable, Picture, Section
 from pyroclust.report.words import axis_names, interval, number
 from pyroclust.results.analysis import Analysis
-from pyroclust.results.missing_cells import ColumnOfMissing, MissingCells
-
-__all__ = [
-    "RowColumn",
-    "clustering_picture",
-    "graph_section",
-    "images_section",
-    "missing_section",
-    "rows_section",
-    "rows_table",
-    "unsure_images_section",
-    "waveforms_section",
-]
+from pyroclust.results.data import ColumnOfMissing, MissingCells
 
 _MOST_CLUSTERS, _MOST_IMAGES, _UNSURE, _COLUMNS = 12, 16, 36, 18
 # Of pictures, in inches, however many channels or however high images are.

@@ -9,8 +9,6 @@ from pyroclust.results.analysis import Analysis
 from pyroclust.results.files import csv_text, name_of_run, results_folder, write_files, write_json
 from pyroclust.results.records import Repeat
 
-__all__ = ["save_analysis", "write_analysis"]
-
 
 def write_analysis(analysis: Analysis, folder: Path) -> None:
     """Write all files into a folder that is reserved, in the place of earlier results, all or none."""

@@ -11,8 +11,6 @@ from pyroclust.report.page import page_of
 from pyroclust.report.parts import ChecksTable, FigureTable, Part
 from pyroclust.results.analysis import Analysis
 
-__all__ = ["terminal_view"]
-
 _STYLES = {
     Mark.GOOD: "green",
     Mark.CAUTION: "yellow",

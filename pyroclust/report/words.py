@@ -6,17 +6,6 @@ from collections.abc import Iterable
 from pyroclust.core.text import short
 from pyroclust.diagnostics.chains.functionals import functional_name
 
-__all__ = [
-    "YES_OR_NO",
-    "axis_names",
-    "functional_title",
-    "interval",
-    "number",
-    "numbers",
-    "p_value",
-    "seconds",
-]
-
 _UNITS = {
     "log_joint": "nats",
     "log_joint_with_parameters": "nats",

@@ -25,8 +25,6 @@ from pyroclust.results.files import figures_of
 from pyroclust.results.records import GuideRecord, ModelRecord, Repeat
 from pyroclust.results.summaries import OF_THE_GUIDE, DrawsSummary, Estimate
 
-__all__ = ["WORDS", "Analysis"]
-
 WORDS = {
     "guide": "the guide",
     "weighted": "the weighted draws",

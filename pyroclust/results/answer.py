@@ -11,8 +11,6 @@ from pyroclust.diagnostics import Mark, Trust, Verdict
 from pyroclust.diagnostics.verdicts.findings import share_of_sure_pairs, share_together
 from pyroclust.results.summaries import DrawsSummary
 
-__all__ = ["AnswerInWords", "likeliest_of", "reliance", "with_doubts"]
-
 _MOST_SIZES = 12
 # Of intervals for people.
 _LEVEL = 0.9

@@ -13,8 +13,6 @@ from pyroclust.core.errors import ends_the_run, first_line
 from pyroclust.diagnostics import VariationOfInformation
 from pyroclust.results.analysis import Analysis
 
-__all__ = ["BaselineRow", "baseline_rows"]
-
 
 @dataclass(frozen=True)
 class BaselineRow:

@@ -13,8 +13,6 @@ from pyroclust.diagnostics.differences.constraint_effect import ConstraintEffect
 from pyroclust.diagnostics.verdicts.constraints import ConstraintOdds
 from pyroclust.partitions import Draws
 
-__all__ = ["FreePosterior", "Knowledge"]
-
 # Groups and pairs that are spelled, and rows of a group.
 _MOST_SPELLED, _MOST_ROWS = 5, 8
 

@@ -33,17 +33,6 @@ from pyroclust.core.interrupts import raise_if_interrupted
 from pyroclust.core.text import listed, spreadsheet_cell
 from pyroclust.data import Table
 
-__all__ = [
-    "csv_text",
-    "figures_of",
-    "name_of_run",
-    "prepare_folder",
-    "results_folder",
-    "table_content",
-    "write_files",
-    "write_json",
-]
-
 
 def prepare_folder(out: str | PathLike[str]) -> Path:
     """Create a folder and check that files can be written there, before anything is computed."""

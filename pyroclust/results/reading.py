@@ -18,8 +18,6 @@ from pyroclust.results.data import AnalysedData
 from pyroclust.results.records import GuideRecord, ModelRecord, Repeat
 from pyroclust.results.weights import Weighting
 
-__all__ = ["read_analysis"]
-
 _LARGEST_SUMMARY = 1 << 28
 # What a group of draws.nc is called here; the posterior is that of MCMC where there is one.
 _GROUPS = ("guide", "proposals", "refined", "weighted", "second")

@@ -7,8 +7,6 @@ from importlib.metadata import version
 from os import PathLike
 from typing import Any
 
-__all__ = ["GuideRecord", "ModelRecord", "Repeat", "flag_of"]
-
 # What is no name and no file cannot be typed.
 _ELLIPSIS = "..."
 # Options whose flag has another name than the parameter.

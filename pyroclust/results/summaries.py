@@ -26,8 +26,6 @@ from pyroclust.diagnostics.verdicts.findings import (
 )
 from pyroclust.partitions import Draws
 
-__all__ = ["OF_THE_GUIDE", "DrawsSummary", "Estimate"]
-
 OF_THE_GUIDE = ("guide", "weighted")
 """Names of the draws of a guide."""
 

@@ -13,8 +13,6 @@ from pyroclust.diagnostics.weights.importance import stratified_draws
 from pyroclust.diagnostics.weights.orders import OrderSpread, evidence_by_order, mean_by_order
 from pyroclust.partitions import Draws
 
-__all__ = ["Evidence", "Orders", "Weighting"]
-
 
 @dataclass(frozen=True)
 class Weighting:

@@ -9,8 +9,7 @@ from cases import four_heaps
 from sklearn.datasets import load_wine
 
 from pyroclust.analysis import chains as module
-from pyroclust.analysis.chains import draw_mcmc
-from pyroclust.analysis.populations import draw_populations
+from pyroclust.analysis.chains import draw_mcmc, draw_populations
 from pyroclust.analysis.steps import Settings
 from pyroclust.infer.mcmc import chains as runner
 from pyroclust.infer.mcmc.named_kernels import kernel_names
@@ -135,7 +134,7 @@ def populations():
 def two_halvings(monkeypatch, populations):
     """Four heaps at the corners of a square, in two clusters: a chain keeps one halving of them."""
     monkeypatch.setattr(runner, "MOST_SWEEPS", 2000)
-    monkeypatch.setattr("pyroclust.analysis.populations._PARTICLES", 100)
+    monkeypatch.setattr("pyroclust.analysis.chains._PARTICLES", 100)
 
     def drawn_once(*args, **settings):
         if not populations:

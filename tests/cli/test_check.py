@@ -39,7 +39,7 @@ TINY = CertificateSettings(
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both sizes of the command are tiny here."""
-    monkeypatch.setattr("pyroclust.cli.checking._effort", lambda *, quick: TINY)
+    monkeypatch.setattr("pyroclust.cli.guides._effort", lambda *, quick: TINY)
 
 
 @pytest.fixture

@@ -101,7 +101,7 @@ def interrupted(*args, **kwargs):
     ("pressed_in", "draws"),
     [
         ("pyroclust.analysis.drawing.draw_guide", ["mcmc"]),
-        ("pyroclust.analysis.of_draws.baseline_rows", ["guide", "refined", "mcmc"]),
+        ("pyroclust.analysis.drawing.baseline_rows", ["guide", "refined", "mcmc"]),
     ],
     ids=["before the guide", "after the verdict"],
 )

@@ -101,7 +101,7 @@ def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = classmethod(lambda cls: CertificateSettings.nothing())
     monkeypatch.setattr(CertificateSettings, "quick", nothing)
-    monkeypatch.setattr("pyroclust.cli.checking._effort", lambda *, quick: CertificateSettings.nothing())
+    monkeypatch.setattr("pyroclust.cli.guides._effort", lambda *, quick: CertificateSettings.nothing())
     monkeypatch.setattr("pyroclust.report.saving.render_page", lambda page: page.title)
 
 

@@ -254,7 +254,7 @@ def _check(place: str, words: str) -> Callable[[Path], str]:
             CertificateSettings.nothing(), num_calibrated=20, calibrated_points=5, num_truths=3, num_timed=1
         )
         with (
-            mock.patch("pyroclust.cli.checking._effort", return_value=tiny),
+            mock.patch("pyroclust.cli.guides._effort", return_value=tiny),
             mock.patch(place, side_effect=_BROKEN),
         ):
             arguments = ["check", "filter-nig1d", "--points", "6", "--out", "out", "--save", "mine"]

@@ -167,7 +167,7 @@ def _printed_certificate(folder: Path) -> str:
 
     from pyroclust.calibration import CertificateSettings
     from pyroclust.calibration.checking import check_guide
-    from pyroclust.cli.checking import _show
+    from pyroclust.cli.guides import _show
 
     _saved(folder / "g")
     result = check_guide(folder / "g", settings=CertificateSettings.nothing())
