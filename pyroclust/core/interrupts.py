@@ -12,7 +12,7 @@ _STOPPED, _SOON = 128, 0.05
 _OTHERS = tuple(one for name in ("SIGTERM", "SIGHUP") if (one := getattr(signal, name, None)) is not None)
 
 
-class Interrupt:
+class StopRequest:
     """Whether somebody asked to stop."""
 
     requested = False  # a second Ctrl-C is raised at once
@@ -26,20 +26,20 @@ class _Command:
 
 
 _command = _Command()
-_waiting: list[Interrupt] = []
+_waiting: list[StopRequest] = []
 
 
 @contextmanager
-def interrupt_between_steps() -> Iterator[Interrupt]:
+def interrupt_between_steps() -> Iterator[StopRequest]:
     """Take a first Ctrl-C (of a command SIGTERM too) as a request to stop after the present step."""
     # Weights half-way through an optimiser's step are no weights to keep.
     if threading.current_thread() is not threading.main_thread():
-        yield Interrupt()
+        yield StopRequest()
         return
     if _waiting:
         yield _waiting[-1]
         return
-    interrupt = Interrupt()
+    interrupt = StopRequest()
     _waiting.append(interrupt)
     try:
         with _handled(signal.SIGINT):

@@ -290,7 +290,10 @@ def _of_any_kind(
         levels=tuple(one.levels for one in clustered.values()),
         units=tuple(units.values()),
         codes=tuple(
-            (*codes.get(one, ()), *(mark for mark in columns[one].lost if mark not in clustered[one].levels))
+            (
+                *codes.get(one, ()),
+                *(mark for mark in columns[one].missing_marks if mark not in clustered[one].levels),
+            )
             for one in (wholes.get(column, (column, 0.0))[0] for column in names)
         ),
         parts=parts,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pyroclust.core.errors import unknown_name
 from pyroclust.core.text import short, visible
-from pyroclust.data.delimited.numerals import MISSING, Cells, Marks
+from pyroclust.data.delimited.numerals import MISSING, Cells, NumberFormat
 
 _CODES = re.compile(r"\n0\d")
 _LOGICAL = {"true": 1.0, "false": 0.0}
@@ -27,10 +27,10 @@ class Column:
     """A column, as numbers to cluster or as labels: of text, or of numbers or categories of pandas."""
 
     cells: "Cells | pd.Series[Any]"  # text is as it was written, but without its unit
-    marks: Marks = field(default_factory=Marks)
+    number_format: NumberFormat = field(default_factory=NumberFormat)
     unit: str = ""  # that every number is written with, as in 12 kg; empty where there is none
     written: Sequence[str] | None = None  # text with its unit, where it has one
-    lost: Sequence[str] = ()  # what stands for missing cells among its numbers, as ? does
+    missing_marks: Sequence[str] = ()  # what stands for missing cells among its numbers, as ? does
     only_empty: bool = False  # NA and the like are levels
 
     @cached_property
@@ -41,7 +41,7 @@ class Column:
             return str(error)
 
     def _of_text(self, cells: Cells) -> NDArray[np.float64]:
-        values, is_text = self.marks.numbers(cells)
+        values, is_text = self.number_format.numbers(cells)
         if is_text.any():
             logical = np.array([_LOGICAL.get(cell.strip().lower(), np.nan) for cell in cells])
             if not np.isnan(values).all() or np.isnan(logical[is_text]).any():

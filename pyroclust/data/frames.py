@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pyroclust.core.memory import check_memory
 from pyroclust.core.text import listed, short, visible
 from pyroclust.data.columns import Column, RawTable, as_text
-from pyroclust.data.delimited.numerals import Cells, Marks, find_marks
+from pyroclust.data.delimited.numerals import Cells, NumberFormat, find_number_format
 from pyroclust.data.delimited.units import HOURS, quantities
 from pyroclust.data.missing_codes import marks_note, without_marks
 from pyroclust.data.roles import are_identifiers
@@ -64,10 +64,10 @@ def text_columns(
     ]
     # In sheets and data frames, where nothing divides cells, numbers without a unit have decimal points.
     as_in_file = [bool(delimiter) if measure is None else not measure.are_converted for measure in measures]
-    of_file = find_marks(compress(cells, as_in_file), delimiter=delimiter or ",", decimal=decimal)
-    marks = [of_file if is_of_file else Marks() for is_of_file in as_in_file]
+    of_file = find_number_format(compress(cells, as_in_file), delimiter=delimiter or ",", decimal=decimal)
+    formats = [of_file if is_of_file else NumberFormat() for is_of_file in as_in_file]
     units = ["" if measure is None else measure.unit for measure in measures]
-    return list(map(Column, cells, marks, units, written, (lost for _, lost in bare))), of_file.notes
+    return list(map(Column, cells, formats, units, written, (missing for _, missing in bare))), of_file.notes
 
 
 def raw_array(array: NDArray[Any]) -> RawTable:

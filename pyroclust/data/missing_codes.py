@@ -63,8 +63,8 @@ def without_codes(raw: RawTable, declared: Sequence[str]) -> tuple[RawTable, dic
 def without_values(column: Column, values: Collection[str]) -> tuple[Column, int]:
     """Empty the cells that hold one of some values, and count them; with "" NA and the like are levels."""
     is_code = _holds(column, values)
-    marks = tuple(mark for mark in column.lost if mark not in values)
-    return replace(column.without(is_code), only_empty="" in values, lost=marks), int(is_code.sum())
+    marks = tuple(mark for mark in column.missing_marks if mark not in values)
+    return replace(column.without(is_code), only_empty="" in values, missing_marks=marks), int(is_code.sum())
 
 
 def _read_codes(declared: Sequence[str], raw: RawTable) -> dict[int, set[str]]:
@@ -121,7 +121,11 @@ def marks_note(columns: Mapping[str, Column], levels: Mapping[str, Sequence[str]
     parts = [
         f"{listed(f'“{mark}”' for mark in marks)} in '{short(name, 40)}'"
         for name, column in columns.items()
-        if (marks := [mark for mark in column.lost if mark not in levels.get(name, column.lost)])
+        if (
+            marks := [
+                mark for mark in column.missing_marks if mark not in levels.get(name, column.missing_marks)
+            ]
+        )
     ]
     way = "To cluster such a column as a category, marks and all, give --kinds NAME=category."
     return [f"Read as missing among numbers: {listed(parts, _MOST_SHOWN)}. {way}"] if parts else []

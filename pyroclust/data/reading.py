@@ -23,8 +23,8 @@ from pyroclust.data.columns import RawTable, as_text
 from pyroclust.data.delimited.numerals import MISSING, Cells, is_numeral
 from pyroclust.data.delimited.reading import (
     PLAIN,
+    DelimitedRows,
     ReadingOptions,
-    Rows,
     check_file,
     foreign_suffix,
     read_delimited,
@@ -85,7 +85,7 @@ def _read_text(path: Path, options: ReadingOptions, *, of_edges: bool) -> RawTab
         raise ValueError(f"'{path}' can be read in two ways: {error}") from None
 
 
-def _of_text(found: Rows, options: ReadingOptions, *, of_edges: bool) -> RawTable:
+def _of_text(found: DelimitedRows, options: ReadingOptions, *, of_edges: bool) -> RawTable:
     title, grid = ([], found.cells) if found.names_rows else _without_title(found.cells)
     first, *rows = grid
     columns = _columns(rows, len(first))
@@ -221,7 +221,7 @@ def _numbers_are_names(cells: list[str], below: set[str], num_rows: int, *, of_e
     return None if rising and has_decimals and num_rows >= _ENOUGH_ROWS else False
 
 
-def read_workbook(path: Path) -> Rows:
+def read_workbook(path: Path) -> DelimitedRows:
     """Return the rows of the first sheet of a .xlsx file; formulas count as their values."""
     if find_spec("openpyxl") is None:
         raise ValueError(
@@ -256,7 +256,7 @@ def read_workbook(path: Path) -> Rows:
     if len(names) > 1:
         said = f"The first of {len(names)} sheets was read, '{name}', hidden ones passed over"
         notes = [f"{said}: to read another one, save it as CSV.", *notes]
-    return Rows(cells, tuple(notes))
+    return DelimitedRows(cells, tuple(notes))
 
 
 def _filled_rows(path: Path) -> tuple[list[str], dict[int, list[str]], list[str], list[str]]:

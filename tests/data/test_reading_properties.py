@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pyroclust.data.datasets import read_table
-from pyroclust.data.delimited.numerals import Cells, Marks, find_marks
+from pyroclust.data.delimited.numerals import Cells, NumberFormat, find_number_format
 from pyroclust.results.files import csv_text
 
 NUMBERS = st.floats(-1e12, 1e12, allow_subnormal=False)
@@ -109,16 +109,16 @@ def test_any_bytes_are_a_table_or_one_sentence(tmp_path: Path, content: bytes, s
 def test_marks_of_thousands_are_left_out(number: float, marks: tuple[str, str]) -> None:
     decimal, thousands = marks
     text = f"{number:,.4f}".replace(",", "T").replace(".", decimal).replace("T", thousands)
-    values, is_text = Marks(decimal, thousands).numbers([text])
+    values, is_text = NumberFormat(decimal, thousands).numbers([text])
     assert not is_text.any()
     assert values[0] == float(f"{number:.4f}")
 
 
 @given(st.lists(NUMBERS.map(lambda x: f"{x:,.4f}"), min_size=1, max_size=5))
 def test_four_decimals_leave_no_doubt(cells: list[str]) -> None:
-    assert find_marks([cells], delimiter=",").decimal == "."
+    assert find_number_format([cells], delimiter=",").decimal == "."
     swapped = [cell.translate(str.maketrans(",.", ".,")) for cell in cells]
-    assert find_marks([swapped], delimiter=";").decimal == ","
+    assert find_number_format([swapped], delimiter=";").decimal == ","
 
 
 @given(st.lists(st.tuples(NUMBERS, TEXTS), min_size=1, max_size=6))
@@ -143,7 +143,7 @@ def test_plain_numbers_are_those_of_single_cells(cells: list[str]) -> None:
     if plain is None:
         return
     # A cell of white space is not plain, so that each of these is looked at alone.
-    values, is_text = Marks(plain.mark or ".").numbers([*cells, " "])
+    values, is_text = NumberFormat(plain.mark or ".").numbers([*cells, " "])
     np.testing.assert_array_equal(values[:-1], plain.values)
     assert not is_text.any()
 

@@ -31,7 +31,7 @@ _OF_NUMBERS = b"0123456789+-eE\n"
 _BROKEN = re.compile(rf"[+-]?(?:\d+([.,])\d*|([.,])\d+){_EXPONENT}", re.ASCII)
 
 
-class Plain(NamedTuple):
+class PlainNumbers(NamedTuple):
     """The numbers of a column in which every cell is one, and the decimal mark of those that have one."""
 
     values: NDArray[np.float64]
@@ -47,7 +47,7 @@ class Cells(list[str]):
         return cells if isinstance(cells, Cells) else cls(cells)
 
     @cached_property
-    def plain(self) -> Plain | None:
+    def plain(self) -> PlainNumbers | None:
         """The numbers, ``None`` unless all cells are some, with one decimal mark and no other marks."""
         text = "\n".join(self)
         others = set(text.encode(errors="replace").translate(None, _OF_NUMBERS))
@@ -58,7 +58,7 @@ class Cells(list[str]):
             values = list(map(float, text.replace(",", ".").split("\n") if mark == "," else self))
         except ValueError:
             return None
-        return Plain(np.array(values, dtype=np.float64), mark)
+        return PlainNumbers(np.array(values, dtype=np.float64), mark)
 
     @cached_property
     def present(self) -> Counter[str]:
@@ -75,7 +75,7 @@ class Cells(list[str]):
 
 
 @dataclass(frozen=True)
-class Marks:
+class NumberFormat:
     """How the numbers of a file are written, and what was understood where it is not the plain case."""
 
     decimal: str = "."
@@ -106,17 +106,19 @@ class Marks:
 def is_numeral(text: str) -> bool:
     """Say whether a cell can be read as a number, under any marks."""
     text = text.strip()
-    match = _PLAIN.fullmatch(text) or _BROKEN.fullmatch(text) or grouped(text) or _INFINITE.fullmatch(text)
+    match = _PLAIN.fullmatch(text) or _BROKEN.fullmatch(text) or in_groups(text) or _INFINITE.fullmatch(text)
     return match is not None
 
 
-def grouped(text: str) -> re.Match[str] | None:
+def in_groups(text: str) -> re.Match[str] | None:
     """Match a number with marks between its thousands, the mark first and then the decimal mark."""
     match = _GROUPED.fullmatch(text)
     return None if match is None or match[1] == match[2] else match
 
 
-def find_marks(columns: Iterable[Sequence[str]], *, delimiter: str, decimal: str | None = None) -> Marks:
+def find_number_format(
+    columns: Iterable[Sequence[str]], *, delimiter: str, decimal: str | None = None
+) -> NumberFormat:
     """Find out how the numbers of a file are written: with the decimal mark under which all can be read."""
     texts = _marked(columns)
     ways = {mark: [text for text in texts if not _is_read(text, mark)] for mark in decimal or ".,"}
@@ -124,7 +126,7 @@ def find_marks(columns: Iterable[Sequence[str]], *, delimiter: str, decimal: str
     if decimal is None and not possible:
         raise ValueError(_contradiction(ways["."][0], ways[","][0]))
     mark, notes = decimal or possible[0], []
-    either = [text for text in texts if grouped(text)] if len(possible) == 2 else []
+    either = [text for text in texts if in_groups(text)] if len(possible) == 2 else []
     for text in either:
         # Points are what most software writes, unless semicolons divide cells for the sake of commas.
         if "," in text or ("." in text and delimiter == ";"):
@@ -135,13 +137,13 @@ def find_marks(columns: Iterable[Sequence[str]], *, delimiter: str, decimal: str
             )
     if mark == "," and decimal is None:
         notes.append("Commas in numbers were read as decimal marks.")
-    groups = {match[1]: text for text in reversed(texts) if (match := grouped(text)) and match[1] != mark}
+    groups = {match[1]: text for text in reversed(texts) if (match := in_groups(text)) and match[1] != mark}
     if groups:
         example = groups[min(groups)]
         notes.append(f"Marks between thousands were left out of numbers such as '{example}'.")
     if delimiter != "," and (points := [text for text in either if "." in text]):
         notes.append(f"Points in numbers such as '{points[0]}' were read as decimal marks.")
-    return Marks(mark, "".join(sorted(groups)), tuple(notes))
+    return NumberFormat(mark, "".join(sorted(groups)), tuple(notes))
 
 
 def _marked(columns: Iterable[Sequence[str]]) -> list[str]:
@@ -152,14 +154,14 @@ def _marked(columns: Iterable[Sequence[str]]) -> list[str]:
             marked |= dict.fromkeys(cells.present if not cells.texts else ())
         elif mark := cells.plain.mark:
             # The first with a decimal mark that is certain says all.
-            certain = next((cell for cell in cells if mark in cell and not grouped(cell)), None)
+            certain = next((cell for cell in cells if mark in cell and not in_groups(cell)), None)
             marked |= dict.fromkeys(cells if certain is None else [certain])
     return [text for text in marked if not _PLAIN.fullmatch(text) and not _INFINITE.fullmatch(text)]
 
 
 def _is_read(text: str, decimal: str) -> bool:
     """Say whether a number can have been written with a decimal mark."""
-    broken, groups = _BROKEN.fullmatch(text), grouped(text)
+    broken, groups = _BROKEN.fullmatch(text), in_groups(text)
     if broken and decimal in text:
         return True
     return bool(groups and groups[1] != decimal and groups[2] in (None, decimal))

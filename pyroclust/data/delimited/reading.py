@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pyroclust.core.memory import check_memory
 from pyroclust.core.text import visible
-from pyroclust.data.delimited.numerals import Cells, grouped, is_numeral
+from pyroclust.data.delimited.numerals import Cells, in_groups, is_numeral
 
 _REMEDIES = {
     ".xlsx .xlsm .xlsb .xls .ods .numbers": "save the sheet as CSV",
@@ -76,7 +76,7 @@ class ReadingOptions:
 
 
 @dataclass(frozen=True)
-class Rows:
+class DelimitedRows:
     """Cells of a text file or a sheet in rows of one width, the first line included, and what was found."""
 
     cells: list[list[str]] = field(repr=False)  # without the spaces before them
@@ -85,11 +85,11 @@ class Rows:
     names_rows: bool = False  # the first line is one name short, and the first column names the rows
 
 
-class _TwoWays(Exception):
+class _Ambiguous(Exception):
     """A file that can be read in two ways; the text says which."""
 
 
-def read_delimited(path: Path, *, options: ReadingOptions | None = None) -> Rows:
+def read_delimited(path: Path, *, options: ReadingOptions | None = None) -> DelimitedRows:
     """Read a text file and find out what divides its cells."""
     options = options or ReadingOptions()
     delimiter_given, plain = options.delimiter, PLAIN[path.suffix.lower()]
@@ -104,7 +104,7 @@ def read_delimited(path: Path, *, options: ReadingOptions | None = None) -> Rows
         comment = _COMMENT if text.lstrip("\n\r\t ").startswith(_COMMENT) else None
         delimiter = delimiter_given or _delimiter_of(text, plain, comment, options.decimal)
         rows = _rows_of(text, delimiter, comment=comment)
-    except _TwoWays as two:
+    except _Ambiguous as two:
         raise ValueError(f"'{path}' can be read in two ways: {two}") from None
     except ValueError as error:
         raise ValueError(f"'{path}' is not a readable {path.suffix} file: {error}") from None
@@ -133,7 +133,9 @@ def _decoded(content: bytes) -> tuple[str, tuple[str, ...]]:
     )
 
 
-def _rows_of(text: str, delimiter: str, *, comment: str | None = None, most: int | None = None) -> Rows:
+def _rows_of(
+    text: str, delimiter: str, *, comment: str | None = None, most: int | None = None
+) -> DelimitedRows:
     """Divide a text into rows; blank lines, comments and empty rows at the ends are no rows."""
     start, is_new = 0, True
 
@@ -172,7 +174,7 @@ def _rows_of(text: str, delimiter: str, *, comment: str | None = None, most: int
     of_one_width = _of_one_width(rows)
     if of_one_width and len(of_one_width[0]) < max(map(len, rows.values())):
         notes.append("Every line ends with a delimiter, behind which no column was read.")
-    return Rows(of_one_width, tuple(notes), delimiter, names_rows)
+    return DelimitedRows(of_one_width, tuple(notes), delimiter, names_rows)
 
 
 def _is_one_name_short(rows: list[list[str]], text: str, delimiter: str) -> bool:
@@ -220,7 +222,7 @@ def _of_one_width(rows: dict[int, list[str]]) -> list[list[str]]:
 class _Reading:
     """The first rows of a file under a delimiter, and what speaks against it."""
 
-    rows: Rows
+    rows: DelimitedRows
     strays: float  # share of rows in which what may divide cells as well stands in a cell that is no number
     words: float  # share of cells that are no numbers
 
@@ -258,7 +260,7 @@ def _delimiter_of(text: str, plain: str, comment: str | None, decimal: str | Non
         _check_marks(chosen.rows, lines, plain)
     if others and chosen.words < 1:
         one, other = _NAMES[chosen.rows.delimiter], _NAMES[others[0].rows.delimiter]
-        raise _TwoWays(f"{other} or {one} could divide its cells, say which with --delimiter")
+        raise _Ambiguous(f"{other} or {one} could divide its cells, say which with --delimiter")
     return chosen.rows.delimiter
 
 
@@ -267,28 +269,28 @@ def _delimiter_of_uneven(head: str, lines: Sequence[str], marks: Sequence[str], 
     name, below = lines[0] if lines else "", lines[1:]
     if below and all(map(is_numeral, below)):
         if decimal == "," and "," in name and '"' not in name and not is_numeral(name):
-            raise _TwoWays(_one_or_two(below[0], ","))
+            raise _Ambiguous(_one_or_two(below[0], ","))
         # Numbers with a mark below one name may be names of rows, which R writes so, and a column.
         for mark in " ," if decimal != "," else "":
             parts = [line.split(mark) for line in below if mark not in name]
             if all(len(one) == 2 for one in parts) and len({one[0] for one in parts}) == len(below):
-                raise _TwoWays(_one_or_two(below[0], mark))
+                raise _Ambiguous(_one_or_two(below[0], mark))
         if decimal == "," or not (is_numeral(name) or any(mark in name for mark in _NAMES)):
             return ";"
     return max(marks, key=lambda mark: sum(mark in line for line in head.splitlines()))
 
 
-def _check_marks(rows: Rows, lines: Sequence[str], plain: str) -> None:
+def _check_marks(rows: DelimitedRows, lines: Sequence[str], plain: str) -> None:
     """Refuse commas and spaces between cells that could stand inside of numbers, unless names settle it."""
     if not rows.names_rows and not all(map(is_numeral, rows.cells[0])):
         return
     mark, below = rows.delimiter, lines[1:] or lines
-    if all(map(is_numeral, below)) and (mark != plain or all(map(grouped, lines))):
-        raise _TwoWays(_one_or_two(below[0], mark))
+    if all(map(is_numeral, below)) and (mark != plain or all(map(in_groups, lines))):
+        raise _Ambiguous(_one_or_two(below[0], mark))
     for row in rows.cells:
         for one, two in pairwise(row):
             if _LEADING.fullmatch(one) and _ZERO_FIRST.fullmatch(two):
-                raise _TwoWays(_one_or_two(f"{one}{mark}{two}", mark))
+                raise _Ambiguous(_one_or_two(f"{one}{mark}{two}", mark))
 
 
 def _one_or_two(text: str, mark: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from pyroclust.core.text import listed, visible
-from pyroclust.data.delimited.numerals import MISSING, Cells, Marks, find_marks
+from pyroclust.data.delimited.numerals import MISSING, Cells, NumberFormat, find_number_format
 from pyroclust.data.delimited.reading import ReadingOptions, read_delimited
 from pyroclust.data.draws.arrays import labels_among
 from pyroclust.data.draws.orientation import draws_in_rows
@@ -76,10 +76,10 @@ def read_table_draws(
         )
     columns = [Cells([row[place] for row in body]) for place in range(len(first))]
     try:
-        marks = find_marks(columns, delimiter=found.delimiter, decimal=options.decimal)
+        number_format = find_number_format(columns, delimiter=found.delimiter, decimal=options.decimal)
     except ValueError as error:
         raise ValueError(f"{where} is not a readable {path.suffix} table: {error}") from None
-    frame = pd.DataFrame({place: _values(one, marks) for place, one in enumerate(columns)})
+    frame = pd.DataFrame({place: _values(one, number_format) for place, one in enumerate(columns)})
     return draws_in_frame(
         frame.set_axis(first, axis=1) if is_header else frame,
         where=where,
@@ -87,13 +87,13 @@ def read_table_draws(
         is_header=is_header,
         names_points=is_header and not notes,
         transpose=transpose,
-        notes=(*found.notes, *marks.notes, *notes),
+        notes=(*found.notes, *number_format.notes, *notes),
     )
 
 
-def _values(cells: Cells, marks: Marks) -> np.ndarray:
+def _values(cells: Cells, number_format: NumberFormat) -> np.ndarray:
     """Return whole numbers, numbers, or text, also where numbers begin with zeros."""
-    values, is_text = marks.numbers(cells)
+    values, is_text = number_format.numbers(cells)
     if is_text.any() or _ZERO_FIRST.search("\n" + "\n".join(cells)):
         return np.array(cells, dtype=object)
     is_whole = (np.abs(values) < 2**53) & (values == np.round(values))
@@ -121,7 +121,7 @@ def _header_of_draws(top: list[list[str]]) -> tuple[bool, tuple[str, ...]]:
 
 
 def _numbers(cells: list[str]) -> np.ndarray:
-    return Marks().numbers(cells)[0]
+    return NumberFormat().numbers(cells)[0]
 
 
 def draws_in_frame(
@@ -299,8 +299,8 @@ def _refuse_unequal(beside: Mapping[str, np.ndarray], where: str) -> None:
 def _order(beside: Mapping[str, np.ndarray], num_rows: int, where: str) -> tuple[np.ndarray, int]:
     """Sort rows by chain, then by draw within the chain; without these columns the file's order stays."""
     chain = pd.Series(beside.get("chain", np.zeros(num_rows)))
-    if lost := int((chain.isna() | chain.isin(MISSING)).sum()):
-        raise ValueError(f"{where} has {lost} rows without a chain, expected a number in each")
+    if num_missing := int((chain.isna() | chain.isin(MISSING)).sum()):
+        raise ValueError(f"{where} has {num_missing} rows without a chain, expected a number in each")
     codes, _ = pd.factorize(chain, sort=True)
     sizes = np.bincount(codes)
     if sizes.min() < sizes.max():
@@ -311,10 +311,10 @@ def _order(beside: Mapping[str, np.ndarray], num_rows: int, where: str) -> tuple
     name, keys = next((name for name in _ORDER if name in beside), None), np.zeros(num_rows)
     if name is not None:
         keys = pd.to_numeric(pd.Series(beside[name]), errors="coerce").to_numpy(dtype=np.float64)
-        if lost := int(np.isnan(keys).sum()):
+        if num_missing := int(np.isnan(keys).sum()):
             raise ValueError(
-                f"{where} has {lost} rows whose {name} is no number, expected the place of the draw in "
-                "its chain"
+                f"{where} has {num_missing} rows whose {name} is no number, expected the place of the draw "
+                "in its chain"
             )
         if len(sizes) == 1 and len(np.unique(keys)) < num_rows:
             raise ValueError(
