@@ -3,6 +3,7 @@
 import math
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -35,6 +36,11 @@ from pyroclust.infer import (
 )
 from pyroclust.infer.mcmc import AuxiliaryGibbs, CollapsedGibbs, SplitMerge
 from pyroclust.models import companion, gaussian2d, niw_mixture
+
+no_count, no_room, no_seed, no_density, no_data, no_prior = (
+    partial(refuses, family)
+    for family in ("counts", "memory", "seeds", "densities", "data", "hyperparameters")
+)
 
 DATA = torch.from_numpy(np.random.default_rng(0).normal(size=(6, 2)))
 MODEL, WISHART = gaussian2d(), niw_mixture(2)
@@ -136,8 +142,7 @@ def counted(name: str, call: Callable[[Any], Any], words: str) -> list[Case]:
     """Call with what is no count."""
     wrong = {"0": 0, "-1": -1, "2.5": 2.5, "true": True, "None": None, "text": "3", "nan": math.nan}
     return [
-        refuses("counts", f"{name} {shown}", lambda value=value: call(value), words)
-        for shown, value in wrong.items()
+        no_count(f"{name} {shown}", lambda value=value: call(value), words) for shown, value in wrong.items()
     ]
 
 
@@ -155,8 +160,8 @@ def fitted(**settings: Any) -> Any:
 def most(name: str, call: Callable[[Any], Any], words: str) -> list[Case]:
     """Call with more than any machine has, and with more than double precision reaches."""
     return [
-        refuses("counts", f"10^13 {name}", lambda: call(10**13), f"{words}10000000000000"),
-        refuses("counts", f"10^400 {name}", lambda: call(10**400), words),
+        no_count(f"10^13 {name}", lambda: call(10**13), f"{words}10000000000000"),
+        no_count(f"10^400 {name}", lambda: call(10**400), words),
     ]
 
 
@@ -177,28 +182,21 @@ CASES = [
     ),
     *counted("kept draws", lambda n: CollapsedGibbs(MODEL).run(DATA, num_draws=n), "num_draws is"),
     *counted("points of a prior", ChineseRestaurantPrior(1.0).partition, "num_points is"),
-    refuses("counts", "10^18 kept draws", lambda: CollapsedGibbs(MODEL).run(DATA, num_draws=10**18), "is"),
-    refuses(
-        "counts",
-        "10^12 chains",
-        lambda: CollapsedGibbs(MODEL).run(DATA, num_draws=2, num_chains=10**12),
-        "GiB",
-    ),
-    refuses("counts", "a thinning of 10^18", lambda: CollapsedGibbs(MODEL, thin=10**18), "thin is"),
-    refuses("counts", "10^12 draws of a guide", shaped((10**12,)), "GiB of memory"),
-    refuses("counts", "a shape that is a number", shaped(5), "expected a shape"),
-    refuses("counts", "a shape with 2.5", shaped((2.5,)), "sample_shape is 2.5"),
+    no_count("10^18 kept draws", lambda: CollapsedGibbs(MODEL).run(DATA, num_draws=10**18), "is"),
+    no_count("10^12 chains", lambda: CollapsedGibbs(MODEL).run(DATA, num_draws=2, num_chains=10**12), "GiB"),
+    no_count("a thinning of 10^18", lambda: CollapsedGibbs(MODEL, thin=10**18), "thin is"),
+    no_count("10^12 draws of a guide", shaped((10**12,)), "GiB of memory"),
+    no_count("a shape that is a number", shaped(5), "expected a shape"),
+    no_count("a shape with 2.5", shaped((2.5,)), "sample_shape is 2.5"),
     gives("counts", "no draws at all", lambda: tuple(shaped((0,))().shape), (0, 6)),
     gives("counts", "a count of numpy", lambda: tuple(shaped((np.int64(3),))().shape), (3, 6)),
-    refuses("counts", "10^12 orders", lambda: FILTER.mixed(10**12).posterior(DATA), "num_orders is"),
-    refuses(
-        "counts",
+    no_count("10^12 orders", lambda: FILTER.mixed(10**12).posterior(DATA), "num_orders is"),
+    no_count(
         "10^12 particles",
         lambda: sequential_monte_carlo(MODEL, FILTER, DATA, num_particles=10**12),
         "particles of 6 points take",
     ),
-    refuses(
-        "counts",
+    no_count(
         "10^12 data sets of a calibration",
         lambda: pyroclust.calibrate(FILTER, MODEL, num_datasets=10**12),
         "GiB of memory",
@@ -226,7 +224,7 @@ CASES = [
     *most("data sets of a certificate", lambda n: certified(num_exact=n), "num_exact is "),
     *most("points of all partitions", lambda n: certified(exact_points=n), "exact_points is "),
     *[
-        refuses("counts", f"10^400 {name}", call, "a number of 1329 bits")
+        no_count(f"10^400 {name}", call, "a number of 1329 bits")
         for name, call in {
             "steps": lambda: FitSettings(steps=10**400),
             "as a learning rate": lambda: FitSettings(learning_rate=10**400),
@@ -240,49 +238,32 @@ CASES = [
             "particles of a loss": lambda: LeaveOneOut(10**400),
         }.items()
     ],
-    refuses(
-        "counts",
+    no_count(
         "a learning rate of a training beyond the bound of a fine-tuning",
         lambda: FitSettings(learning_rate=2e6),
         "at most 1e+06",
     ),
-    refuses(
-        "memory",
+    no_room(
         "10^12 components of a companion",
         lambda: companion(MODEL, 10**12),
         "num_components is 1000000000000: weights and parameters take",
     ),
-    refuses("counts", "scans of 2.5", lambda: SplitMerge(MODEL, scans=2.5), "scans is 2.5"),
-    refuses(
-        "counts", "components true", lambda: DirichletMultinomialPrior(True, 1.0), "num_components is True"
-    ),
-    refuses(
-        "memory", "pairs of 1,000,000 points", lambda: co_assignment(repeated(2, 10**6)), "GiB of memory"
-    ),
-    refuses(
-        "memory", "a table that repeats one number", lambda: pyroclust.compare(repeated(10**12, 2)), "GiB"
-    ),
-    refuses(
-        "memory",
+    no_count("scans of 2.5", lambda: SplitMerge(MODEL, scans=2.5), "scans is 2.5"),
+    no_count("components true", lambda: DirichletMultinomialPrior(True, 1.0), "num_components is True"),
+    no_room("pairs of 1,000,000 points", lambda: co_assignment(repeated(2, 10**6)), "GiB of memory"),
+    no_room("a table that repeats one number", lambda: pyroclust.compare(repeated(10**12, 2)), "GiB"),
+    no_room(
         "a tensor that repeats one number",
         lambda: FILTER.posterior(torch.zeros(1, 1).expand(10**12, 2)),
         "GiB",
     ),
-    refuses(
-        "memory",
-        "draws that repeat one number",
-        lambda: pyroclust.diagnose(repeated(10**7, 10**5)),
-        "thin the draws",
+    no_room(
+        "draws that repeat one number", lambda: pyroclust.diagnose(repeated(10**7, 10**5)), "thin the draws"
     ),
     Case("memory", "a command without enough of it", "exit 2: one sentence", out_of_memory, slow=True),
-    refuses("counts", "a dimension of 2.5", lambda: niw_mixture(2.5), "dim is 2.5"),
+    no_count("a dimension of 2.5", lambda: niw_mixture(2.5), "dim is 2.5"),
     *[
-        refuses(
-            "seeds",
-            f"seed {shown}",
-            lambda seed=seed: amortization_gap(MODEL, FILTER, DATA, seed=seed),
-            "2**63",
-        )
+        no_seed(f"seed {shown}", lambda seed=seed: amortization_gap(MODEL, FILTER, DATA, seed=seed), "2**63")
         for shown, seed in {"-1": -1, "2^63": 2**63, "2.5": 2.5, "true": True, "text": "x"}.items()
     ],
     gives(
@@ -293,53 +274,30 @@ CASES = [
     ),
     command("seeds", "a seed of 10^30", ["compare", "galaxies", "--seed", str(10**30)], words="2**63 - 1"),
     *[
-        refuses(
-            "densities",
-            f"a density of {number}",
-            lambda n=number: exact_posterior(Dense(n), DATA),
-            "returned",
-        )
+        no_density(f"a density of {number}", lambda n=number: exact_posterior(Dense(n), DATA), "returned")
         for number in (math.nan, math.inf, 1e308, -1e308)
     ],
-    refuses("densities", "weights of a guide overflow", overflowing, "are not finite"),
-    refuses("data", "points at ±1e308", lambda: exact_posterior(WISHART, DATA * 1e308), FAR),
-    refuses("data", "points 1e8 from 0, inverse-Wishart", lambda: exact_posterior(WISHART, DATA + 1e8), FAR),
-    refuses("data", "points of scale 1e8, inverse-Wishart", lambda: FILTER.posterior(DATA * 1e8), FAR),
-    refuses(
-        "data", "chains on points 1e8 from 0", lambda: CollapsedGibbs(MODEL).run(DATA + 1e8, num_draws=2), FAR
-    ),
+    no_density("weights of a guide overflow", overflowing, "are not finite"),
+    no_data("points at ±1e308", lambda: exact_posterior(WISHART, DATA * 1e308), FAR),
+    no_data("points 1e8 from 0, inverse-Wishart", lambda: exact_posterior(WISHART, DATA + 1e8), FAR),
+    no_data("points of scale 1e8, inverse-Wishart", lambda: FILTER.posterior(DATA * 1e8), FAR),
+    no_data("chains on points 1e8 from 0", lambda: CollapsedGibbs(MODEL).run(DATA + 1e8, num_draws=2), FAR),
     gives(
         "data",
         "denormal points are as good as 0",
         lambda: float(exact_posterior(MODEL, DATA * 1e-310)[1].exp().max()),
         float(exact_posterior(MODEL, DATA * 0)[1].exp().max()),
     ),
-    refuses("hyperparameters", "a concentration of 0", lambda: ChineseRestaurantPrior(0.0), "positive"),
-    refuses(
-        "hyperparameters", "a concentration of nan", lambda: ChineseRestaurantPrior(math.nan), "positive"
-    ),
-    refuses(
-        "hyperparameters", "an infinite concentration", lambda: ChineseRestaurantPrior(math.inf), "positive"
-    ),
-    refuses(
-        "hyperparameters",
-        "a concentration of 1e300",
-        lambda: ChineseRestaurantPrior(1e300),
-        "single precision",
-    ),
-    refuses(
-        "hyperparameters", "a concentration that is text", lambda: ChineseRestaurantPrior("1"), "positive"
-    ),
-    refuses(
-        "hyperparameters", "a concentration that is true", lambda: ChineseRestaurantPrior(True), "positive"
-    ),
-    refuses("hyperparameters", "a discount of None", lambda: PitmanYorPrior(None, 1.0), "discount is None"),
-    refuses(
-        "hyperparameters", "infinite weights", lambda: DirichletMultinomialPrior(3, math.inf), "positive"
-    ),
-    refuses("hyperparameters", "an infinite mean", lambda: NormalKnownVariance(2, mean=math.inf), "finite"),
-    refuses(
-        "hyperparameters",
+    no_prior("a concentration of 0", lambda: ChineseRestaurantPrior(0.0), "positive"),
+    no_prior("a concentration of nan", lambda: ChineseRestaurantPrior(math.nan), "positive"),
+    no_prior("an infinite concentration", lambda: ChineseRestaurantPrior(math.inf), "positive"),
+    no_prior("a concentration of 1e300", lambda: ChineseRestaurantPrior(1e300), "single precision"),
+    no_prior("a concentration that is text", lambda: ChineseRestaurantPrior("1"), "positive"),
+    no_prior("a concentration that is true", lambda: ChineseRestaurantPrior(True), "positive"),
+    no_prior("a discount of None", lambda: PitmanYorPrior(None, 1.0), "discount is None"),
+    no_prior("infinite weights", lambda: DirichletMultinomialPrior(3, math.inf), "positive"),
+    no_prior("an infinite mean", lambda: NormalKnownVariance(2, mean=math.inf), "finite"),
+    no_prior(
         "degrees of freedom at their bound",
         lambda: NormalInverseWishart(2, 0.1, dof=1.0, scale=1.0),
         "dof is 1.0",
