@@ -148,7 +148,7 @@ def _of_text(source: Any, of_text: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _draws(source: Any, chains: Sequence[Any] | None, how: Mapping[str, Any]) -> Draws:
-    from pyroclust.data.draws.draws import draws_from, read_draws
+    from pyroclust.data.draws.reading import draws_from, read_draws
 
     if isinstance(source, str | PathLike):
         return read_draws([source, *chains] if chains else source, **how)

@@ -162,7 +162,7 @@ def _too_long(number: Any) -> ValueError:
 
 @dataclass(frozen=True)
 class RawTable:
-    """A table as it was found, before columns are chosen."""
+    """A table before columns are selected."""
 
     names: tuple[str, ...]  # of the columns, visible; they may repeat
     columns: tuple[Column, ...]

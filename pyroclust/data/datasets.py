@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pyroclust.core.errors import first_line, unknown_name
 from pyroclust.core.text import listed, visible
-from pyroclust.data.choosing import chosen_table, rows_as_clustered
+from pyroclust.data.column_selection import chosen_table, rows_as_clustered
 from pyroclust.data.delimited.reading import ReadingOptions
 from pyroclust.data.frames import aggregated, raw_array, raw_frame, transposed
 from pyroclust.data.kinds import Kind

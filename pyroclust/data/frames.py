@@ -13,8 +13,8 @@ from pyroclust.core.text import listed, short, visible
 from pyroclust.data.columns import Column, RawTable, as_text
 from pyroclust.data.delimited.numerals import Cells, NumberFormat, find_number_format
 from pyroclust.data.delimited.units import HOURS, quantities
+from pyroclust.data.identifiers import are_identifiers
 from pyroclust.data.missing_codes import marks_note, without_marks
-from pyroclust.data.roles import are_identifiers
 
 _BYTES_A_NUMBER = 16
 TRANSPOSED = "Rows and columns were exchanged."

@@ -15,7 +15,7 @@ from pyroclust.core.text import listed, short, visible
 from pyroclust.data.columns import Column
 from pyroclust.data.delimited.numerals import MISSING, is_numeral
 from pyroclust.data.delimited.units import days_between, quantities
-from pyroclust.data.roles import are_identifiers, is_survey_weight, numbers_in_names
+from pyroclust.data.identifiers import are_identifiers, is_survey_weight, numbers_in_names
 
 _MOST_LEVELS, _MOST_SHOWN = 50, 8
 # Whole numbers of so few values, each so often on average, look like codes of classes.

@@ -1,4 +1,4 @@
-"""Numbers and marks that stand for a missing answer: those that are told, and those that look like it."""
+"""Numbers and marks that stand for a missing answer: those that are declared, and those that look like it."""
 
 import re
 import shlex

@@ -14,8 +14,8 @@ from pyroclust.core.text import listed, short, visible
 from pyroclust.data.columns import RawTable
 from pyroclust.data.delimited.numerals import MISSING, is_numeral
 from pyroclust.data.frames import TRANSPOSED
+from pyroclust.data.identifiers import words_of
 from pyroclust.data.one_hot import one_hot_groups
-from pyroclust.data.roles import words_of
 from pyroclust.data.tables import Table
 
 _FEWEST_ROWS, _FEWEST_VALUES, _HEAP, _TIMES_OTHERS = 30, 20, 0.1, 5

@@ -12,7 +12,7 @@ from faults.cases import Case, of_family
 
 from pyroclust import diagnose, diagnostics
 from pyroclust.baselines import KMeans, partition_scores
-from pyroclust.data.draws.draws import draws_from
+from pyroclust.data.draws.reading import draws_from
 from pyroclust.distributions.points import as_points
 
 refuses, gives, _ = of_family("draws")

@@ -1,1 +1,1 @@
-"""Delimited text from any software: encoding, delimiter, decimal mark and rows, found or told."""
+"""Delimited text from any software: encoding, delimiter, decimal mark and rows, detected or set."""

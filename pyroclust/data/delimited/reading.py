@@ -1,4 +1,4 @@
-"""A text file as rows of cells: its encoding, and what divides cells, told or found."""
+"""A text file as rows of cells: its encoding, and its delimiter, detected or set by the caller."""
 
 import codecs
 import csv
@@ -54,7 +54,7 @@ def check_file(path: Path) -> None:
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """What is told of a delimited file; what is ``None`` is found out."""
+    """The format of a delimited file, where the caller sets it; what is ``None`` is detected."""
 
     delimiter: str | None = None  # a space stands for any number of spaces
     decimal: str | None = None
@@ -71,7 +71,7 @@ class ReadingOptions:
 
     @property
     def stated(self) -> tuple[str, ...]:
-        """Names of what is told."""
+        """Names of the options that are set."""
         return tuple(name for name, value in vars(self).items() if value is not None)
 
 

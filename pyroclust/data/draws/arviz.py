@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from pyroclust.core.text import visible
-from pyroclust.data.draws.draws import draws_from
+from pyroclust.data.draws.reading import draws_from
 from pyroclust.diagnostics import SimulationBasedCalibration, functionals
 from pyroclust.diagnostics.chains.thinning import central_draw
 from pyroclust.partitions import Draws

@@ -60,7 +60,7 @@ _MANY_ROWS, _SOME_ROWS = 10, 3
 def read_table_draws(
     path: Path, *, variable: str | None, options: ReadingOptions, transpose: bool | None
 ) -> Draws:
-    """Read draws from a table; see :func:`pyroclust.data.draws.draws.read_draws` for what it may hold."""
+    """Read draws from a table; see :func:`pyroclust.data.draws.reading.read_draws` for what it may hold."""
     where = f"'{path}'"
     check_labels_fit(where, path.stat().st_size // 2)
     found = read_delimited(path, options=options)

@@ -13,7 +13,7 @@ import xarray as xr
 
 from pyroclust import to_arviz
 from pyroclust.core import memory
-from pyroclust.data.draws.draws import read_draws
+from pyroclust.data.draws.reading import read_draws
 from pyroclust.partitions import Draws, canonical, renumbering
 from pyroclust.partitions.renumbering import canonical_draws
 

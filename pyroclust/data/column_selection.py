@@ -1,4 +1,4 @@
-"""From a table as it was found to one that can be clustered: columns, their kinds, and what is refused."""
+"""From a raw table to one that can be clustered: columns, their kinds, and what is refused."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,6 +10,7 @@ from pyroclust.core.arrays import checked_weights
 from pyroclust.core.text import listed, short, visible
 from pyroclust.data.columns import Column, RawTable
 from pyroclust.data.frames import aggregated
+from pyroclust.data.identifiers import ROWS_AS_THEY_ARE, refuse_long, refuse_rows_of_units, unit_columns
 from pyroclust.data.kinds import (
     Kind,
     KindOfColumn,
@@ -32,7 +33,6 @@ from pyroclust.data.notes import (
 )
 from pyroclust.data.one_hot import one_hot_column, one_hot_merged
 from pyroclust.data.point_masses import is_point_mass, split_column, split_columns
-from pyroclust.data.roles import ROWS_AS_THEY_ARE, refuse_long, refuse_rows_of_units, unit_columns
 from pyroclust.data.tables import Table
 
 _MOST_SHOWN = 4
