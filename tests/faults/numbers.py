@@ -15,7 +15,7 @@ from faults.cases import Case, command, gives, refuses, run_command
 import pyroclust
 from pyroclust.calibration import CertificateSettings, certify
 from pyroclust.diagnostics import SalsoSearch, co_assignment, distance_rhat, mmd_test
-from pyroclust.diagnostics.simulations.uniformity import ecdf_band, ecdf_test
+from pyroclust.diagnostics.simulations.uniformity import ecdf_band
 from pyroclust.distributions import (
     ChineseRestaurantPrior,
     DirichletMultinomialPrior,
@@ -210,7 +210,6 @@ CASES = [
         "num_references is ",
     ),
     *most("values of a band", lambda n: ecdf_band(n, 10), "num_values is "),
-    *most("values of a test", lambda n: ecdf_test([1, 2], [0.1, 0.5], num_values=n), "num_values is "),
     *most(
         "auxiliary parameters",
         lambda n: AuxiliaryGibbs(MODEL, num_auxiliary=n).run(DATA, num_draws=2),

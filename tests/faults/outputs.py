@@ -309,12 +309,18 @@ def _killed_in_the_exchange(folder: Path) -> str:
     return f"{int(done.stdout)} moments"
 
 
+def _stopped_after_the_journal(source: Path, target: Path) -> None:
+    if target.name != JOURNAL:
+        raise SystemExit
+    source.rename(target)
+
+
 def _read_unfinished(folder: Path) -> str:
     out = folder / "out"
     diagnose(_draws(), out=out)
     before = snapshot(out)
     with (
-        mock.patch("pyroclust.core.files.move_to_new", side_effect=SystemExit),
+        mock.patch("pyroclust.core.files.move_to_new", _stopped_after_the_journal),
         mock.patch("pyroclust.core.files.settle_results", side_effect=[None, OSError("dead")]),
         pytest.raises(SystemExit),
     ):
