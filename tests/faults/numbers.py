@@ -15,7 +15,6 @@ from faults.cases import Case, command, gives, refuses, run_command
 import pyroclust
 from pyroclust.calibration import CertificateSettings, certify
 from pyroclust.diagnostics import SalsoSearch, co_assignment, distance_rhat, mmd_test
-from pyroclust.diagnostics.simulations.uniformity import ecdf_band
 from pyroclust.distributions import (
     ChineseRestaurantPrior,
     DirichletMultinomialPrior,
@@ -209,7 +208,6 @@ CASES = [
         lambda n: distance_rhat(DRAWS, seed=0, num_references=n),
         "num_references is ",
     ),
-    *most("values of a band", lambda n: ecdf_band(n, 10), "num_values is "),
     *most(
         "auxiliary parameters",
         lambda n: AuxiliaryGibbs(MODEL, num_auxiliary=n).run(DATA, num_draws=2),

@@ -7,7 +7,7 @@ import numpy as np
 import scipy
 
 from pyroclust.core.arrays import whole_numbers
-from pyroclust.core.counts import check_count, check_number
+from pyroclust.core.counts import check_number
 from pyroclust.core.memory import check_memory
 
 _LEAST_EXPECTED = 5.0
@@ -63,7 +63,12 @@ def uniformity(counts: np.ndarray) -> Uniformity:
             f"counts has shape {counts.shape} and sum {counts.sum()}, expected non-negative counts in at "
             "least two bins"
         )
-    _check_table(total := int(counts.sum()), len(counts))
+    total = int(counts.sum())
+    check_memory(
+        _BYTES_A_COUNT * (total + 1) * len(counts),
+        f"counts of {total} in {len(counts)} bins: probabilities of all counts",
+        remedy="take fewer bins or values",
+    )
     p_value = ecdf_test(counts.cumsum()[:-1], _inner(len(counts)), num_values=total)
     return Uniformity(float(scipy.stats.chisquare(counts).pvalue), p_value)
 
@@ -80,11 +85,6 @@ def ecdf_test(below: np.ndarray, thresholds: np.ndarray, *, num_values: int) -> 
 
 def ecdf_band(num_values: int, num_bins: int, *, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
     """Return a band that contains the whole ECDF of uniform numbers, where m equal bins meet, at a level."""
-    num_values, num_bins = (
-        check_count("num_values", num_values),
-        check_count("num_bins", num_bins, at_least=2),
-    )
-    _check_table(num_values, num_bins)
     return threshold_band(num_values, _inner(num_bins), level=level)
 
 
@@ -117,14 +117,6 @@ def _groups(expected: np.ndarray) -> np.ndarray:
         if mass >= _LEAST_EXPECTED and after >= _LEAST_EXPECTED:
             group, mass = group + 1, 0.0
     return np.array(found)
-
-
-def _check_table(num_values: int, num_bins: int) -> None:
-    check_memory(
-        _BYTES_A_COUNT * (num_values + 1) * num_bins,
-        f"num_values is {num_values} and num_bins {num_bins}: probabilities of all counts",
-        remedy="take fewer bins or values",
-    )
 
 
 def _inner(num_bins: int) -> np.ndarray:
