@@ -13,12 +13,7 @@ from pyroclust.diagnostics import (
     pareto_k,
     weighted_expectation,
 )
-from pyroclust.diagnostics.weights.evidence import (
-    bridge_log_evidence,
-    reciprocal_log_evidence,
-    repeated_log_evidence,
-)
-from pyroclust.diagnostics.weights.importance import importance_log_evidence
+from pyroclust.diagnostics.weights.evidence import repeated_log_evidence
 
 EVIDENCE = -7.3
 SIZE = 52
@@ -47,11 +42,8 @@ def estimates(seed: int, *, hold: float = 0.0, spread: float = 1.0) -> dict[str,
     mine, theirs = states(rng, posterior, (4, 500), hold), states(rng, guide, (2000,))
     joint = posterior + EVIDENCE
     ours = {"guide_log_joint": joint[theirs], "guide_log_prob": guide[theirs]}
-    return {
-        "importance": importance_log_evidence(joint[theirs] - guide[theirs]),
-        "reciprocal": reciprocal_log_evidence(joint[mine], guide[mine]),
-        "bridge": bridge_log_evidence(joint[mine], guide[mine], **ours),
-    }
+    found = log_evidences(joint[mine], guide[mine], **ours)
+    return {one.method.split()[0]: (one.estimate, one.error) for one in found}
 
 
 @pytest.mark.parametrize("hold", [0.0, 0.9])
@@ -78,9 +70,9 @@ def test_bridge_solves_its_equation():
     mine, theirs = states(rng, posterior, (1000,)), states(rng, guide, (1000,))
     # Far from 1, so that a sum outside the logarithm would overflow.
     joint = posterior - 2000.0
-    log_r, _ = bridge_log_evidence(
+    log_r = log_evidences(
         joint[mine], guide[mine], guide_log_joint=joint[theirs], guide_log_prob=guide[theirs]
-    )
+    )[0].estimate
     # Meng and Wong's iteration, with equally many draws of both.
     first, second, r = np.exp(posterior - guide)[mine], np.exp(posterior - guide)[theirs], 1.0
     for _ in range(200):
@@ -142,10 +134,11 @@ def test_reciprocal_weights_with_a_heavy_tail_have_a_large_k():
 
 
 def test_few_draws_do_not_fail():
-    assert reciprocal_log_evidence(np.zeros(1), np.ones(1))[0] == pytest.approx(-1.0)
-    estimate, error = reciprocal_log_evidence(np.zeros((3, 2)), np.arange(6.0).reshape(3, 2))
-    assert math.isfinite(estimate)
-    assert error > 0
+    ours = {"guide_log_joint": np.zeros(1), "guide_log_prob": np.zeros(1)}
+    assert log_evidences(np.zeros(1), np.ones(1), **ours)[2].estimate == pytest.approx(-1.0)
+    found = log_evidences(np.zeros((3, 2)), np.arange(6.0).reshape(3, 2), **ours)[2]
+    assert math.isfinite(found.estimate)
+    assert found.error > 0
 
 
 def test_expectations_of_weighted_draws():

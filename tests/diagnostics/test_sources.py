@@ -16,7 +16,7 @@ from pyroclust.diagnostics import (
     variation_of_information,
 )
 from pyroclust.diagnostics.chains.thinning import Mixing
-from pyroclust.diagnostics.differences.agreement import Marginals, Noise, noise_floor
+from pyroclust.diagnostics.differences.agreement import Marginals, Noise, marginals_and_noise
 from pyroclust.diagnostics.draws.frequencies import count_clusters
 from pyroclust.diagnostics.sources import (
     Effect,
@@ -156,7 +156,7 @@ def test_figures_are_what_they_say():
     found = compare(a, b, names=("x", "y"))
     assert found.names == ("x", "y")
     assert found.agreement == agreement(a, b)
-    assert found.noise_a == noise_floor(a)
+    assert found.noise_a == marginals_and_noise(a)[1]
     i, j = found.largest_pair
     gap = np.abs(co_assignment(a) - co_assignment(b))
     assert gap[i, j] == pytest.approx(gap.max())
@@ -202,23 +202,23 @@ def test_swapping_the_sources_changes_no_difference():
 def test_noise_floor():
     rng = np.random.default_rng(0)
     chains = rng.integers(3, size=(4, 50, 6))
-    floor = noise_floor(chains)
+    floor = marginals_and_noise(chains)[1]
     gap = np.abs(co_assignment(chains[:2]) - co_assignment(chains[2:]))
     assert floor.largest_difference == pytest.approx(gap.max())
     assert floor.mean_difference == pytest.approx(gap.sum() / 30)
     found = agreement(chains[0], chains)
     assert isinstance(found, Agreement)
     assert found.noise_largest_difference == floor.largest_difference
-    assert noise_floor(chains[:1]) != floor
-    alone = noise_floor(chains[0, :1])
+    assert marginals_and_noise(chains[:1])[1] != floor
+    alone = marginals_and_noise(chains[0, :1])[1]
     assert alone == Noise(0.0, 0.0, 0.0)
     # Draws without weight do not count.
     weights = np.ones((4, 50))
     weights[:, 25:] = 0
-    halved, short = noise_floor(chains, weights=weights), noise_floor(chains[:, :25])
+    halved, short = marginals_and_noise(chains, weights=weights)[1], marginals_and_noise(chains[:, :25])[1]
     assert dataclasses.astuple(halved) == pytest.approx(dataclasses.astuple(short))
     weights[:2] = 0
-    assert noise_floor(chains, weights=weights) == Noise(1.0, 1.0, 1.0)
+    assert marginals_and_noise(chains, weights=weights)[1] == Noise(1.0, 1.0, 1.0)
 
 
 def test_variation_blocks():

@@ -78,11 +78,6 @@ def agreement(draws_a: DrawsLike, draws_b: DrawsLike, *, weights: np.ndarray | N
     return Agreement(*between, floor.total_variation, floor.largest_difference, floor.mean_difference)
 
 
-def noise_floor(draws: DrawsLike, *, weights: np.ndarray | None = None) -> Noise:
-    """Return the distances between two halves of one source."""
-    return marginals_and_noise(draws, weights=weights)[1]
-
-
 def marginals_and_noise(draws: DrawsLike, *, weights: np.ndarray | None = None) -> tuple[Marginals, Noise]:
     """Return the marginals of one source and its noise floor, for the cost of the marginals alone."""
     both, halves = marginals_of_halves(draws, weights=weights)

@@ -122,22 +122,10 @@ def population_evidence(log_weights: np.ndarray, *, method: EvidenceMethod) -> L
     return LogEvidence(method, estimate, error, math.nan, spread)
 
 
-def reciprocal_log_evidence(log_joint: np.ndarray, log_prob: np.ndarray) -> tuple[float, float]:
-    """Estimate log p(x) by reciprocal importance sampling of posterior draws (Gelfand and Dey, 1994)."""
-    return _reciprocal(_log_ratios(log_joint, log_prob))
-
-
-def _reciprocal(ratios: np.ndarray) -> tuple[float, float]:
+def _reciprocal(ratios: np.ndarray) -> LogEvidence:
     log_mean = float(logsumexp(-ratios) - np.log(ratios.size))
-    return -log_mean, _relative_error(np.exp(-ratios - log_mean))
-
-
-def bridge_log_evidence(
-    log_joint: np.ndarray, log_prob: np.ndarray, *, guide_log_joint: np.ndarray, guide_log_prob: np.ndarray
-) -> tuple[float, float]:
-    """Estimate log p(x) in nats by the optimal bridge (Meng and Wong, 1996), with its standard error."""
-    found = _bridge(_log_ratios(log_joint, log_prob), _log_ratios(guide_log_joint, guide_log_prob))
-    return found.estimate, found.error
+    error = _relative_error(np.exp(-ratios - log_mean))
+    return LogEvidence(EvidenceMethod.RECIPROCAL, -log_mean, error, pareto_k(-ratios))
 
 
 def log_evidences(
@@ -156,6 +144,12 @@ def log_evidences(
         guide_log_prob: log q(c) of the same draws.
 
     References:
+        Meng and Wong (1996), Simulating ratios of normalizing constants via a simple identity.
+        https://www3.stat.sinica.edu.tw/statistica/j6n4/j6n43/j6n43.htm
+        Fruehwirth-Schnatter (2004), Estimating marginal likelihoods for mixture and Markov switching models
+        using bridge sampling techniques. https://doi.org/10.1111/j.1368-423X.2004.00125.x
+        Gelfand and Dey (1994), Bayesian model choice: asymptotics and exact calculations.
+        https://doi.org/10.1111/j.2517-6161.1994.tb01996.x
         Micaletto and Vehtari (2025), Bridge sampling diagnostics. https://arxiv.org/abs/2508.14487
 
     Example:
@@ -166,8 +160,7 @@ def log_evidences(
     """
     guide = _log_ratios(guide_log_joint, guide_log_prob)
     posterior = _log_ratios(log_joint, log_prob)
-    reciprocal = LogEvidence(EvidenceMethod.RECIPROCAL, *_reciprocal(posterior), pareto_k(-posterior))
-    return _bridge(posterior, guide), importance_evidence(guide), reciprocal
+    return _bridge(posterior, guide), importance_evidence(guide), _reciprocal(posterior)
 
 
 def _bridge(posterior: np.ndarray, guide: np.ndarray) -> LogEvidence:
