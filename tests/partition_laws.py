@@ -145,3 +145,22 @@ def partition_counts(draws: Tensor) -> Tensor:
     base = draws.shape[-1] ** torch.arange(draws.shape[-1])
     codes, order = (every @ base).sort()
     return torch.bincount(order[torch.searchsorted(codes, draws @ base)], minlength=len(every))
+
+
+def log_subsets(component: Any, data: Tensor, loc: Tensor, level: Tensor) -> Tensor:
+    """Return log p(x_S) of all subsets S of points, ``(2 ** N,)``: sums over a centre and a log precision."""
+    grid = torch.cartesian_prod(loc, level)
+    parameters = {"loc": grid[:, :1], "precision": grid[:, 1:].exp()}
+    volume = math.log(loc[1] - loc[0]) + math.log(level[1] - level[0])
+    log_weight = component.log_prior(parameters).double() + grid[:, 1] + volume
+    log_likelihood = component.likelihood(parameters).log_prob(data.double().view(-1, 1, 1))
+    subsets = (torch.arange(1 << len(data)).unsqueeze(-1) >> torch.arange(len(data))) & 1
+    return (subsets.double() @ log_likelihood + log_weight).logsumexp(-1)
+
+
+def posterior_of_subsets(prior: PartitionPrior, log_subsets: Tensor) -> Posterior:
+    """Return the posterior of N points from log p(x_S) of all subsets S."""
+    points = torch.arange(len(log_subsets).bit_length() - 1)
+    partitions = enumerate_partitions(len(points))
+    blocks = ((partitions.unsqueeze(-2) == points.unsqueeze(-1)) << points).sum(-1)
+    return partitions, (prior.log_prob(partitions) + log_subsets[blocks].sum(-1)).log_softmax(-1)

@@ -275,9 +275,9 @@ def accept(values: np.ndarray, level: np.ndarray, chosen: np.ndarray) -> int:
 class BoundUpdates(ABC):
     """Updates of the parameters of clusters of one data set."""
 
-    @abstractmethod
     def start(self, clusters: ChainClusters) -> ChainClusters:
-        """Return the clusters with parameters to start from."""
+        """Return the clusters with parameters to start from, where draws depend on these."""
+        return clusters
 
     @abstractmethod
     def draw(self, clusters: ChainClusters, families: ChainFamilies) -> ChainClusters:
@@ -328,9 +328,6 @@ class ExactParameters(ParameterUpdates):
 class _Exact(BoundUpdates):
     def __init__(self, moments: Tensor) -> None:
         self._moments = moments
-
-    def start(self, clusters: ChainClusters) -> ChainClusters:
-        return clusters
 
     def draw(self, clusters: ChainClusters, families: ChainFamilies) -> ChainClusters:
         rows = clusters.rows.reshape(-1)

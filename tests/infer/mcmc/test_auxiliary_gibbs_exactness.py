@@ -9,7 +9,14 @@ import pytest
 import torch
 from cases import short_and_long, some_of
 from joint_laws import functionals, invariance_scores, simulate, states_at
-from partition_laws import BATCHES, check_law, check_log_joint, effective_partitions
+from partition_laws import (
+    BATCHES,
+    check_law,
+    check_log_joint,
+    effective_partitions,
+    log_subsets,
+    posterior_of_subsets,
+)
 from pyro.distributions import Gamma, Poisson
 from pyro.infer import MCMC
 from scipy import stats
@@ -44,7 +51,6 @@ from pyroclust.infer.mcmc import (
 )
 from pyroclust.infer.mcmc.parameters import ChainClusters, ChainFamilies, ParameterTarget
 from pyroclust.models import Mixture
-from pyroclust.partitions import enumerate_partitions
 
 PRIORS = {
     "restaurant": ChineseRestaurantPrior(0.9),
@@ -75,24 +81,11 @@ def points(component, seed=11):
 
 @cache
 def quadrature(name):
-    """Return log p(x_S) of all 128 subsets S of seven points: trapezes in centre and log precision."""
+    """Return log p(x_S) of all 128 subsets S of seven points."""
     component, data = UNCOLLAPSED[name]
     (low, high), (narrow, wide) = GRIDS[name]
     loc = torch.linspace(low, high, 801, dtype=torch.float64)[:-1]
-    level = torch.linspace(narrow, wide, 201, dtype=torch.float64)
-    grid = torch.stack(torch.meshgrid(loc, level, indexing="ij"), -1).reshape(-1, 2)
-    parameters = {"loc": grid[:, :1], "precision": grid[:, 1:].exp()}
-    volume = math.log((high - low) / 800) + math.log((wide - narrow) / 200)
-    log_weight = component.log_prior(parameters).double() + grid[:, 1] + volume
-    log_likelihood = component.likelihood(parameters).log_prob(data.double().view(7, 1, 1))
-    subsets = (torch.arange(128).unsqueeze(-1) >> torch.arange(7)) & 1
-    return (subsets.double() @ log_likelihood + log_weight).logsumexp(-1)
-
-
-def exact_by_quadrature(prior, name):
-    partitions = enumerate_partitions(7)
-    blocks = ((partitions.unsqueeze(-2) == torch.arange(7).unsqueeze(-1)) << torch.arange(7)).sum(-1)
-    return partitions, (prior.log_prob(partitions) + quadrature(name)[blocks].sum(-1)).log_softmax(-1)
+    return log_subsets(component, data, loc, torch.linspace(narrow, wide, 201, dtype=torch.float64))
 
 
 CONJUGATE = [(prior, family) for prior in PRIORS for family in FAMILIES]
@@ -130,7 +123,7 @@ def test_quadrature_knows_its_integrals():
 def test_uncollapsed_law(prior, name, num_draws):
     component, data = UNCOLLAPSED[name]
     model = Mixture(PRIORS[prior], component)
-    exact = exact_by_quadrature(PRIORS[prior], name)
+    exact = posterior_of_subsets(PRIORS[prior], quadrature(name))
     assert effective_partitions(exact[1]) > 5
     kernel = AuxiliaryGibbs(model)
     draws = kernel.run(data.unsqueeze(-1), num_draws=num_draws, warmup=40, num_chains=10 * BATCHES, seed=2)

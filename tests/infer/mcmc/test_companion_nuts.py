@@ -7,7 +7,7 @@ import pyro.distributions as dist
 import pytest
 import torch
 from cases import some_of
-from partition_laws import check_log_joint
+from partition_laws import check_log_joint, log_subsets, posterior_of_subsets
 from pyro.infer import MCMC, NUTS
 
 from pyroclust.diagnostics import ess
@@ -25,29 +25,15 @@ from pyroclust.infer.mcmc import CompanionNUTS, assignments
 from pyroclust.infer.mcmc.companion_nuts import partitions_given
 from pyroclust.infer.mcmc.states import log_joint
 from pyroclust.models import Mixture, companion
-from pyroclust.partitions import enumerate_partitions, is_canonical
+from pyroclust.partitions import is_canonical
 
 DATA = torch.tensor([[-2.1], [0.9], [2.6], [-1.9], [0.2], [2.0], [-0.4]], dtype=torch.float64)
 
 
 def exact_student_t_posterior(model, data):
-    """Integrate the parameters of every possible block on a grid, and normalise over all partitions."""
-    family = model.component
     loc = torch.linspace(-9, 9, 500, dtype=torch.float64)
-    precision = torch.linspace(-6, 7, 300, dtype=torch.float64).exp()
-    grid = torch.cartesian_prod(loc, precision)
-    parameters = {"loc": grid[:, :1], "precision": grid[:, 1:]}
-    log_prior = family.log_prior(parameters).double() + grid[:, 1].log()
-    log_likelihood = family.likelihood(parameters).log_prob(data.unsqueeze(1))
-    blocks = torch.tensor(
-        [[float(bool(code & 1 << i)) for i in range(len(data))] for code in range(1 << len(data))]
-    )
-    log_block = (blocks.double() @ log_likelihood + log_prior).logsumexp(-1)
-    log_block = log_block - log_block[0]
-    partitions = enumerate_partitions(len(data))
-    codes = torch.zeros(len(partitions), len(data), dtype=torch.int64)
-    codes.scatter_add_(1, partitions, (1 << torch.arange(len(data))).expand_as(partitions))
-    return partitions, (log_block[codes].sum(-1) + model.prior.log_prob(partitions)).log_softmax(0)
+    level = torch.linspace(-6, 7, 300, dtype=torch.float64)
+    return posterior_of_subsets(model.prior, log_subsets(model.component, data, loc, level))
 
 
 def functionals(partitions):

@@ -188,6 +188,15 @@ class SliceUpdate(NamedTuple):
 
 
 @inner
+def _set_value(family: Any, prior: Any, place: int, value: float) -> None:
+    if place < NUM_OF_PRIOR:
+        prior.hyper[place] = value
+        set_weight(prior)
+    else:
+        family.hyper[place - NUM_OF_PRIOR] = value
+
+
+@inner
 def _log_target(move: Any, h: int, real: float, family: Any, state: Any, prior: Any) -> float:
     """Set hyperparameter h to a value on the unconstrained scale and return its log density there."""
     kind, first, second = move.kind[h], move.parameters[h, 0], move.parameters[h, 1]
@@ -195,12 +204,9 @@ def _log_target(move: Any, h: int, real: float, family: Any, state: Any, prior: 
     log_prior = log_density(kind, first, second, value) + log_jacobian(kind, first, second, real)
     if not math.isfinite(log_prior):
         return -np.inf
-    place = move.places[h]
-    if place < NUM_OF_PRIOR:
-        prior.hyper[place] = value
-        set_weight(prior)
+    _set_value(family, prior, move.places[h], value)
+    if move.places[h] < NUM_OF_PRIOR:
         return log_prior + log_prior_of_partition(state, prior)
-    family.hyper[place - NUM_OF_PRIOR] = value
     return log_prior + log_likelihood(family, state)
 
 
@@ -233,11 +239,7 @@ def _slice_one(move: Any, h: int, family: Any, state: Any, prior: Any, generator
         else:
             high = candidate
     value = start if real == origin else from_real(kind, first, second, real)
-    if place < NUM_OF_PRIOR:
-        prior.hyper[place] = value
-        set_weight(prior)
-    else:
-        family.hyper[place - NUM_OF_PRIOR] = value
+    _set_value(family, prior, place, value)
 
 
 @step_of(SliceUpdate)
