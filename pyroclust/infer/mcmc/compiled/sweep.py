@@ -77,15 +77,25 @@ def _mark_rivals(state: Any, row: int, sign: int) -> None:
 
 
 @inner
+def _close_to(state: Any, row: int) -> None:
+    """Write the log weights of clusters that are closed to a row."""
+    if state.rivals_begin[row] == state.rivals_begin[row + 1]:
+        return
+    _mark_rivals(state, row, -1)
+    for j in range(state.counters[0]):
+        if state.sizes[state.active[j]] < 0:
+            state.weights[j] = _CLOSED
+    _mark_rivals(state, row, 1)
+
+
+@inner
 def _weigh_others(family: Any, state: Any, prior: Any, row: int, best: float) -> None:
     """Write the log weights of all clusters but the row's: exactly, or below the best where negligible."""
     num_active, present = state.counters[0], state.slot_of[row]
-    _mark_rivals(state, row, -1)
+    for j in range(num_active):
+        state.weights[j] = prior.log_join[state.sizes[state.active[j]]]
+    _close_to(state, row)
     if state.weight[row] == 1:
-        for j in range(num_active):
-            size = state.sizes[state.active[j]]
-            state.weights[j] = _CLOSED if size < 0 else prior.log_join[size]
-        _mark_rivals(state, row, 1)
         add_log_predictives(
             family, row, state.active, state.sizes, num_active, present, best + NEGLIGIBLE, state.weights
         )
@@ -93,11 +103,8 @@ def _weigh_others(family: Any, state: Any, prior: Any, row: int, best: float) ->
     scratch = state.active[num_active + 1]
     for j in range(num_active):
         slot = state.active[j]
-        if slot != present:
-            state.weights[j] = _CLOSED
-            if state.sizes[slot] > 0:
-                state.weights[j] = log_with(family, state, prior, row, slot, scratch)
-    _mark_rivals(state, row, 1)
+        if slot != present and state.weights[j] != _CLOSED:
+            state.weights[j] = log_with(family, state, prior, row, slot, scratch)
 
 
 @inner
