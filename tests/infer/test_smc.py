@@ -12,7 +12,7 @@ from torch import Tensor
 
 from pyroclust import load_guide
 from pyroclust.data.datasets import read_table
-from pyroclust.diagnostics import EvidenceMethod, importance_efficiency, normalised_weights, resample
+from pyroclust.diagnostics import EvidenceMethod, importance_efficiency, normalised_weights
 from pyroclust.diagnostics.weights.evidence import population_evidence
 from pyroclust.distributions import (
     ChineseRestaurantPrior,
@@ -323,21 +323,6 @@ def test_same_seed_same_particles() -> None:
         runs.append(sequential_monte_carlo(model, PredictiveFilter(model), data, num_particles=30)[0])
     assert (runs[0].assignments == runs[1].assignments).all()
     assert (runs[0].log_weights == runs[1].log_weights).all()
-
-
-def test_resampled_particles_have_the_law_of_their_weights() -> None:
-    model = overlap2d()
-    draws, _ = sequential_monte_carlo(
-        model, PredictiveFilter(model), data_of(model, 20), num_particles=200, ess_threshold=0.0
-    )
-    weights, clusters = normalised_weights(draws), draws.num_clusters.ravel()
-    mean, square = weights @ clusters, weights @ clusters**2
-    drawn = resample(draws, 20_000, seed=0)
-    assert drawn.assignments.shape == (1, 20_000, 20)
-    assert drawn.log_weights is None
-    assert abs(drawn.num_clusters.mean() - mean) < 4 * ((square - mean**2) / 20_000) ** 0.5
-    by_hand = np.exp(draws.log_weights[0] - draws.log_weights.max())
-    assert mean == pytest.approx((by_hand * clusters).sum() / by_hand.sum())
 
 
 def test_allocation_is_exact_stratified_and_within_groups() -> None:

@@ -92,11 +92,6 @@ def test_several_orders_lower_the_same_loss(tmp_path: Path) -> None:
     assert six != one
 
 
-def test_several_orders_need_a_random_order() -> None:
-    with pytest.raises(ValueError, match=r"num_orders is 2 with order \w+, expected RandomOrder"):
-        trained(replace(TINY, orders=2))
-
-
 def test_the_guide_ends_with_averaged_weights() -> None:
     trainings = [trained(replace(TINY, averaging=decay)) for decay in (0.999, 0.0)]
     averaged, last = (guide.state_dict()["scorer.to_join.weight"] for guide in trainings)
