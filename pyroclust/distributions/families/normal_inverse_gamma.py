@@ -166,22 +166,6 @@ def mean_and_rate(tables: Any, size: int, total: float, squares: float) -> tuple
 
 
 @inner
-def _log_predictive(tables: Any, point: int, slot: int, size: int, floor: float) -> float:
-    dim, product, log_product = tables.data.shape[1], 1.0, 0.0
-    if len(tables.there):
-        return _log_predictive_of_cells(tables, point, slot, floor)
-    shrink = tables.with_point[size]
-    for d in range(dim):
-        difference = tables.data[point, d] - tables.mean[slot, d]
-        product *= 1.0 + shrink * tables.half_precision[slot, d] * difference * difference
-        if product > LARGE:
-            log_product += math.log(product)
-            product = 1.0
-    log_product += math.log(product)
-    return dim * tables.constant[size] - 0.5 * tables.log_rates[slot] - tables.power[size + 1] * log_product
-
-
-@inner
 def _log_predictive_of_cells(tables: Any, point: int, slot: int, floor: float) -> float:
     dim, product, total, fewest = tables.data.shape[1], 1.0, 0.0, tables.fewest[slot]
     power = tables.power[fewest + 1]
@@ -334,7 +318,18 @@ class InverseGammaTables(NamedTuple):
         return total
 
     def log_predictive(self, point: int, slot: int, size: int, floor: float) -> float:
-        return _log_predictive(self, point, slot, size, floor)
+        dim, product, log_product = self.data.shape[1], 1.0, 0.0
+        if len(self.there):
+            return _log_predictive_of_cells(self, point, slot, floor)
+        shrink = self.with_point[size]
+        for d in range(dim):
+            difference = self.data[point, d] - self.mean[slot, d]
+            product *= 1.0 + shrink * self.half_precision[slot, d] * difference * difference
+            if product > LARGE:
+                log_product += math.log(product)
+                product = 1.0
+        log_product += math.log(product)
+        return dim * self.constant[size] - 0.5 * self.log_rates[slot] - self.power[size + 1] * log_product
 
     def add_log_predictives(
         self,
@@ -351,6 +346,9 @@ class InverseGammaTables(NamedTuple):
             slot = slots[j]
             if slot != own and weights[j] >= least:
                 weights[j] += _log_predictive(self, point, slot, sizes[slot], floor - weights[j])
+
+
+_log_predictive = inner(InverseGammaTables.log_predictive)
 
 
 @compile_family.register

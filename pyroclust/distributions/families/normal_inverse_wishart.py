@@ -256,12 +256,6 @@ def _squared_distance(tables: Any, point: int, slot: int) -> float:
     return distance
 
 
-@inner
-def _log_predictive(tables: Any, point: int, slot: int, size: int, floor: float) -> float:
-    growth = math.log(1.0 + tables.with_point[size] * _squared_distance(tables, point, slot))
-    return tables.constant[size] - 0.5 * tables.log_det[slot] - tables.power[size + 1] * growth
-
-
 @compile_methods
 class InverseWishartTables(NamedTuple):
     r"""Tables by cluster size n and cached posteriors of one chain.
@@ -332,7 +326,8 @@ class InverseWishartTables(NamedTuple):
         )
 
     def log_predictive(self, point: int, slot: int, size: int, floor: float) -> float:
-        return _log_predictive(self, point, slot, size, floor)
+        growth = math.log(1.0 + self.with_point[size] * _squared_distance(self, point, slot))
+        return self.constant[size] - 0.5 * self.log_det[slot] - self.power[size + 1] * growth
 
     def add_log_predictives(
         self,
@@ -349,6 +344,9 @@ class InverseWishartTables(NamedTuple):
             slot = slots[j]
             if slot != own and weights[j] >= least:
                 weights[j] += _log_predictive(self, point, slot, sizes[slot], floor - weights[j])
+
+
+_log_predictive = inner(InverseWishartTables.log_predictive)
 
 
 @compile_family.register
