@@ -25,7 +25,7 @@ from pyroclust.partitions import Draws
 from pyroclust.report import Page, page_of, render_page
 from pyroclust.report.parts import DPI
 from pyroclust.results.analysis import Analysis
-from pyroclust.results.constraints import FreePosterior, Knowledge
+from pyroclust.results.constraints import FreePosterior, RowConstraints
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.records import GuideRecord
 
@@ -201,7 +201,7 @@ def constrained_case() -> Analysis:
     kept = free.assignments[..., 0] != free.assignments[..., 3]
     evidence = LogEvidence(EvidenceMethod.ANNEALED, -123.0, 0.1, np.nan, 0.2)
     asked = (Finding("Did MCMC without constraints converge?", 1.0, 1.05, True, "R-hat 1"),)
-    found.knowledge = Knowledge(
+    found.constraints = RowConstraints(
         row_names=names,
         groups=((0, 1, 2),),
         must_link=np.array([[0, 1], [1, 2]]),

@@ -314,12 +314,14 @@ def compare(
     from pyroclust.analysis.running import STEPS, begin, checksums, judged
     from pyroclust.core.threads import one_torch_thread, single_precision
 
-    constraints, knowledge = constraints_of(
+    constraints, row_constraints = constraints_of(
         table, must_link=must_link, cannot_link=cannot_link, clusters=clusters
     )
     data, words = AnalysedData(table, points), {name: given[name] for name in _OF_MODELS}
     picked = pick_guide(guide, data, conditions=conditions or {}, names=words)
-    analysis = Analysis(command=command, data=data, knowledge=knowledge, seed=seed, tolerance=tolerance)
+    analysis = Analysis(
+        command=command, data=data, constraints=row_constraints, seed=seed, tolerance=tolerance
+    )
     settings = Settings(
         num_draws=num_draws,
         num_chains=num_chains,

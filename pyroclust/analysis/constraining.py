@@ -31,7 +31,7 @@ from pyroclust.infer.mcmc.named_kernels import has_kernel
 from pyroclust.infer.refining.proposals import Clock, draw_proposals, most_at_once
 from pyroclust.partitions import Draws
 from pyroclust.partitions.constraints import Constraints
-from pyroclust.results.constraints import FreePosterior, Knowledge
+from pyroclust.results.constraints import FreePosterior, RowConstraints
 
 _CONVERGENCE = "The convergence without the constraints"
 _POINTS = re.compile(r"\(\d+, \d+\)|different labels for \d+ and \d+")
@@ -43,7 +43,7 @@ def constraints_of(
     must_link: PairsLike | None,
     cannot_link: PairsLike | None,
     clusters: int | tuple[int, int] | None = None,
-) -> tuple[Constraints | None, Knowledge | None]:
+) -> tuple[Constraints | None, RowConstraints | None]:
     """Return the constraints on the rows of a table, and what a result keeps of them."""
     named = {"must_link": must_link, "cannot_link": cannot_link}
     linked = {name: one for name, one in named.items() if one is not None}
@@ -71,7 +71,7 @@ def constraints_of(
         )
     nothing = np.empty((0, 2), dtype=np.int64)
     groups = constraints.groups.argsort(stable=True).split(constraints.sizes.tolist())
-    return constraints, Knowledge(
+    return constraints, RowConstraints(
         row_names=table.row_names,
         groups=tuple(tuple(one.tolist()) for one in groups if len(one) > 1),
         must_link=pairs.get("must_link", nothing),
@@ -183,7 +183,7 @@ def _keep(draws: Draws, constraints: Constraints) -> NDArray[np.bool_]:
 
 def _worth(work: Work, draws: Draws, kept: NDArray[np.bool_]) -> tuple[float, tuple[Any, ...]]:
     """Return how many effective draws say how often constraints are kept, and whether chains converged."""
-    known = work.analysis.knowledge
+    known = work.analysis.constraints
     values = diagnostics.functionals(
         draws.assignments,
         seed=work.analysis.seed,

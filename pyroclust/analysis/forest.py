@@ -135,7 +135,7 @@ def forest(
         f"similarities of {size:,} rows",
         remedy="take fewer rows",
     )
-    constraints, knowledge = constraints_of(table, must_link=must_link, cannot_link=cannot_link)
+    constraints, row_constraints = constraints_of(table, must_link=must_link, cannot_link=cannot_link)
     number: Any = num_clusters
     if num_clusters is not None:
         asked = f"{num_clusters:,} tree{'s' * (num_clusters != 1)}"
@@ -159,7 +159,7 @@ def forest(
         command="forest",
         data=data,
         seed=seed,
-        knowledge=knowledge,
+        constraints=row_constraints,
         about={
             "source": table.name,
             "columns": list(points.columns),
@@ -195,14 +195,14 @@ def forest(
         work.tell(f"drawing {num_draws:,} spanning forests")
         draws = analysis.draws["forest"] = _drawn(trees, num_draws, seed)
         analysis.about |= {"seconds": draws.seconds, "more_clusters_than_asked": 0.0}
-        if constraints is not None and knowledge is not None:
+        if constraints is not None and row_constraints is not None:
             work.tell("drawing as many without the constraints")
             free = _drawn(
                 PerturbedSpanningForest(similarity, number, noise_scale=noise_scale), num_draws, seed
             )
             kept = constraints.allows(torch.from_numpy(free.assignments)).numpy()
-            analysis.knowledge = replace(
-                knowledge,
+            analysis.constraints = replace(
+                row_constraints,
                 why_no_prior="a spanning forest has no prior of partitions",
                 free=FreePosterior(free, kept, float(num_draws), (), ()),
             )

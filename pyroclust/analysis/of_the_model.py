@@ -46,7 +46,7 @@ from pyroclust.models import Mixture
 from pyroclust.models.normal_mixture import WEIGHT, law_of_number
 from pyroclust.partitions import canonical
 from pyroclust.results.answer import likeliest_of, with_doubts
-from pyroclust.results.constraints import Knowledge
+from pyroclust.results.constraints import RowConstraints
 from pyroclust.results.data import MissingCells
 from pyroclust.results.weights import Evidence
 
@@ -114,7 +114,7 @@ def _has_partition_prior(work: Work) -> bool:
 
 def _has_prior_of_number(work: Work) -> bool:
     """Whether the prior of the number of clusters is known: constraints change it."""
-    return work.analysis.knowledge is None and _has_partition_prior(work)
+    return work.analysis.constraints is None and _has_partition_prior(work)
 
 
 @as_step(MODEL_STEPS, applies=_has_prior_of_number, what="The prior of the number of clusters")
@@ -151,20 +151,20 @@ def other_priors(work: Work) -> list[dict[str, Any]]:
 
 @as_step(
     MODEL_STEPS,
-    applies=lambda work: work.analysis.knowledge is not None and work.unconstrained is not None,
+    applies=lambda work: work.analysis.constraints is not None and work.unconstrained is not None,
     what="The posterior without the constraints",
     opens=(Question.FREE,),
 )
 def without_constraints(work: Work) -> None:
     """Draw from the posterior without the constraints, to say what they changed."""
     analysis = work.analysis
-    assert analysis.knowledge is not None
+    assert analysis.constraints is not None
     try:
         log_prior, why = float(work.model.log_prob_constraints()), ""
     except ValueError as error:
         log_prior, why = math.nan, str(error)
-    analysis.knowledge = replace(analysis.knowledge, log_prior=log_prior, why_no_prior=why)
-    analysis.knowledge = replace(analysis.knowledge, free=unconstrained_posterior(work))
+    analysis.constraints = replace(analysis.constraints, log_prior=log_prior, why_no_prior=why)
+    analysis.constraints = replace(analysis.constraints, free=unconstrained_posterior(work))
 
 
 @as_step(
@@ -281,14 +281,14 @@ def _cross_scored(work: Work) -> tuple[np.ndarray, np.ndarray] | None:
 
 @as_step(
     MODEL_STEPS,
-    applies=lambda work: work.analysis.knowledge is not None,
+    applies=lambda work: work.analysis.constraints is not None,
     what="What the constraints say",
     of_the_answer=True,
 )
-def constraints(work: Work) -> Knowledge:
+def constraints(work: Work) -> RowConstraints:
     """Compute what the data say of the constraints, and what they changed."""
     analysis, gathered, tries = work.analysis, work.analysis.results.get("evidence"), Attempts()
-    known = analysis.knowledge
+    known = analysis.constraints
     assert known is not None
     free = known.free
     prior: dict[str, Any] = {"log_prior": known.log_prior, "why_no_prior": known.why_no_prior}

@@ -83,8 +83,8 @@ def begin(work: Work, picked: ModelAndGuide, constraints: Constraints | None, *,
         "model_in_words": words,
         "guide": None if analysis.guide is None else analysis.guide.name,
     }
-    if analysis.knowledge is not None and analysis.knowledge.clusters is not None:
-        analysis.about["clusters"] = list(analysis.knowledge.clusters)
+    if analysis.constraints is not None and analysis.constraints.clusters is not None:
+        analysis.about["clusters"] = list(analysis.constraints.clusters)
     analysis.notes += [*table.notes, *points.notes]
     if not table.are_numbers or table.has_missing:
         analysis.notes.append(_ABOUT_VECTORS)
@@ -153,7 +153,7 @@ def judged(work: Work) -> None:
     if not analysis.draws:
         why = analysis.failures[0] if analysis.failures else "nothing was drawn"
         raise ValueError(f"{why} There is no guide that could stand in its place.")
-    if analysis.knowledge is not None and work.guide is not None:
+    if analysis.constraints is not None and work.guide is not None:
         analysis.notes.append(_ABOUT_SIMULATIONS)
     chains = analysis.summary("mcmc").verdict if has_mcmc else None
     asked_for = analysis.guide is not None and analysis.guide.is_asked_for
@@ -176,10 +176,10 @@ def _introduction(work: Work) -> str:
     assert analysis.data is not None
     assert model is not None
     known = ""
-    if analysis.knowledge is not None and (number := len(analysis.knowledge.bound)):
+    if analysis.constraints is not None and (number := len(analysis.constraints.bound)):
         known = f", {number:,} of them constrained"
-    if analysis.knowledge is not None and analysis.knowledge.clusters is not None:
-        known += f", given {range_in_words(analysis.knowledge.clusters)}"
+    if analysis.constraints is not None and analysis.constraints.clusters is not None:
+        known += f", given {range_in_words(analysis.constraints.clusters)}"
     weights = analysis.data.table.weights
     stand_for = "" if weights is None else f", which stand for {weights.sum():,}"
     said = [f"{analysis.data.size_in_words}{stand_for}{known}."]

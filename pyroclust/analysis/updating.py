@@ -94,7 +94,11 @@ def update(
     analysis, old, model = analysis_of(source)
     if old.table.weights is not None:
         raise ValueError("source has rows with weights, expected none: compare all rows with their weights")
-    if analysis.knowledge is not None or analysis.about.get("constrained") or analysis.about.get("clusters"):
+    if (
+        analysis.constraints is not None
+        or analysis.about.get("constrained")
+        or analysis.about.get("clusters")
+    ):
         raise ValueError(
             "source has constraints on its rows, expected none: compare all rows, under their constraints"
         )

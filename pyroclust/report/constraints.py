@@ -11,14 +11,14 @@ from pyroclust.report.clusters import counts_picture, matrices_picture
 from pyroclust.report.parts import FigureTable, Paragraph, Part, Picture, Section
 from pyroclust.report.words import YES_OR_NO, axis_names, number, numbers
 from pyroclust.results.analysis import Analysis
-from pyroclust.results.constraints import Knowledge
+from pyroclust.results.constraints import RowConstraints
 from pyroclust.results.data import AnalysedData
 
 _MOST_ROWS = 10
 _WITHOUT, _WITH = "without", "with the constraints"
 
 
-def constraints_section(analysis: Analysis, known: Knowledge) -> Section:
+def constraints_section(analysis: Analysis, known: RowConstraints) -> Section:
     """Show constraints, and the posterior beside the one without them."""
     said = "" if known.odds is None else known.odds.sentence
     parts: list[Part] = [Paragraph(f"Known: {known.sentence}. {said}".rstrip())]
@@ -43,7 +43,7 @@ def constraints_section(analysis: Analysis, known: Knowledge) -> Section:
     return Section("What the constraints changed", tuple(parts), is_open=True, gist=known.change)
 
 
-def _odds(known: Knowledge, odds: ConstraintOdds) -> FigureTable:
+def _odds(known: RowConstraints, odds: ConstraintOdds) -> FigureTable:
     free, error = known.free, number(odds.error, 2)
     rows = [
         ("log P(constraints)", number(odds.log_prior, 2), "–"),
@@ -82,7 +82,7 @@ def _uncertainty(effect: ConstraintEffect) -> FigureTable:
     )
 
 
-def _map(shown: AnalysedData, known: Knowledge, effect: ConstraintEffect) -> Picture:
+def _map(shown: AnalysedData, known: RowConstraints, effect: ConstraintEffect) -> Picture:
     data, names = shown.shown[effect.points], axis_names(shown.shown_columns)
     place = np.full(len(known.row_names), -1)
     place[effect.points] = np.arange(len(effect.points))
@@ -110,7 +110,7 @@ def _map(shown: AnalysedData, known: Knowledge, effect: ConstraintEffect) -> Pic
     )
 
 
-def _moved(known: Knowledge, effect: ConstraintEffect) -> FigureTable:
+def _moved(known: RowConstraints, effect: ConstraintEffect) -> FigureTable:
     moved = known.moved[:_MOST_ROWS]
     # Points are in ascending order.
     place = np.searchsorted(effect.points, moved)

@@ -70,7 +70,7 @@ def evidence_section(analysis: Analysis, evidence: Evidence) -> Section:
     gist = f"Unknown: {headline.reason}"
     if headline.best is not None:
         gist = f"{number(headline.estimate, 2)} nats, standard error {number(headline.error, 2)}"
-    what = "data" if analysis.knowledge is None else "data, constraints"
+    what = "data" if analysis.constraints is None else "data, constraints"
     second = "the refined draws" if "refined" in analysis.draws else "MCMC"
     table = FigureTable(
         f"Log evidence log p({what}) in nats. Importance sampling takes the draws of the guide alone, "

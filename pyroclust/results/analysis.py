@@ -19,7 +19,7 @@ from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.diagnostics.verdicts.judging import with_unanswered
 from pyroclust.partitions import Draws
 from pyroclust.results.answer import AnswerInWords, reliance, with_doubts
-from pyroclust.results.constraints import Knowledge
+from pyroclust.results.constraints import RowConstraints
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import figures_of
 from pyroclust.results.records import GuideRecord, ModelRecord, Repeat
@@ -56,7 +56,7 @@ class Analysis:
         verdict: the answer to whether to rely on it.
         seed: of everything random.
         tolerance: limit on the difference of two co-assignment probabilities; ``None`` for the library's.
-        knowledge: constraints on the rows, which all draws keep; ``None`` without any.
+        constraints: on the rows, which all draws keep; ``None`` without any.
         about: figures of what was asked, for ``summary.json``.
         introduction: what was done, in a sentence or two.
         notes: sentences on what was left out or changed.
@@ -86,7 +86,7 @@ class Analysis:
     verdict: Verdict = _NOT_JUDGED
     seed: int = 0
     tolerance: float | None = None
-    knowledge: Knowledge | None = None
+    constraints: RowConstraints | None = None
     about: dict[str, Any] = field(default_factory=dict)
     introduction: str = ""
     notes: list[str] = field(default_factory=list)
@@ -137,7 +137,7 @@ class Analysis:
                 seed=self.seed,
                 data=None if self.data is None else self.data.described,
                 true_labels=None if self.data is None else self.data.table.labels,
-                allowed=None if self.knowledge is None else self.knowledge.allows,
+                allowed=None if self.constraints is None else self.constraints.allows,
                 row_weights=None if self.data is None else self.data.table.weights,
             )
         return self._summaries[name]

@@ -32,7 +32,7 @@ class FreePosterior:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Knowledge:
+class RowConstraints:
     """Constraints on the rows of a table, what the data say of them, and what they changed."""
 
     row_names: tuple[str, ...]  # of all N rows
@@ -54,7 +54,7 @@ class Knowledge:
     moved: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def __repr__(self) -> str:
-        return f"Knowledge({self.sentence})"
+        return f"RowConstraints({self.sentence})"
 
     def allows(self, assignments: np.ndarray) -> bool:
         """Return whether a partition keeps the constraints."""

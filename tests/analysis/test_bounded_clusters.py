@@ -117,7 +117,7 @@ def test_links_and_labels_hold_beside_it():
     assert (draws[..., 0] == draws[..., 3]).all()
     assert (draws[..., 0] != draws[..., 4]).all()
     known = Constraints.of(7, must_link=[(0, 3)], cannot_link=[(0, 4)], clusters=2)
-    assert found.knowledge.allows(found.summary("mcmc").assignments)
+    assert found.constraints.allows(found.summary("mcmc").assignments)
     data = torch.from_numpy(found.data.values)
     model = found_model(found).under(known)
     np.testing.assert_allclose(found.summary("mcmc").co_assignment, exact(model, data), atol=0.08)
@@ -197,7 +197,7 @@ def test_families_that_are_not_conjugate_keep_to_a_number():
     found = cluster(SEVEN, clusters=(2, 3), family="student-t", **FEW | {"mcmc_draws": 20, "warmup": 20})
     assert set(found.draws["mcmc"].num_clusters.ravel().tolist()) <= {2, 3}
     assert found.in_words.given == "between 2 and 3 clusters"
-    assert np.isnan(found.results["constraints"].odds.error) or found.knowledge.free.kept.any()
+    assert np.isnan(found.results["constraints"].odds.error) or found.constraints.free.kept.any()
 
 
 def test_the_door_for_scikit_learn_takes_it():

@@ -44,7 +44,7 @@ def exact(model, data):
 def test_every_draw_of_every_source_keeps_the_constraints(seven):
     for one in seven.draws.values():
         assert KNOWN.allows(torch.from_numpy(one.assignments)).all()
-    assert not seven.knowledge.free.kept.all()
+    assert not seven.constraints.free.kept.all()
     for estimate in seven.estimates.values():
         assert KNOWN.allows(torch.from_numpy(estimate.assignments))
 
@@ -91,14 +91,14 @@ def not_refined():
 
 def test_without_refining_the_free_posterior_is_that_of_chains(not_refined):
     assert "refined" not in not_refined.draws
-    assert not_refined.knowledge.free.draws.assignments.shape[0] == 4
-    assert not_refined.knowledge.free.evidences
+    assert not_refined.constraints.free.draws.assignments.shape[0] == 4
+    assert not_refined.constraints.free.evidences
 
 
 def test_the_free_posterior_has_a_seed_and_leaves_the_random_state_alone(not_refined):
     before = torch.get_rng_state()
     again = compare(SEVEN, must_link=MUST, **QUICK)
-    assert repr(again.knowledge.free.evidences) == repr(not_refined.knowledge.free.evidences)
+    assert repr(again.constraints.free.evidences) == repr(not_refined.constraints.free.evidences)
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -109,7 +109,7 @@ def test_partial_labels_are_constraints(tmp_path):
     draws = found.draws["mcmc"].assignments
     assert (draws[..., 0] == draws[..., 3]).all()
     assert (draws[..., 0] != draws[..., 6]).all()
-    assert found.knowledge.spelled == (
+    assert found.constraints.spelled == (
         "Together: rows 1, 4.",
         "Apart: rows with different labels (x, y).",
     )

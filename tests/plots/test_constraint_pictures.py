@@ -5,7 +5,7 @@ import pytest
 
 from pyroclust import plots
 from pyroclust.plots.constraints import plot_moved_points
-from pyroclust.results.constraints import Knowledge
+from pyroclust.results.constraints import RowConstraints
 
 NOTHING = np.empty((0, 2), dtype=np.int64)
 
@@ -61,7 +61,7 @@ def known(**changes):
         "apart": NOTHING,
         "bound": np.arange(4),
     }
-    return Knowledge(**given | changes)
+    return RowConstraints(**given | changes)
 
 
 def test_the_first_groups_and_pairs_are_spelled():
