@@ -7,17 +7,45 @@ import pyro
 import pyro.distributions as dist
 import torch
 from pyro.ops.indexing import Vindex
+from pyro.poutine.messenger import Messenger
 from torch import Tensor
+from torch.distributions import Distribution
 
 from pyroclust.core.counts import check_count
 from pyroclust.core.memory import check_memory
 from pyroclust.distributions import DirichletMultinomialPrior, FiniteMixturesPrior, Product
 from pyroclust.distributions.hyperparameters import Hyperparameterised
 from pyroclust.models.component_weights import component_weights
-from pyroclust.models.double_sites import DoubleSites
 from pyroclust.models.mixture import Mixture
 
-__all__ = ["Companion", "companion"]
+
+class DoubleSites(Messenger):
+    """Turn the parameters of every site's distribution into float64, so that values and log-densities follow.
+
+    Enumeration contracts the log-densities of many sites, which must be of one type.
+
+    Example:
+        >>> import pyro
+        >>> import pyro.distributions as dist
+        >>> with DoubleSites():
+        ...     print(pyro.sample("x", dist.Normal(0.0, 1.0)).dtype)
+        torch.float64
+    """
+
+    def _pyro_sample(self, msg: dict[str, Any]) -> None:
+        if isinstance(msg["fn"], Distribution):
+            msg["fn"] = _doubled(msg["fn"])
+
+
+def _doubled(law: Distribution) -> Distribution:
+    new = copy.copy(law)
+    for name, one in vars(law).items():
+        if isinstance(one, Tensor) and one.is_floating_point():
+            vars(new)[name] = one.double()
+        elif isinstance(one, Distribution):
+            vars(new)[name] = _doubled(one)
+    return new
+
 
 Part = TypeVar("Part", bound=Hyperparameterised)
 

@@ -20,8 +20,6 @@ from pyroclust.distributions import (
 )
 from pyroclust.distributions.priors.component_numbers import log_component_numbers
 
-__all__ = ["ComponentWeights", "LearnedWeights", "component_weights"]
-
 _QUANTILES = 2000
 
 

@@ -14,8 +14,6 @@ from pyroclust.distributions.hyperparameters import in_short
 from pyroclust.models.mixture import Mixture
 from pyroclust.models.stochastic_block_model import StochasticBlockModel
 
-__all__ = ["in_words"]
-
 # By the registered name of a prior or a family: words, and a formula with the places of its arguments.
 _PRIORS: Mapping[str, tuple[str, str]] = {
     "ChineseRestaurantPrior": (

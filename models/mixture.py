@@ -24,8 +24,6 @@ from pyroclust.distributions.priors.constrained import check_enough_clusters
 from pyroclust.partitions import check_num_points
 from pyroclust.partitions.constraints import Constraints, Pairs
 
-__all__ = ["Mixture"]
-
 
 class Mixture:
     r"""A mixture model over partitions, cluster parameters integrated out.

@@ -20,8 +20,6 @@ from pyroclust.distributions.protocols import takes_missing
 from pyroclust.models.mixture import Mixture
 from pyroclust.partitions import as_partitions, label_range
 
-__all__ = ["PosteriorPredictive", "Replicated", "next_cluster_log_weights", "shares_of_clusters"]
-
 # Entries of the largest work array, 32 MiB of float64.
 _MAX_ENTRIES = 1 << 22
 

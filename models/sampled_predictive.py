@@ -12,8 +12,6 @@ from pyroclust.models.mixture import Mixture
 from pyroclust.models.predictive import next_cluster_log_weights, shares_of_clusters
 from pyroclust.partitions import as_partitions, label_range
 
-__all__ = ["NewPoints", "SampledPredictive"]
-
 # Numbers of the largest work array, 32 MiB of float64.
 _MAX_ENTRIES = 1 << 22
 

@@ -18,8 +18,6 @@ from pyroclust.distributions.points import check_shape
 from pyroclust.distributions.programs import SimulatedModel
 from pyroclust.distributions.protocols import Model
 
-__all__ = ["SpikeRecording", "SpikeWaveforms"]
-
 # The trough of a spike lies at this share of its samples.
 _TROUGH = 0.34
 

@@ -20,17 +20,15 @@ from pyroclust.distributions import (
     student_t,
 )
 from pyroclust.models.mixture import Mixture
-from pyroclust.models.nig_mixture import nig_mixture
-from pyroclust.models.niw_mixture import niw_mixture
 from pyroclust.models.normal_mixture import (
     WEIGHT,
     diagonal_normals,
     law_of_number,
+    nig_mixture,
+    niw_mixture,
     normal_mixture,
     normals,
 )
-
-__all__ = ["FAMILIES", "PRIORS", "NamedPrior", "named_prior", "standardised_mixture"]
 
 _DISCOUNT = 0.25
 _FEWEST_EXPECTED = 1.01

@@ -15,8 +15,6 @@ from pyroclust.distributions.protocols import Model
 from pyroclust.partitions import check_num_points
 from pyroclust.partitions.adjacency import as_adjacency
 
-__all__ = ["StochasticBlockModel"]
-
 
 @register(Model, name="stochastic_block_model")
 class StochasticBlockModel:

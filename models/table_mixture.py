@@ -21,8 +21,6 @@ from pyroclust.models.mixture import Mixture
 from pyroclust.models.normal_mixture import diagonal_normals
 from pyroclust.models.standardised import FAMILIES, named_prior, standardised_mixture
 
-__all__ = ["default_mixture", "table_mixture"]
-
 # Half an observation of every answer and category: Jeffreys' prior.
 _HALF = 0.5
 

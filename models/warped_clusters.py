@@ -16,8 +16,6 @@ from pyroclust.core.registry import register
 from pyroclust.distributions import Component, FiniteMixturesPrior, PartitionPrior, PyroComponent
 from pyroclust.models.mixture import Mixture
 
-__all__ = ["WarpedArc", "warped_arcs", "warped_clusters"]
-
 _TURN = 0.4 * 2 * math.pi
 _NOISE = 0.1
 

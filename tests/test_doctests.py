@@ -20,7 +20,7 @@ MODULES += sorted(
 def test_mapped_packages_are_covered():
     mapped = {
         "pyroclust.models.mixture",
-        "pyroclust.models.deep.deep_mixture",
+        "pyroclust.models.deep_mixture",
         "pyroclust.guides.predictive_filter",
     }
     assert mapped | {"pyroclust.data.tables"} <= set(MODULES)

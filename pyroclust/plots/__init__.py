@@ -6,7 +6,13 @@ from pyroclust.plots.agreement import (
     plot_permutation_null,
     plot_two_samples,
 )
-from pyroclust.plots.calibration import plot_averaged_posterior, plot_coverage, plot_reliability
+from pyroclust.plots.calibration import (
+    plot_averaged_posterior,
+    plot_coverage,
+    plot_familiarity,
+    plot_log_weights,
+    plot_reliability,
+)
 from pyroclust.plots.certainty import (
     plot_distance_histogram,
     plot_point_uncertainty,
@@ -18,8 +24,9 @@ from pyroclust.plots.certificate import (
     plot_efficiency,
     plot_order_spread,
     plot_rank_ecdf,
+    plot_training,
+    plot_training_loss,
 )
-from pyroclust.plots.cluster_parameters import plot_cluster_parameters
 from pyroclust.plots.clusterings import (
     plot_baselines,
     plot_clustering,
@@ -27,11 +34,7 @@ from pyroclust.plots.clusterings import (
     plot_modes,
     plot_partition_draws,
 )
-from pyroclust.plots.co_assignment import (
-    plot_co_assignment,
-    plot_co_assignment_difference,
-    plot_co_membership,
-)
+from pyroclust.plots.columns import plot_cluster_parameters, plot_missing_levels, plot_missing_numbers
 from pyroclust.plots.components import plot_cluster_densities, plot_components, plot_filtering
 from pyroclust.plots.contact_sheets import (
     plot_contact_sheet,
@@ -39,14 +42,20 @@ from pyroclust.plots.contact_sheets import (
     plot_uncertain_images,
     plot_waveforms,
 )
-from pyroclust.plots.convergence import plot_convergence, plot_distances, plot_rank_bars, plot_trace
-from pyroclust.plots.familiarity import plot_familiarity
+from pyroclust.plots.convergence import (
+    plot_co_membership,
+    plot_convergence,
+    plot_distances,
+    plot_rank_bars,
+    plot_trace,
+)
 from pyroclust.plots.graphs import plot_block_matrix, plot_graph
-from pyroclust.plots.log_weights import plot_log_weights
-from pyroclust.plots.missing_cells import plot_missing_levels, plot_missing_numbers
-from pyroclust.plots.num_clusters import plot_num_clusters
+from pyroclust.plots.posterior import (
+    plot_co_assignment,
+    plot_co_assignment_difference,
+    plot_num_clusters,
+)
 from pyroclust.plots.style import CYCLE, GREY, INK, new_figure, png_bytes, style
-from pyroclust.plots.training import plot_training, plot_training_loss
 
 __all__ = [
     "CYCLE",

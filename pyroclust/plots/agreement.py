@@ -15,11 +15,8 @@ from pyroclust.diagnostics.draws.labels import flatten
 from pyroclust.diagnostics.draws.losses import check_same_points
 from pyroclust.diagnostics.limits import MAX_DIFFERENCE
 from pyroclust.partitions.raw_labels import DrawsLike
-from pyroclust.plots.given import MAX_BINS
-from pyroclust.plots.names import loss_name, plain_text, with_unit
+from pyroclust.plots.drawable import MAX_BINS, loss_name, plain_text, with_unit
 from pyroclust.plots.style import CYCLE, GREY, INK
-
-__all__ = ["plot_agreement", "plot_partition_map", "plot_permutation_null", "plot_two_samples"]
 
 _ROWS = {
     "total_variation": "total variation of the\nnumber of clusters",

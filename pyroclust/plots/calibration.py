@@ -1,21 +1,14 @@
-"""Whether a sampler is calibrated: averaged posteriors, coverage, reliability."""
+"""Whether a sampler is calibrated: averaged posteriors, coverage, reliability, weights, familiarity."""
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
+from scipy.special import logsumexp
 
-from pyroclust.diagnostics import BallCoverage, PairReliability
-from pyroclust.plots.given import drawable
-from pyroclust.plots.num_clusters import plot_num_clusters
+from pyroclust.diagnostics import BallCoverage, Familiarity, PairReliability
+from pyroclust.plots.drawable import drawable
+from pyroclust.plots.posterior import plot_num_clusters
 from pyroclust.plots.style import CYCLE, GREY, INK, draw_inside_and_out
-
-__all__ = [
-    "draw_coverage",
-    "draw_reliability",
-    "plot_averaged_posterior",
-    "plot_coverage",
-    "plot_reliability",
-]
 
 
 def plot_averaged_posterior(
@@ -185,4 +178,88 @@ def draw_reliability(
     ax.set(xlabel="predicted probability of a pair", ylabel="share together")
     ax.set(xlim=(-0.03, 1.03), ylim=(0, 1.03))
     ax.legend(loc="upper left")
+    return ax
+
+
+def plot_log_weights(log_weights: np.ndarray, *, ax: Axes) -> Axes:
+    """Draw a histogram of the log importance weights, 0 being the weight of an average draw.
+
+    The nearer all mass lies to 0, the nearer the guide is to the posterior; mass far to the right means draws
+    that count for many others.
+
+    Shape:
+        log_weights: S entries of log p(c, x) - log q(c), any shape.
+
+    Args:
+        log_weights: in nats.
+        ax: where to draw.
+
+    Raises:
+        ValueError: if there are no weights, or they are no finite numbers.
+
+    Example:
+        >>> from pyroclust.plots.style import new_figure
+        >>> plot_log_weights(np.zeros(9), ax=new_figure(4, 3).subplots()).get_ylabel()
+        'draws'
+    """
+    flat = drawable("log_weights", log_weights).reshape(-1)
+    if not flat.size:
+        raise ValueError("log_weights is empty, expected at least one number")
+    relative = flat - (logsumexp(flat) - np.log(len(flat)))
+    low, high = min(-1.0, 1.05 * float(relative.min())), max(1.0, 1.05 * float(relative.max()))
+    ax.hist(relative, bins=np.linspace(low, high, 62).tolist(), color=CYCLE[0])
+    ax.axvline(0, color=INK, lw=1, ls=(0, (4, 3)))
+    ax.set(xlabel="log weight relative to the mean weight (nats)", ylabel="draws", xlim=(low, high))
+    return ax
+
+
+_LINEAR = 3.0
+
+
+def plot_familiarity(found: Familiarity, *, ax: Axes) -> Axes:
+    """Draw one row a summary: where the data lie, as multiples of the distance from the median to 5 or 95 %.
+
+    The band holds 90 % of the simulations in every row. Dots are usual, crosses are not: they lie outside the
+    band, on a side that counts (of distances to the average only large ones do). The axis is linear up to 3
+    and logarithmic beyond. The title gives the p-value of all rows together.
+
+    Args:
+        found: such as :func:`pyroclust.diagnostics.familiarity`.
+        ax: where to draw.
+
+    Raises:
+        ValueError: if there are no rows.
+
+    Example:
+        >>> from pyroclust.diagnostics import familiarity
+        >>> from pyroclust.plots.style import new_figure
+        >>> rng = np.random.default_rng(0)
+        >>> found = familiarity(rng.standard_normal((20, 1)), rng.standard_normal((99, 20, 1)))
+        >>> ax = plot_familiarity(found, ax=new_figure(6, 3).subplots())
+        >>> len(ax.get_yticklabels()) == len(found.rows)
+        True
+    """
+    if not found.rows:
+        raise ValueError("found has no rows, expected at least one summary")
+    value, low, middle, high = np.array([(row.value, row.low, row.median, row.high) for row in found.rows]).T
+    reach = np.maximum(np.where(value < middle, middle - low, high - middle), 1e-12)
+    place = (value - middle) / reach
+    height = np.arange(len(place))[::-1]
+    outside = np.array([row.is_unusual for row in found.rows])
+    ax.axvspan(-1, 1, color=GREY, alpha=0.2, lw=0, label="90 % of the simulations")
+    ax.axvline(0, color=INK, lw=0.9, ls=(0, (4, 3)))
+    ax.plot(place[~outside], height[~outside], "o", color=CYCLE[0], ms=7, label="data, usual")
+    if outside.any():
+        ax.plot(place[outside], height[outside], "X", color=CYCLE[3], ms=8, label="data, unusual")
+    ax.set_xscale("symlog", linthresh=_LINEAR)
+    end = max(_LINEAR, 1.2 * float(np.abs(place).max()))
+    ticks = [tick for tick in (-100, -30, -10, -3, -2, -1, 0, 1, 2, 3, 10, 30, 100) if abs(tick) <= end]
+    ax.set_xticks(ticks, [f"{tick}".replace("-", "−") for tick in ticks])
+    ax.minorticks_off()
+    ax.set_yticks(height, [row.name for row in found.rows])
+    ax.tick_params(axis="y", length=0)
+    ax.set(xlim=(-end, end), ylim=(-0.6, len(place) - 0.4))
+    ax.set(xlabel="distance from the median of the simulations (1: their 5 or 95 %)")
+    ax.set_title(f"p = {found.overall:.3f} among {found.num_simulations} simulations")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=3, handletextpad=0.3, borderaxespad=0.1)
     return ax

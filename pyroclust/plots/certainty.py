@@ -9,12 +9,19 @@ from matplotlib.colors import to_rgb
 from pyroclust.core.counts import check_count
 from pyroclust.diagnostics import CredibleBall, PartitionLoss, RankedPartitions, VariationOfInformation
 from pyroclust.diagnostics.draws.labels import checked_labels
-from pyroclust.plots.given import MAX_BINS, check_mapping, drawable, drawable_order, drawable_shares
+from pyroclust.plots.drawable import (
+    MAX_BINS,
+    check_mapping,
+    drawable,
+    drawable_order,
+    drawable_shares,
+    loss_name,
+    loss_unit,
+    plain_text,
+    with_unit,
+)
 from pyroclust.plots.marks import HOLLOW, cluster_colour, cluster_marker, matched_labels, text_colour
-from pyroclust.plots.names import loss_name, loss_unit, plain_text, with_unit
 from pyroclust.plots.style import CYCLE, GREY, INK, MARKERS
-
-__all__ = ["plot_distance_histogram", "plot_point_uncertainty", "plot_ranked_partitions", "plot_scores"]
 
 
 def plot_point_uncertainty(uncertainty: np.ndarray, assignments: np.ndarray, *, ax: Axes) -> Axes:

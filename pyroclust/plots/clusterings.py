@@ -1,22 +1,35 @@
-"""Partitions on the data: an estimate, its modes, its credible ball, single draws, other methods."""
+"""Partitions on the data: an estimate, its modes, its credible ball, draws, other methods, constraints."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
 
 from pyroclust.core.arrays import whole_numbers
 from pyroclust.diagnostics import CredibleBall, PartitionLoss, PartitionModes, VariationOfInformation
 from pyroclust.diagnostics.draws.labels import flatten
 from pyroclust.partitions.raw_labels import DrawsLike
-from pyroclust.plots.given import check_mapping, drawable_labels, drawable_points, drawable_shares
-from pyroclust.plots.marks import HOLLOW, cluster_colour, cluster_marker, fade, mark_clusters
-from pyroclust.plots.names import counted, loss_unit, plain_text
-from pyroclust.plots.panels import draw_panels, place_points
-from pyroclust.plots.style import INK
-
-__all__ = ["plot_baselines", "plot_clustering", "plot_credible_ball", "plot_modes", "plot_partition_draws"]
+from pyroclust.plots.drawable import (
+    check_mapping,
+    counted,
+    drawable_labels,
+    drawable_points,
+    drawable_shares,
+    loss_unit,
+    plain_text,
+)
+from pyroclust.plots.marks import (
+    HOLLOW,
+    cluster_colour,
+    cluster_marker,
+    draw_panels,
+    fade,
+    mark_clusters,
+    place_points,
+)
+from pyroclust.plots.style import CYCLE, GREY, INK
 
 _MAX_LEGEND = 8
 
@@ -257,3 +270,96 @@ def plot_baselines(
     sizes = [len(np.unique(row)) for row in rows]
     titles = [f"{name}: {counted(size, 'cluster')}" for name, size in zip(partitions, sizes, strict=True)]
     return draw_panels(data, np.stack(rows), titles, axes=axes, columns=columns)
+
+
+# Below, colours would show noise as a finding.
+_LEAST_SCALE = 0.05
+
+
+def plot_moved_points(
+    data: np.ndarray,
+    change: np.ndarray,
+    *,
+    ax: Axes,
+    together: np.ndarray,
+    apart: np.ndarray,
+    bound: np.ndarray,
+    columns: Sequence[str] = (),
+) -> Axes:
+    """Draw the data, darker where constraints changed more; lines join the pairs that are known.
+
+    One column becomes stacked dots, two a scatter plot, more a scatter plot of the first two principal
+    components. Points that something is known of have a ring.
+
+    Shape:
+        data: ``(N, D)``; change: ``(N,)``; together, apart: ``(P, 2)``; bound: ``(M,)``.
+
+    Args:
+        data: in the units of the axes.
+        change: mean change of the co-assignment probabilities of each point, from 0 to 1.
+        ax: where to draw.
+        together: pairs of points that belong together.
+        apart: pairs that are apart.
+        bound: points that something is known of.
+        columns: names of the D columns.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+
+    Example:
+        >>> from pyroclust.plots.style import new_figure
+        >>> pairs = np.array([[0, 1]])
+        >>> ax = plot_moved_points(np.array([[0.0], [1.0]]), np.array([0.5, 0.5]), together=pairs,
+        ...     apart=pairs[:0], bound=pairs[0], ax=new_figure(4, 3).subplots())
+        >>> [text.get_text() for text in ax.get_legend().get_texts()]
+        ['together', 'constrained row']
+    """
+    data = drawable_points("data", data)
+    change = drawable_shares("change", change, len(data))
+    places = place_points(data, columns=columns)
+    size = 30.0 if places.stacked else float(np.clip(6000 / len(data), 14, 42))
+    # Points that moved most lie above others.
+    order = np.argsort(change, kind="stable")
+    across, up = places.points.T
+    marks = ax.scatter(
+        across[order],
+        up[order],
+        c=change[order],
+        cmap="YlOrBr",
+        vmin=0.0,
+        vmax=max(_LEAST_SCALE, float(change.max())),
+        s=size,
+        edgecolors=GREY,
+        linewidths=0.5,
+        zorder=3,
+    )
+    handles = []
+    for pairs, colour, dashes, name in (
+        (together, INK, "-", "together"),
+        (apart, CYCLE[3], (0, (4, 2)), "apart"),
+    ):
+        if len(pairs):
+            ends = places.points[np.asarray(pairs)]
+            ax.add_collection(
+                LineCollection(ends, colors=colour, linestyles=dashes, linewidths=1.1, zorder=4)
+            )
+            handles.append(Line2D([], [], color=colour, ls=dashes, lw=1.1, label=name))
+    ax.scatter(
+        across[bound],
+        up[bound],
+        s=1.6 * size,
+        facecolors="none",
+        edgecolors=INK,
+        linewidths=1.2,
+        zorder=5,
+    )
+    handles.append(Line2D([], [], ls="", marker="o", mfc="none", mec=INK, label="constrained row"))
+    places.prepare(ax)
+    ax.set(xlabel=places.labels[0], ylabel=places.labels[1])
+    ax.legend(
+        handles=handles, loc="lower left", bbox_to_anchor=(0, 1.01), ncols=len(handles), borderaxespad=0
+    )
+    bar = ax.figure.colorbar(marks, ax=ax, pad=0.02, aspect=28)
+    bar.set_label("mean change of co-assignment")
+    bar.outline.set_visible(False)
+    return ax

@@ -7,13 +7,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Ellipse
 
-from pyroclust.plots.given import drawable, drawable_labels, drawable_points
-from pyroclust.plots.marks import cluster_colour, mark_clusters
-from pyroclust.plots.names import counted
-from pyroclust.plots.panels import as_sequence
+from pyroclust.plots.drawable import counted, drawable, drawable_labels, drawable_points
+from pyroclust.plots.marks import as_sequence, cluster_colour, mark_clusters
 from pyroclust.plots.style import GREY, INK
-
-__all__ = ["plot_cluster_densities", "plot_components", "plot_filtering"]
 
 # A diagonal Gaussian in the plane has 86 % of its points within two standard deviations.
 _DEVIATIONS = 2.0

@@ -7,11 +7,8 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from pyroclust.core.counts import check_count
-from pyroclust.plots.given import drawable, drawable_labels, drawable_shares
+from pyroclust.plots.drawable import counted, drawable, drawable_labels, drawable_shares
 from pyroclust.plots.marks import cluster_colour
-from pyroclust.plots.names import counted
-
-__all__ = ["plot_contact_sheet", "plot_generated", "plot_uncertain_images", "plot_waveforms"]
 
 _GAP = 1
 # Between the zero lines of neighbouring channels, in units of the largest mean waveform.

@@ -1,15 +1,16 @@
-"""Whether chains have converged: traces, ranks, distances, R-hat and effective draws."""
+"""Whether chains have converged: traces, ranks, distances, R-hat, effective draws also of pairs."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator, PercentFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator, PercentFormatter
 
 from pyroclust.core.arrays import as_finite
 from pyroclust.core.counts import check_count
 from pyroclust.diagnostics import (
+    CoMembershipEss,
     Convergence,
     DistanceRhat,
     PartitionLoss,
@@ -20,12 +21,9 @@ from pyroclust.diagnostics.chains.functionals import functional_name
 from pyroclust.diagnostics.draws.labels import checked_labels
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS
 from pyroclust.partitions.raw_labels import DrawsLike
-from pyroclust.plots.given import MAX_BINS, drawable
-from pyroclust.plots.names import loss_name, plain_text, with_unit
-from pyroclust.plots.panels import as_sequence
+from pyroclust.plots.drawable import MAX_BINS, drawable, loss_name, plain_text, with_unit
+from pyroclust.plots.marks import as_sequence
 from pyroclust.plots.style import CYCLE, GREY, INK, draw_limit
-
-__all__ = ["plot_convergence", "plot_distances", "plot_rank_bars", "plot_trace"]
 
 MAX_POINTS = 600
 
@@ -255,3 +253,46 @@ def _ess_panel(ess: np.ndarray, height: np.ndarray, ax: Axes) -> None:
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, handletextpad=0.2, borderaxespad=0.1)
+
+
+def plot_co_membership(found: CoMembershipEss, *, ax: Axes, num_bins: int = 30) -> Axes:
+    """Draw a histogram of the effective draws of pairs of points, on a logarithmic axis.
+
+    The lines say where a verdict warns (dashed) and where it gives up (solid). Pairs that are together in
+    every draw, or apart in every draw, have no bar; the title counts them.
+
+    Args:
+        found: such as :func:`pyroclust.diagnostics.co_membership_ess`.
+        ax: where to draw.
+        num_bins: of the histogram.
+
+    Example:
+        >>> from pyroclust.diagnostics import co_membership_ess
+        >>> from pyroclust.plots.style import new_figure
+        >>> found = co_membership_ess(np.random.default_rng(0).integers(2, size=(4, 100, 5)), seed=0)
+        >>> ax = plot_co_membership(found, ax=new_figure(5, 3).subplots())
+        >>> ax.get_title(), int(sum(bar.get_height() for bar in ax.patches))
+        ('10 pairs of points, 0 constant', 10)
+    """
+    num_bins = check_count("num_bins", num_bins, at_most=MAX_BINS)
+    ess = np.maximum(found.ess[np.isfinite(found.ess)], 1.0)
+    low, high = (
+        min(0.8 * MIN_ESS, 0.9 * ess.min(initial=np.inf)),
+        max(1.25 * GOOD_ESS, 1.1 * ess.max(initial=0)),
+    )
+    ax.hist(
+        ess, bins=np.geomspace(low, high, num_bins + 1).tolist(), color=CYCLE[0], edgecolor="white", lw=0.5
+    )
+    ax.set_xscale("log")
+    draw_limit(GOOD_ESS, ax=ax, text=f"{GOOD_ESS:.0f}", dashes=(4, 3))
+    draw_limit(MIN_ESS, ax=ax, text=f"{MIN_ESS:.0f}")
+    if ess.size:
+        ax.plot(
+            np.median(ess), 0, marker="^", ms=9, color=INK, clip_on=False, zorder=4, ls="", label="median"
+        )
+        ax.legend(loc="lower right", bbox_to_anchor=(1, 1), handletextpad=0.2, borderaxespad=0.1)
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.set(xlabel="effective draws of a pair", ylabel="pairs", xlim=(low, high))
+    ax.set_title(f"{len(found.pairs)} pairs of points, {found.num_constant} constant", pad=16)
+    return ax

@@ -9,12 +9,9 @@ from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
 from pyroclust.partitions.graph_spectra import node_positions
-from pyroclust.plots.given import drawable, drawable_labels, drawable_points, drawable_shares
+from pyroclust.plots.drawable import drawable, drawable_labels, drawable_points, drawable_shares, plain_text
 from pyroclust.plots.marks import cluster_colour, mark_clusters
-from pyroclust.plots.names import plain_text
 from pyroclust.plots.style import INK
-
-__all__ = ["MOST_EDGES", "plot_block_matrix", "plot_graph"]
 
 MOST_EDGES = 20_000
 """Edges that a picture of a graph shows; more are a grey cloud that takes a minute."""

@@ -13,19 +13,6 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-__all__ = [
-    "CYCLE",
-    "GREY",
-    "INK",
-    "MARKERS",
-    "draw_inside_and_out",
-    "draw_limit",
-    "new_figure",
-    "pixels",
-    "png_bytes",
-    "style",
-]
-
 CYCLE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442", "#7F7F7F")
 """The colours of Okabe and Ito (https://jfly.uni-koeln.de/color/), grey for black."""
 

@@ -12,7 +12,7 @@ from pyroclust.core.text import visible
 from pyroclust.diagnostics.estimates.split_clusters import SplitClusters
 from pyroclust.diagnostics.limits import MAX_SPLIT, MIN_TELLING_SHARE
 from pyroclust.diagnostics.verdicts.findings import split_finding
-from pyroclust.plots.names import counted, plain_text
+from pyroclust.plots.drawable import counted, plain_text
 from pyroclust.report.parts import FigureTable, Paragraph, Part, Picture, Section
 from pyroclust.report.words import axis_names, interval, number, numbers
 from pyroclust.results.analysis import Analysis

@@ -6,7 +6,7 @@ import numpy as np
 
 from pyroclust.diagnostics.differences.constraint_effect import ConstraintEffect
 from pyroclust.diagnostics.verdicts.constraints import ConstraintOdds
-from pyroclust.plots.constraints import plot_moved_points
+from pyroclust.plots.clusterings import plot_moved_points
 from pyroclust.report.clusters import counts_picture, matrices_picture
 from pyroclust.report.parts import FigureTable, Paragraph, Part, Picture, Section
 from pyroclust.report.words import YES_OR_NO, axis_names, number, numbers

@@ -9,8 +9,14 @@ from torch import Tensor
 from pyroclust.distributions import ChineseRestaurantPrior, PitmanYorPrior
 from pyroclust.infer import simulate
 from pyroclust.models import DeformedGlyphs, GlyphImages
-from pyroclust.models.deformed_glyphs import _classes_of, _quarter_turns
-from pyroclust.models.glyph_shapes import NUM_SIDES, GlyphShapes, _laid, glyph_shapes
+from pyroclust.models.deformed_glyphs import (
+    NUM_SIDES,
+    GlyphShapes,
+    _classes_of,
+    _laid,
+    _quarter_turns,
+    glyph_shapes,
+)
 from pyroclust.partitions import is_canonical
 from pyroclust.saving.models import build_model, describe_model
 

@@ -16,8 +16,12 @@ from pyroclust.distributions import ChineseRestaurantPrior
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer import FitSettings, InclusiveKL, fit, simulate
-from pyroclust.models.labelled.labelled_rows import ClassesByPrior, LabelledRows, PointsAtRandom
-from pyroclust.models.labelled.labelled_tables import LabelledTables
+from pyroclust.models.training_data.labelled_tables import (
+    ClassesByPrior,
+    LabelledRows,
+    LabelledTables,
+    PointsAtRandom,
+)
 from pyroclust.nn import RandomOrder
 from pyroclust.partitions import canonical, enumerate_partitions, is_canonical
 

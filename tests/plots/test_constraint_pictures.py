@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pyroclust import plots
-from pyroclust.plots.constraints import plot_moved_points
+from pyroclust.plots.clusterings import plot_moved_points
 from pyroclust.results.constraints import RowConstraints
 
 NOTHING = np.empty((0, 2), dtype=np.int64)

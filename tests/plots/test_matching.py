@@ -8,12 +8,13 @@ from pyroclust import plots
 from pyroclust.plots.marks import (
     cluster_colour,
     cluster_marker,
+    draw_panels,
     fade,
     mark_clusters,
     matched_labels,
+    place_points,
     text_colour,
 )
-from pyroclust.plots.panels import draw_panels, place_points
 
 
 def test_relabelled_partitions_are_matched_back():

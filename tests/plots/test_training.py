@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pyroclust.plots import new_figure
-from pyroclust.plots.training import plot_training, plot_training_loss
+from pyroclust.plots.certificate import plot_training, plot_training_loss
 
 
 def log(steps: int) -> dict[str, np.ndarray]:

@@ -20,7 +20,7 @@ from rich.console import Console
 import pyroclust
 from pyroclust import plots
 from pyroclust.diagnostics import Finding, Mark, Trust, Verdict, limits
-from pyroclust.plots.names import counted
+from pyroclust.plots.drawable import counted
 from pyroclust.report import Page, page_of, render_page, terminal_view
 from pyroclust.report.parts import ChecksTable, FigureTable, Paragraph, Picture, Section
 from pyroclust.report.points import RowColumn, rows_table

@@ -12,8 +12,6 @@ from pyroclust.distributions.points import Points, as_points, check_finite, chec
 from pyroclust.distributions.programs import SimulatedModel
 from pyroclust.nn.deep.deformations import Deformation
 
-__all__ = ["PartiallyLabelled"]
-
 
 class PartiallyLabelled(SimulatedModel):
     r"""Batches of points, some of whose labels are known: what forests and deep guides are trained on.

@@ -15,8 +15,6 @@ from pyroclust.models.mixture import Mixture
 from pyroclust.models.standardised import named_prior
 from pyroclust.models.table_mixture import table_mixture
 
-__all__ = ["AnyTable", "LosingCells", "NoisyTables", "ShuffledColumns"]
-
 _MEANS, _LEVELS = (0.3, 20.0), (3, 8)
 _CONCENTRATIONS, _DISCOUNTS = (0.2, 3.0), (0.05, 0.5)
 _HALF = 0.5

@@ -13,12 +13,10 @@ from pyroclust.core.registry import register
 from pyroclust.distributions import Observation
 from pyroclust.distributions.points import check_shape
 from pyroclust.distributions.protocols import Model
-from pyroclust.models.deep.deep_model import DeepModel
+from pyroclust.models.deep_mixture import DeepModel
 from pyroclust.nn.deep.decoders import Decoder
 from pyroclust.nn.modes import evaluating
 from pyroclust.partitions import canonical
-
-__all__ = ["EmbeddedMixture"]
 
 
 @register(Model, name="embedded_mixture")

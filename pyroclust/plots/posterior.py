@@ -1,4 +1,4 @@
-"""The posterior of the number of clusters, sources side by side."""
+"""What a posterior says: numbers of clusters, and co-assignment matrices."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,11 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from pyroclust.core.arrays import whole_numbers
-from pyroclust.plots.given import check_mapping, drawable
-from pyroclust.plots.names import plain_text
+from pyroclust.plots.drawable import check_mapping, drawable, drawable_order, plain_text
 from pyroclust.plots.style import CYCLE
-
-__all__ = ["plot_num_clusters"]
 
 # Neighbours that readers of any colour vision tell apart.
 _COLOURS = tuple(CYCLE[place] for place in (0, 5, 1, 2, 3, 4, 6, 7))
@@ -95,4 +92,78 @@ def plot_num_clusters(
     ax.legend(
         loc="lower left", bbox_to_anchor=(0, 1.0), ncols=len(table), handlelength=1.1, columnspacing=1.4
     )
+    return ax
+
+
+def plot_co_assignment(similarity: np.ndarray, order: np.ndarray, *, ax: Axes) -> Axes:
+    """Draw a co-assignment matrix as an image, dark where two points always share a cluster.
+
+    Give matrices that are to be compared the same order.
+
+    Shape:
+        similarity: ``(N, N)`` probabilities; order: ``(N,)``.
+
+    Args:
+        similarity: such as :func:`pyroclust.diagnostics.co_assignment`.
+        order: of the points, such as :func:`pyroclust.diagnostics.dendrogram_order`.
+        ax: where to draw.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+
+    Example:
+        >>> from pyroclust.plots.style import new_figure
+        >>> len(plot_co_assignment(np.eye(2), np.array([0, 1]), ax=new_figure(3, 3).subplots()).images)
+        1
+    """
+    similarity = drawable("similarity", similarity)
+    return _draw(similarity, order, ax, cmap="Blues", vmin=0.0, vmax=1.0, label="probability")
+
+
+def plot_co_assignment_difference(a: np.ndarray, b: np.ndarray, order: np.ndarray, *, ax: Axes) -> Axes:
+    """Draw ``a - b``, white where the matrices agree, colours symmetric about 0.
+
+    The scale ends at the largest difference, but not below 0.05, so that noise does not look like a finding.
+
+    Shape:
+        a, b: ``(N, N)`` probabilities; order: ``(N,)``.
+
+    Args:
+        a: matrix in question.
+        b: matrix of reference.
+        order: of the points.
+        ax: where to draw.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+
+    Example:
+        >>> from pyroclust.plots.style import new_figure
+        >>> ax = new_figure(3, 3).subplots()
+        >>> ax = plot_co_assignment_difference(np.eye(2), np.ones((2, 2)), np.arange(2), ax=ax)
+        >>> [float(limit) for limit in ax.images[0].get_clim()]
+        [-1.0, 1.0]
+    """
+    a, b = drawable("a", a), drawable("b", b)
+    if a.shape != b.shape or not a.size:
+        raise ValueError(f"the matrices have shapes {a.shape} and {b.shape}, expected equal ones")
+    limit = max(0.05, float(np.abs(a - b).max()))
+    return _draw(a - b, order, ax, cmap="PuOr_r", vmin=-limit, vmax=limit, label="difference")
+
+
+def _draw(
+    matrix: np.ndarray, order: np.ndarray, ax: Axes, *, cmap: str, vmin: float, vmax: float, label: str
+) -> Axes:
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        raise ValueError(f"the matrix has shape {matrix.shape}, expected (N, N) with at least one point")
+    order = drawable_order(order, len(matrix))
+    # Colours have 256 levels: single precision takes half of the memory.
+    seen = matrix.astype(np.float32)[np.ix_(order, order)]
+    image = ax.imshow(seen, cmap=cmap, vmin=vmin, vmax=vmax, interpolation="nearest")
+    ax.set(xticks=[], yticks=[])
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(True)
+    bar = ax.figure.colorbar(image, ax=ax, orientation="horizontal", shrink=0.85, aspect=28, pad=0.03)
+    bar.set_label(label)
+    bar.outline.set_visible(False)
     return ax

@@ -1,25 +1,85 @@
 """Deep generative clustering: points that a network makes of a cluster and a style."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import pyro
 import pyro.distributions as dist
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from pyroclust.core.counts import check_count
 from pyroclust.core.registry import register
-from pyroclust.distributions import Observation, PartitionPrior
+from pyroclust.distributions import NormalObservation, Observation, PartitionPrior
 from pyroclust.distributions.points import broadcast_shapes, check_shape
+from pyroclust.distributions.programs import SimulatedModel, checked_shape, own_name
 from pyroclust.distributions.protocols import Model
 from pyroclust.models.component_weights import LearnedWeights
-from pyroclust.models.deep.deep_model import DeepModel
+from pyroclust.nn import DenseDecoder
 from pyroclust.nn.deep.decoders import Decoder
 from pyroclust.nn.modes import evaluating
 from pyroclust.partitions import canonical
 
-__all__ = ["DeepMixture"]
+
+class DeepModel(SimulatedModel, nn.Module):
+    """A model that makes points of latent numbers by a decoder, whose weights are trained with a guide.
+
+    Subclasses are Pyro programs, and register themselves in them by ``pyro.module(self._pyro_name, self)``.
+
+    Args:
+        event_shape: shape of one point.
+        latent_dim: how many latent numbers the decoder takes.
+        decoder: a module ``(R, latent_dim) -> (R, *event_shape)``; dense layers by default.
+        observation: how points scatter around what the decoder says; normal with standard deviation 1 by
+            default.
+        name: what reports call the model.
+
+    Raises:
+        ValueError: if the decoder takes another number of latent numbers.
+    """
+
+    typical_scale = 1.0
+    is_trained_with_guide = True
+
+    def __init__(
+        self,
+        event_shape: Sequence[int],
+        latent_dim: int,
+        *,
+        decoder: Decoder | None,
+        observation: Observation | None,
+        name: str,
+    ) -> None:
+        nn.Module.__init__(self)
+        self._pyro_name = own_name(type(self))
+        self.name = name
+        self._event_shape = checked_shape("event_shape", event_shape)
+        self.observation = NormalObservation() if observation is None else observation
+        self.decoder: Any = DenseDecoder(latent_dim, self._event_shape) if decoder is None else decoder
+        if self.decoder.dim != latent_dim:
+            raise ValueError(
+                f"decoder takes {self.decoder.dim} numbers, expected {latent_dim}, the latent numbers of a "
+                f"{type(self).__name__}"
+            )
+
+    @property
+    def event_shape(self) -> tuple[int, ...]:
+        """Shape of one point."""
+        return self._event_shape
+
+    def _decoded(self, latents: Tensor) -> Tensor:
+        """Decode latent numbers, ``(*any, L) -> (*any, *event_shape)``."""
+        outputs: Tensor = self.decoder(latents.reshape(-1, latents.shape[-1]))
+        return outputs.view(*latents.shape[:-1], *self._event_shape)
+
+    def _law(self, outputs: Tensor) -> Any:
+        """Return the law of points given what the decoder says."""
+        return self.observation.law(outputs, event_dim=len(self._event_shape))
+
+    def _mean(self, outputs: Tensor) -> Tensor:
+        """Return the means of points given what the decoder says."""
+        return self.observation.mean(outputs, event_dim=len(self._event_shape))
 
 
 @register(Model, name="deep_mixture")
@@ -180,3 +240,54 @@ class DeepMixture(DeepModel):
         if labels.shape == data.shape[: place + 1]:
             pyro.deterministic("assignments", canonical(labels))
         return found
+
+
+@register(Model, name="semi_supervised_clustering")
+class SemiSupervisedClustering(DeepMixture):
+    r"""Points that a decoder makes of features and one of K classes, of which some points have a label.
+
+    .. math::
+        c_i \sim \text{Categorical}(1/K), \qquad f_i \sim N(0, I), \qquad
+        x_i \sim N\big(o_\theta(f_i, e_{c_i}), \tfrac{D}{2} I\big)
+
+    A :class:`~pyroclust.models.DeepMixture` whose styles are many features. The variance makes the loss of a
+    point its mean squared error per number, on the scale of the other terms of
+    :class:`~pyroclust.guides.SemiSupervisedGuide`; simulated points are too noisy to look like data. The law
+    of the features is not trained, and is there for simulations alone.
+
+    Args:
+        event_shape: shape of one point, of D numbers.
+        num_classes: K, as many as there are labels.
+        feature_dim: how many features there are.
+        decoder: a module ``(R, feature_dim + K) -> (R, *event_shape)``; dense layers by default.
+
+    Raises:
+        ValueError: as :class:`~pyroclust.models.DeepMixture`.
+
+    Example:
+        >>> SemiSupervisedClustering((8, 8), num_classes=10)
+        SemiSupervisedClustering(semi_supervised_clustering, points of 8 x 8 numbers, simulation only)
+
+    References:
+        Arias Figueroa and Ramirez Rivera (2017), Learning to cluster with auxiliary tasks: a semi-supervised
+        approach. SIBGRAPI. https://doi.org/10.1109/SIBGRAPI.2017.29
+    """
+
+    def __init__(
+        self,
+        event_shape: Sequence[int],
+        *,
+        num_classes: int,
+        feature_dim: int = 150,
+        decoder: Decoder | None = None,
+    ) -> None:
+        shape = checked_shape("event_shape", event_shape)
+        super().__init__(
+            shape,
+            num_clusters=num_classes,
+            style_dim=feature_dim,
+            decoder=decoder,
+            observation=NormalObservation(math.sqrt(math.prod(shape) / 2)),
+        )
+        self.name = "semi_supervised_clustering"
+        self.num_classes, self.feature_dim = self.num_clusters, self.style_dim

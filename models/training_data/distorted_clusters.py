@@ -12,8 +12,6 @@ from pyroclust.distributions.points import check_shape, standardised
 from pyroclust.distributions.programs import SimulatedModel, sampled
 from pyroclust.distributions.protocols import Model
 
-__all__ = ["DistortedClusters"]
-
 
 class DistortedClusters(SimulatedModel):
     r"""Data sets of a model, each changed in some of five ways, and standardised: for training guides on.
