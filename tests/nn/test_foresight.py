@@ -142,24 +142,6 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         torch.testing.assert_close(one, other, rtol=0, atol=0)
 
 
-def test_sampling_and_scoring_agree() -> None:
-    torch.manual_seed(0)
-    guide = NeuralClusteringProcess(MODELS[2], scorer=light_scorer_for(MODELS[2], foresight=5))
-    with torch.no_grad():
-        for one in (
-            guide.scorer.trust,
-            guide.scorer.ahead_to_head,
-            guide.scorer.to_join,
-            guide.scorer.to_open,
-        ):
-            one.weight.normal_()
-        law = guide.posterior(torch.randn(2, 12, 3))
-        draws, log_q = law.sample_and_log_prob((7,))
-        torch.testing.assert_close(law.log_prob(draws), log_q, rtol=1e-4, atol=1e-4)
-        alone = guide.posterior(torch.randn(2, 12, 3)[:1])
-        assert alone.sample((3,)).shape == (3, 1, 12)
-
-
 def test_every_kth_point_stands_for_k() -> None:
     model = MODELS[0]
     data = torch.cat([points_of(model, 2), torch.ones(12, 2, dtype=torch.float64)])

@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from pyroclust.core.registry import rebuild
-from pyroclust.nn import FutureAttention, ImageEncoder, InducedFuture
+from pyroclust.nn import FixedShape, FutureAttention, InducedFuture, LightScorer
 
 WIDTH = 8
 FUTURES: dict[str, Callable[[], nn.Module]] = {
@@ -29,23 +28,10 @@ def points(*shape: int) -> Tensor:
     return torch.randn(*shape, WIDTH, dtype=torch.float64)
 
 
-def test_a_context_knows_nothing_of_the_past(future: nn.Module) -> None:
-    data = points(2, 7)
-    changed = torch.cat([points(2, 3), data[:, 3:]], 1)
-    torch.testing.assert_close(future(changed)[:, 3:], future(data)[:, 3:])
-
-
 def test_a_context_knows_every_point_to_come(future: nn.Module) -> None:
     data = points(1, 6).requires_grad_()
     (gradient,) = torch.autograd.grad(future(data)[0, 2].square().sum(), data)
     assert (gradient[0].abs().sum(-1) > 1e-9).tolist() == [False, False, True, True, True, True]
-
-
-@pytest.mark.parametrize("name", ["attention", "induced"])
-def test_points_to_come_have_no_order(name: str) -> None:
-    future, data = FUTURES[name]().double(), points(2, 6)
-    shuffled = torch.cat([data[:, :2], data[:, 2:].flip(1)], 1)
-    torch.testing.assert_close(future(shuffled)[:, :2], future(data)[:, :2])
 
 
 def test_one_point_and_a_suffix_alone_give_the_same(future: nn.Module) -> None:
@@ -93,12 +79,6 @@ def test_induced_attention_is_its_formula() -> None:
         torch.testing.assert_close(future(data.unsqueeze(0))[0, n], expected)
 
 
-def test_contexts_tell_how_many_points_are_to_come(future: nn.Module) -> None:
-    """A softmax over equal points alone would hide their number."""
-    contexts = future(points(1, 1).expand(1, 6, -1))
-    assert (contexts[0, 1:] - contexts[0, :-1]).abs().max(-1).values.min() > 1e-6
-
-
 def test_untrained_attention_attends_to_the_like_in_several_bandwidths() -> None:
     (block,) = FutureAttention(16, num_heads=4).double().blocks
     data = torch.randn(200, 16, dtype=torch.float64)
@@ -122,24 +102,15 @@ def test_large_scores_stay_finite() -> None:
     assert data.grad.isfinite().all()
 
 
-def test_arguments_build_the_same_module(future: nn.Module) -> None:
-    again = rebuild(future, {}).double()
-    again.load_state_dict(future.state_dict())
-    data = points(2, 4)
-    torch.testing.assert_close(again(data), future(data))
-
-
-def test_images_are_encoded_one_by_one_from_rows_or_pictures() -> None:
-    encoder, images = ImageEncoder(8, 12, dim=5), torch.randn(2, 3, 8, 12)
-    whole = encoder(images)
-    assert whole.shape == (2, 3, 5)
-    torch.testing.assert_close(encoder(images.flatten(2)), whole)
-    torch.testing.assert_close(encoder(images[1:, 2:]), whole[1:, 2:])
-    again = rebuild(encoder, {})
-    again.load_state_dict(encoder.state_dict())
-    torch.testing.assert_close(again(images), whole)
-
-
-def test_images_must_not_be_tiny() -> None:
-    with pytest.raises(ValueError, match="height and width are 3 and 8, expected at least 4"):
-        ImageEncoder(3, 8)
+def test_contexts_of_the_light_scorer_are_their_formula() -> None:
+    """Embedding, progress and attention, one data set at a time, through the layer of the contexts."""
+    future = FutureAttention(8)
+    scorer = LightScorer(FixedShape(3, 2.0), encoder=nn.Linear(5, 3), width=8, bandwidths=(), future=future)
+    data = torch.randn(2, 4, 5)
+    places = scorer.encoder(data)
+    embedded = scorer.embed(torch.cat([places / 20, (places / 2).asinh()], -1))
+    step = torch.arange(4)
+    progress = torch.stack([step.log1p() / 3, (3 - step).log1p() / 3, step / 4], -1).expand(2, -1, -1)
+    expected = scorer.context(torch.cat([embedded, progress, future(embedded)], -1))
+    torch.testing.assert_close(scorer.encode(data).context, expected)
+    torch.testing.assert_close(scorer.encode(data).positions, places)
