@@ -1,7 +1,7 @@
 """The published scorer of the Neural Clustering Process: sums of clusters of sums of points."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
@@ -16,7 +16,6 @@ from pyroclust.nn.conditions import ConditionInputs
 from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.futures import Future
 from pyroclust.nn.scorers.network_scorer import NetworkScorer
-from pyroclust.nn.scorers.prelu_chain import Rows, prelu_chain
 
 
 class SummedPoints(NamedTuple):
@@ -141,7 +140,7 @@ class SummedScorer(NetworkScorer[SummedEncoding]):
         weight, bias = self._between_g_and_f()
         points = self.encoder(data)
         moments = self.h(points) @ into_g.T
-        alone = self._represent_all(moments, weight, bias)
+        alone = self._represent(self._biased(moments), weight, bias)
         future = self.u(points)
         future = future @ of_u.T if self.future is None else future
         return SummedPoints(moments, alone, future, weight, bias)
@@ -177,17 +176,16 @@ class SummedScorer(NetworkScorer[SummedEncoding]):
         """
         moments, alone = encoding.moments[dataset], encoding.alone[dataset]
         total = (steps.together(self._dtype) @ moments).flatten(0, 1)
+        points = moments.flatten(0, 1).index_select(0, steps.point)
         joined = self._represent(
-            [Rows(total, steps.member), Rows(self._biased(moments.flatten(0, 1)), steps.point)],
-            encoding.weight,
-            encoding.bias,
+            total.index_select(0, steps.member) + self._biased(points), encoding.weight, encoding.bias
         )
         chosen = joined.index_select(0, steps.taken)
         states = alone.flatten(0, 1).index_copy(0, steps.point.index_select(0, steps.taken), chosen)
         pooled = steps.present(self._dtype) @ states.view_as(alone)
         shared = (pooled + encoding.unassigned[dataset, 1:]).flatten(0, 1)
-        join = [Rows(shared, steps.decision), Rows(states, steps.member, -1.0), Rows(joined)]
-        opening = [Rows(shared), Rows(alone[:, 1:].flatten(0, 1))]
+        join = shared.index_select(0, steps.decision) - states.index_select(0, steps.member) + joined
+        opening = shared + alone[:, 1:].flatten(0, 1)
         return self.f.after_first(join).squeeze(-1), self.f.after_first(opening).squeeze(-1)
 
     def absorb(
@@ -195,7 +193,7 @@ class SummedScorer(NetworkScorer[SummedEncoding]):
     ) -> Tensor:
         """Pack the first layers of g and f, applied to H_k and to g(H_k)."""
         total = moments.to(self._dtype)
-        return torch.cat([total, self._represent_all(total, encoding.weight, encoding.bias)], -1)
+        return torch.cat([total, self._represent(self._biased(total), encoding.weight, encoding.bias)], -1)
 
     def contribution(self, states: Tensor) -> Tensor:
         """Return the first layer of f applied to g(H_k)."""
@@ -213,14 +211,13 @@ class SummedScorer(NetworkScorer[SummedEncoding]):
         """Evaluate g and f for existing clusters."""
         point, shared, _ = query.chunk(3, -1)
         total, represented = states.chunk(2, -1)
-        joined = self._represent_all(total + point, *self._between_g_and_f())
-        terms = [Rows(shared), Rows(represented, sign=-1.0), Rows(joined)]
-        return self.f.after_first(terms).squeeze(-1)
+        joined = self._represent(self._biased(total + point), *self._between_g_and_f())
+        return self.f.after_first(shared - represented + joined).squeeze(-1)
 
     def open(self, query: Tensor) -> Tensor:
         """Evaluate f for a cluster of the point alone."""
         _, shared, alone = query.chunk(3, -1)
-        return self.f.after_first([Rows(shared), Rows(alone)]).squeeze(-1)
+        return self.f.after_first(shared + alone).squeeze(-1)
 
     @property
     def _dtype(self) -> torch.dtype:
@@ -235,14 +232,9 @@ class SummedScorer(NetworkScorer[SummedEncoding]):
         last, (of_g, _) = cast("nn.Linear", self.g[-1]), self._first_of_f()
         return of_g @ last.weight.to(self._dtype), of_g @ last.bias.to(self._dtype)
 
-    def _represent(self, total: Sequence[Rows], weight: Tensor, bias: Tensor) -> Tensor:
+    def _represent(self, biased: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         """Apply g after its first layer, then the first weights of f."""
-        return self.g.after_first(total, last=(weight, bias))
-
-    def _represent_all(self, total: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        """Apply g after its first weights, then the first weights of f."""
-        rows = Rows(self._biased(total).reshape(-1, self.width))
-        return self._represent([rows], weight, bias).view(*total.shape[:-1], -1)
+        return self.g.after_first(biased, last=(weight, bias))
 
     def _biased(self, total: Tensor) -> Tensor:
         return total + cast("nn.Linear", self.g[0]).bias.to(self._dtype)
@@ -270,20 +262,21 @@ class _PReLUNetwork(nn.Sequential):
         """Apply the layers in the precision of the mode."""
         first, dtype = cast("nn.Linear", self[0]), self._dtype
         value = F.linear(inputs.to(dtype), first.weight.to(dtype), first.bias.to(dtype))
-        return self.after_first([Rows(value.reshape(-1, value.shape[-1]))]).view(*inputs.shape[:-1], -1)
+        return self.after_first(value)
 
-    def after_first(self, terms: Sequence[Rows], *, last: tuple[Tensor, Tensor] | None = None) -> Tensor:
-        """Apply all layers but the first linear one to a sum of rows, with another last one if given."""
-        dtype = self._dtype
-        layers = cast("list[nn.Linear]", list(self)[2::2])
-        linears: list[tuple[Tensor, Tensor]] = [(layer.weight, layer.bias) for layer in layers]
-        linears = linears if last is None else [*linears[:-1], last]
-        return prelu_chain(
-            [replace(term, table=term.table.to(dtype)) for term in terms],
-            slopes=[layer.weight.to(dtype) for layer in cast("list[nn.PReLU]", list(self)[1::2])],
-            weights=[weight.to(dtype) for weight, _ in linears],
-            biases=[bias.to(dtype) for _, bias in linears],
-        )
+    def after_first(self, value: Tensor, *, last: tuple[Tensor, Tensor] | None = None) -> Tensor:
+        """Apply all layers but the first linear one, with another last one if given."""
+        dtype, layers = self._dtype, list(self)
+        linears = [(layer.weight, layer.bias) for layer in cast("list[nn.Linear]", layers[2::2])]
+        # Sums over points are too large to be rounded.
+        with torch.autocast(value.device.type, enabled=False):
+            value = value.to(dtype)
+            for prelu, (weight, bias) in zip(
+                cast("list[nn.PReLU]", layers[1::2]), [*linears[:-1], last or linears[-1]], strict=True
+            ):
+                value = F.prelu(value, prelu.weight.to(dtype))
+                value = F.linear(value, weight.to(dtype), bias.to(dtype))
+        return value
 
     @property
     def _dtype(self) -> torch.dtype:
