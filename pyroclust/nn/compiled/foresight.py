@@ -15,7 +15,16 @@ from pyroclust.nn.compiled.filter_tables import (
     tables_of,
     threads_for,
 )
-from pyroclust.nn.compiled.foresight_loops import ROOM, Decisions, Foreseer, add_up_ahead, rows_of_lanes
+from pyroclust.nn.compiled.foresight_loops import (
+    FEATURES,
+    FOUND,
+    NUM_FEATURES,
+    ROOM,
+    Decisions,
+    Foreseer,
+    add_up_ahead,
+    rows_of_lanes,
+)
 from pyroclust.nn.compiled.lanes import LANES, Families, Lanes, Shape, refresh_others
 from pyroclust.nn.compiled.normal_lanes import normal_shape, weigh_normal
 from pyroclust.nn.compiled.table_lanes import refresh_columns, table_shape, weigh_columns
@@ -51,7 +60,7 @@ class Foresight:
     the same but for .002 nats of 300 points; within 10 the tails of some weights suffer.
     """
 
-    num_features = 7
+    num_features = NUM_FEATURES
 
     def __init__(self, encoding: FilterEncoding, references: int, *, within: float = 12.0) -> None:
         self._encoding, self._references, self.within = encoding, references, within
@@ -68,7 +77,7 @@ class Foresight:
         """
         clusters, places = candidates.clusters, len(candidates.place)
         number, most = len(clusters), int(clusters.max())
-        found = np.empty((places + number, 5))
+        found = np.empty((places + number, FOUND))
         decisions = Address(
             Decisions(
                 self._references,
@@ -87,9 +96,8 @@ class Foresight:
         predictives = places * min(self._references, self._num_points) * max(1, most)
         threads = self.threads(most, threads_for(predictives, _PREDICTIVES_A_THREAD, number))
         in_threads(lambda one, begin, end: add_up_ahead(one, decisions, begin, end), threads, number)
-        joining, opening = torch.from_numpy(found).to(candidates.counts.device).tensor_split((places,))
-        to_come = (self._num_points - 1 - candidates.step).double()
-        return _features(joining, to_come.index_select(0, candidates.decision)), _features(opening, to_come)
+        features = torch.from_numpy(found[:, FEATURES:]).to(candidates.counts.device)
+        return features[:places], features[places:]
 
     def threads(self, clusters: int, number: int) -> list[Address]:
         """Return what as many threads need, a :class:`Foreseer` each, for decisions of so many clusters."""
@@ -130,19 +138,3 @@ class Foresight:
             refresh=address_of(functions[0], *kinds, types.int64),
             weigh=address_of(functions[1], *kinds[1:], types.int64, block, row),
         )
-
-
-def _features(sums: Tensor, to_come: Tensor) -> Tensor:
-    """Bring gains, losses and evidence, the first of ``(..., 5)``, to the scale of a network."""
-    net, evidence = sums[..., 0] - sums[..., 1], sums[..., 2]
-    both = torch.stack([net, evidence], -1)
-    return torch.cat(
-        [
-            both / (1 + to_come).sqrt().unsqueeze(-1),
-            both.asinh(),
-            sums[..., :2].log1p(),
-            evidence.clamp(-10, 10).unsqueeze(-1) / 4,
-            sums[..., -1:],
-        ],
-        -1,
-    )

@@ -26,9 +26,13 @@ from pyroclust.nn.compiled.lanes import (
 
 ROOM = 8
 """Clusters that a completion may open."""
-GAIN, LOSS, EVIDENCE, OWN, ASKED = range(5)
-"""What is found of a candidate: gains and losses one point at a time, the log evidence of the completion, the
-filter's log-weight, and whether there is anything to decide about it."""
+NUM_FEATURES = 7
+OWN, _GAIN, _LOSS, _EVIDENCE, FEATURES = range(5)
+"""What is found of a candidate: the filter's log-weight, gains and losses one point at a time, the log
+evidence of the completion, and from FEATURES on what a network gets to see of these."""
+ASKED = FEATURES + NUM_FEATURES
+"""Whether there is anything to decide about it."""
+FOUND = ASKED + 1
 # Weights that differ by less are equal: rounding must not decide where a completion goes.
 _EQUAL = np.float32(1e-5)
 # The exponential of less does not change a sum that is at least one.
@@ -49,7 +53,7 @@ class Decisions(NamedTuple):
     place: np.ndarray  # (M,), where each candidate stands in the two tables
     counts: np.ndarray  # points of clusters
     moments: np.ndarray  # their summed moments, of as many rows
-    found: np.ndarray  # (M + Q, 5), first of joining, then of opening
+    found: np.ndarray  # (M + Q, 12), first of joining, then of opening
 
 
 _INDEX, _TABLE = np.zeros(0, np.int64), np.zeros((0, 0))
@@ -225,7 +229,9 @@ def _ask(decisions: Any, d: int) -> bool:
     for c in range(decisions.clusters[d] + 1):
         found = decisions.found[_candidate(decisions, d, c)]
         hopeless = found[OWN] == -math.inf or found[OWN] < best - decisions.within
-        found[GAIN], found[LOSS], found[EVIDENCE], found[ASKED] = 0.0, 0.0, 0.0, 0.0 if hopeless else 1.0
+        for f in range(_GAIN, ASKED):
+            found[f] = 0.0
+        found[ASKED] = 0.0 if hopeless else 1.0
         left += 0 if hopeless else 1
     if left < 2:
         for c in range(decisions.clusters[d] + 1):
@@ -312,7 +318,7 @@ def _look(thread: Any, decisions: Any, d: int) -> None:
                 gain = np.float64(lanes.values[a])
                 gains += max(gain, 0.0)
                 losses -= min(gain, 0.0)
-        found[GAIN], found[LOSS] = gains * to_come / looked, losses * to_come / looked
+        found[_GAIN], found[_LOSS] = gains * to_come / looked, losses * to_come / looked
 
 
 @inner
@@ -372,7 +378,7 @@ def _complete(thread: Any, decisions: Any) -> None:
         _add_evidence(thread, r, slots, count)
         slots = max(slots, _put_all(thread, r, count))
     for lane in range(count):
-        decisions.found[of[_CANDIDATE, lane], EVIDENCE] = thread.evidence[lane]
+        decisions.found[of[_CANDIDATE, lane], _EVIDENCE] = thread.evidence[lane]
 
 
 @inner
@@ -512,8 +518,10 @@ def add_up_ahead(thread: Any, decisions: Any, begin: int, end: int) -> None:
         _call_complete(thread.complete, (thread, decisions))
     if decisions.references:
         for d in range(begin, end):
-            if decisions.step[d] + 1 < thread.data.num_points:
+            left = thread.data.num_points - decisions.step[d] - 1
+            if left:
                 _centre(decisions, d)
+                _describe(decisions, d, left)
 
 
 @inner
@@ -523,17 +531,31 @@ def _centre(decisions: Any, d: int) -> None:
     for c in range(clusters + 1):
         found = decisions.found[_candidate(decisions, d, c)]
         if found[ASKED] > 0.0:
-            top = max(top, found[OWN] + found[EVIDENCE])
+            top = max(top, found[OWN] + found[_EVIDENCE])
     if top == -math.inf:
         return
     joint, alone = 0.0, 0.0
     for c in range(clusters + 1):
         found = decisions.found[_candidate(decisions, d, c)]
         if found[ASKED] > 0.0:
-            joint += math.exp(found[OWN] + found[EVIDENCE] - top)
+            joint += math.exp(found[OWN] + found[_EVIDENCE] - top)
             alone += math.exp(found[OWN] - best)
     together = top + math.log(joint) - best - math.log(alone)
     for c in range(clusters + 1):
         found = decisions.found[_candidate(decisions, d, c)]
         if found[ASKED] > 0.0:
-            found[EVIDENCE] -= together
+            found[_EVIDENCE] -= together
+
+
+@inner
+def _describe(decisions: Any, d: int, to_come: int) -> None:
+    """Bring gains, losses and evidence to the scale of a network."""
+    root = math.sqrt(1.0 + to_come)
+    for c in range(decisions.clusters[d] + 1):
+        found = decisions.found[_candidate(decisions, d, c)]
+        if found[ASKED] > 0.0:
+            net, evidence = found[_GAIN] - found[_LOSS], found[_EVIDENCE]
+            found[FEATURES], found[FEATURES + 1] = net / root, evidence / root
+            found[FEATURES + 2], found[FEATURES + 3] = np.arcsinh(net), np.arcsinh(evidence)
+            found[FEATURES + 4], found[FEATURES + 5] = math.log1p(found[_GAIN]), math.log1p(found[_LOSS])
+            found[FEATURES + 6] = min(max(evidence, -10.0), 10.0) / 4.0

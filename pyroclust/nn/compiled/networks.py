@@ -1,17 +1,13 @@
 """Small float32 networks in compiled code, and the head that foreseeing scorers have in common."""
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pyroclust.core.compiling import inner
 from pyroclust.nn.compiled.filter_tables import array_of
-from pyroclust.nn.compiled.foresight import Foresight
-from pyroclust.nn.compiled.foresight_loops import EVIDENCE, GAIN, LOSS
+from pyroclust.nn.compiled.foresight_loops import FEATURES, NUM_FEATURES
 from pyroclust.nn.compiled.kernels import raise_floats
-
-_FEATURES = Foresight.num_features
 
 
 class Head(NamedTuple):
@@ -40,7 +36,7 @@ class Head(NamedTuple):
     @classmethod
     def of(cls, scorer: Any) -> "Head":
         """Lay out the weights of a foreseeing scorer."""
-        none, nothing = np.zeros((_FEATURES, scorer.width), np.float32), np.zeros(_FEATURES, np.float32)
+        none, nothing = np.zeros((NUM_FEATURES, scorer.width), np.float32), np.zeros(NUM_FEATURES, np.float32)
         last = (scorer.to_join, scorer.to_open)
         return cls(
             0,
@@ -92,7 +88,7 @@ class Scratch(NamedTuple):
         """Make scratch space, for up to ``most`` exponentials at once."""
         powers = np.zeros(max(most, width), np.int32)
         one, two, shared = np.zeros((3, width), np.float32)
-        ahead, trusted = np.zeros((2, _FEATURES), np.float32)
+        ahead, trusted = np.zeros((2, NUM_FEATURES), np.float32)
         values = np.zeros(len(powers), np.float32)
         return cls(own, one, two, shared, values, powers, powers.view(np.float32), ahead, trusted)
 
@@ -165,7 +161,7 @@ def share(head: Any, room: Any, context: Any, pooled: Any) -> None:
     _normalise(one, head.pool_norm, head.epsilon)
     multiply(head.pool, one, shared)
     if head.foresight:
-        for f in range(_FEATURES):
+        for f in range(NUM_FEATURES):
             total, trust = head.trust_bias[f], head.trust[f]
             for j in range(len(one)):
                 total += trust[j] * shared[j]
@@ -173,24 +169,14 @@ def share(head: Any, room: Any, context: Any, pooled: Any) -> None:
 
 
 @inner
-def _describe_ahead(room: Any, found: Any, to_come: int) -> None:
-    """Bring gains, losses and evidence to the scale of a network."""
-    net, evidence = found[GAIN] - found[LOSS], found[EVIDENCE]
-    root = math.sqrt(1.0 + to_come)
-    room.ahead[0], room.ahead[1] = net / root, evidence / root
-    room.ahead[2], room.ahead[3] = np.arcsinh(net), np.arcsinh(evidence)
-    room.ahead[4], room.ahead[5] = math.log1p(found[GAIN]), math.log1p(found[LOSS])
-    room.ahead[6] = min(max(evidence, -10.0), 10.0) / 4.0
-
-
-@inner
-def judge(head: Any, room: Any, found: Any, is_new: int, to_come: int) -> float:
+def judge(head: Any, room: Any, found: Any, is_new: int) -> float:
     """Return the logit of a candidate from the input of the head, ``room.one``."""
     one, two = room.one, room.two
     for j in range(len(two)):
         two[j] = head.head_bias[j]
     if head.foresight:
-        _describe_ahead(room, found, to_come)
+        for f in range(NUM_FEATURES):
+            room.ahead[f] = found[FEATURES + f]
         multiply(head.ahead, room.ahead, one)
     _normalise(one, head.head_norm, head.epsilon)
     silu(room, one, len(one))
@@ -200,6 +186,6 @@ def judge(head: Any, room: Any, found: Any, is_new: int, to_come: int) -> float:
     for j in range(len(two)):
         logit += last[j] * two[j]
     if head.foresight:
-        for f in range(_FEATURES):
+        for f in range(NUM_FEATURES):
             logit += room.trusted[f] * room.ahead[f]
     return np.float64(logit)

@@ -15,7 +15,7 @@ from pyroclust.distributions.compiled.pointers import Address, address_of, calle
 from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.nn.compiled.filter_tables import array_of, in_threads, threads_for
 from pyroclust.nn.compiled.foresight import Foresight
-from pyroclust.nn.compiled.foresight_loops import ASKED, OWN, Decisions, Foreseer, add_up_ahead
+from pyroclust.nn.compiled.foresight_loops import ASKED, FOUND, OWN, Decisions, Foreseer, add_up_ahead
 from pyroclust.nn.compiled.networks import Head, Scratch, add_state, judge, share
 
 # Fewer candidates than this are not worth a thread.
@@ -200,7 +200,7 @@ class PrefixSampler(ABC):
                 np.arange(rows * room),
                 prefixes.counts,
                 prefixes.moments,
-                np.zeros((rows * (room + 1), 5)),
+                np.zeros((rows * (room + 1), FOUND)),
             )
         )
 
@@ -255,7 +255,6 @@ def _score(
     head: Any, room: Any, points: Any, prefixes: Any, decisions: Any, step: int, begin: int, end: int
 ) -> None:
     """Write the log-probabilities of the candidates of some rows."""
-    to_come = points.num_points - 1 - step
     for row in range(begin, end):
         clusters, is_shared = prefixes.clusters[row], False
         dataset = prefixes.dataset[row]
@@ -275,7 +274,7 @@ def _score(
                 for j in range(len(room.one)):
                     room.one[j] = room.shared[j]
                 _call_see(head.see, (room.own, room, prefixes, dataset, point, -1 if is_new else at))
-                logits[c] += judge(head, room, found, is_new, to_come)
+                logits[c] += judge(head, room, found, is_new)
             top = max(top, logits[c])
         total = 0.0
         for c in range(clusters + 1):

@@ -33,31 +33,19 @@ _MOMENT, _POINT, _STATE = range(3)
 
 
 class _Kind(NamedTuple):
-    """What vector units need of a kind of family.
+    """What vector units need of a kind of family."""
 
-    Attributes:
-        refresh: makes clusters anew, of the tables, the clusters, their first moment and first row, and how
-            many these are.
-        weigh: adds what 32 points weigh, of the tables, the clusters, where their row begins, their first row
-            of states, the points, the first row of these, and the weights.
-        lay_out: returns rows of points, ``(E, N)``, and how many rows a state takes.
-    """
-
-    refresh: Any
-    weigh: Any
-    lay_out: Callable[[Any], tuple[list[np.ndarray], int]]
+    refresh: Any  # makes so many clusters anew, from their first moment on, into their first row
+    weigh: Any  # adds what 32 points, from their first row on, weigh in a row of clusters
+    lay_out: Callable[[Any], tuple[list[np.ndarray], int]]  # rows of points, and how many rows a state takes
 
 
 @inner
 def _refresh_gamma(family: Any, work: Any, moment: int, row: int, count: int) -> None:
     dim = family.data.shape[1]
     for d in range(dim):
-        cells, sums, squares = (
-            work.turned[moment + d],
-            work.turned[moment + dim + 2 * d],
-            work.turned[moment + dim + 2 * d + 1],
-        )
-        at = row + 4 * d
+        place, at = moment + dim + 2 * d, row + 4 * d
+        cells, sums, squares = work.turned[moment + d], work.turned[place], work.turned[place + 1]
         mean, stretch, height, power = work.made[at], work.made[at + 1], work.made[at + 2], work.made[at + 3]
         for a in range(count):
             number = int(cells[a] + 0.5)
