@@ -201,7 +201,7 @@ class AuxiliaryTransition(Transition):
         labels, scores = [], []
         with torch.no_grad(), validation_enabled(False):
             for _ in range(num_draws):
-                for _ in range(every * self._kernel.thin):
+                for _ in range(every):
                     log_own = self._sweep()
                 labels.append(self.clusters.labels)
                 if self._kernel.keeps_parameters:

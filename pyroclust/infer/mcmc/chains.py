@@ -54,7 +54,8 @@ class Chains:
     """
 
     def __init__(self, kernel: PartitionKernel, data: Points, starts: int | Tensor, *, seed: int) -> None:
-        self._name, self._data = repr(kernel), as_points(data, like=DOUBLE)
+        self._name, self._thin = repr(kernel), kernel.thin
+        self._data = as_points(data, like=DOUBLE)
         self._generator = np.random.default_rng(seed)
         with seeded(seed):
             if isinstance(starts, Tensor):
@@ -75,7 +76,13 @@ class Chains:
         check_draws(len(self.states.assignments), num_draws, len(self._data))
         began = time.perf_counter()
         with self._seeded():
-            trace, interrupted = run(transition, self.states, warmup=warmup, num_draws=num_draws, every=every)
+            trace, interrupted = run(
+                transition,
+                self.states,
+                warmup=warmup * self._thin,
+                num_draws=num_draws,
+                every=every * self._thin,
+            )
         seconds = time.perf_counter() - began
         self.seconds += seconds
         if interrupted:
@@ -90,7 +97,7 @@ class Chains:
         moved: list[ChainStates] = []
         with self._seeded():
             for block, transition in zip(self._blocks(), self._transitions, strict=True):
-                moved.append(transition.advance(block, 1, every=sweeps).last())
+                moved.append(transition.advance(block, 1, every=sweeps * self._thin).last())
                 tell(sum(len(one.assignments) for one in moved))
         self.states = ChainStates.concatenate(moved)
         self.sweeps += sweeps

@@ -58,7 +58,7 @@ class CompiledKernel(PartitionKernel):
     def bind(self, data: Tensor, states: ChainStates, generator: np.random.Generator) -> Transition:
         """Prepare one compiled chain a state."""
         moves = self.moves(len(data))
-        return CompiledTransition(self.model, data, moves, thin=self.thin, states=states, generator=generator)
+        return CompiledTransition(self.model, data, moves, states=states, generator=generator)
 
 
 def moves_in_turn(kernels: Iterable[CompiledKernel], num_points: int) -> tuple[NamedTuple, ...]:
@@ -67,7 +67,7 @@ def moves_in_turn(kernels: Iterable[CompiledKernel], num_points: int) -> tuple[N
 
 
 class CompiledTransition(Transition):
-    """Compiled chains, advanced in threads: ``thin`` rounds of moves a draw."""
+    """Compiled chains, advanced in threads: a round of moves a step."""
 
     def __init__(
         self,
@@ -75,11 +75,10 @@ class CompiledTransition(Transition):
         data: Tensor,
         moves: tuple[NamedTuple, ...],
         *,
-        thin: int,
         states: ChainStates,
         generator: np.random.Generator,
     ) -> None:
-        self.model, self.thin = model, thin
+        self.model = model
         generators = generator.spawn(len(states.assignments))
         self._chains = [start_chain(model, data, one) for one in generators]
         self._program = Program(moves, self._chains[0])
@@ -89,19 +88,19 @@ class CompiledTransition(Transition):
     def prepare(self, states: ChainStates) -> None:
         """Compile, or load from numba's cache."""
         self._place(states)
-        self._program.draw(self._chains[0], 0, self.thin)
+        self._program.draw(self._chains[0], 0, 1)
 
     def advance(self, states: ChainStates, num_draws: int, *, every: int = 1) -> Trace:
         """Advance every chain by several draws, all chains at once."""
         self._place(states)
-        program, thin = self._program, every * self.thin
+        program = self._program
         if len(self._chains) == 1:
-            columns = [program.draw(self._chains[0], num_draws, thin)]
+            columns = [program.draw(self._chains[0], num_draws, every)]
         else:
             # Some more threads than cores, so that three chains take as long on two as one and a half.
             threads = min(len(self._chains), _THREADS_A_CORE * num_threads())
             with ThreadPoolExecutor(max_workers=threads) as pool:
-                columns = list(pool.map(lambda one: program.draw(one, num_draws, thin), self._chains))
+                columns = list(pool.map(lambda one: program.draw(one, num_draws, every), self._chains))
         trace = trace_of(self.model, self._names, columns)
         if not self.model.is_conjugate:
             trace = self._beside_parameters(trace, states)

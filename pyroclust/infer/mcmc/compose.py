@@ -77,21 +77,17 @@ class Compose(PartitionKernel):
 
     def bind(self, data: Tensor, states: ChainStates, generator: np.random.Generator) -> Transition:
         """Bind every kernel, neighbours of compiled moves as one."""
-        parts: list[Transition] = []
+        parts: list[tuple[Transition, int]] = []
         for compiled, group in groupby(self.kernels, key=lambda one: isinstance(one, CompiledKernel)):
             if compiled:
                 moves = moves_in_turn((one for one in group if isinstance(one, CompiledKernel)), len(data))
-                parts.append(
-                    CompiledTransition(
-                        self.model, data, moves, thin=1, states=states, generator=generator.spawn(1)[0]
-                    )
+                fused = CompiledTransition(
+                    self.model, data, moves, states=states, generator=generator.spawn(1)[0]
                 )
+                parts.append((fused, 1))
             else:
-                parts.extend(one.bind(data, states, generator.spawn(1)[0]) for one in group)
-        if len(parts) == 1 and isinstance(parts[0], CompiledTransition):
-            parts[0].thin = self.thin
-            return parts[0]
-        return _InTurn(parts * self.thin)
+                parts.extend((one.bind(data, states, generator.spawn(1)[0]), one.thin) for one in group)
+        return parts[0][0] if len(parts) == 1 and parts[0][1] == 1 else _InTurn(parts)
 
 
 def _check_kept_parameters(kernels: Sequence[PartitionKernel]) -> None:
@@ -106,14 +102,16 @@ def _check_kept_parameters(kernels: Sequence[PartitionKernel]) -> None:
 
 
 class _InTurn(Transition):
-    def __init__(self, parts: list[Transition]) -> None:
+    """Transitions one after the other, with the steps of each a round."""
+
+    def __init__(self, parts: list[tuple[Transition, int]]) -> None:
         self._parts = parts
 
     def prepare(self, states: ChainStates) -> None:
-        for part in dict.fromkeys(self._parts):
+        for part, _ in self._parts:
             part.prepare(states)
 
     def step(self, states: ChainStates) -> ChainStates:
-        for part in self._parts:
-            states = part.step(states)
+        for part, thin in self._parts:
+            states = part.advance(states, 1, every=thin).last()
         return states

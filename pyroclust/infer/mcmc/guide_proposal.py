@@ -208,15 +208,14 @@ class GuideTransition(Transition):
         self.rates: dict[str, list[float]] = {name: [] for name, _ in self._rules}
 
     def step(self, states: ChainStates) -> ChainStates:
-        """Propose whole partitions, then a block by every rule, ``thin`` times."""
+        """Propose whole partitions, then a block by every rule."""
         kernel, hyper, labels = self._kernel, states.hyperparameters, states.assignments
         model = kernel.model.given(hyper) if hyper else kernel.model
         log_joints = model.log_joint(self._data, labels)
-        for _ in range(kernel.thin):
-            for name, rule in self._rules:
-                moved = self._moved(model, labels, log_joints, rule)
-                labels, log_joints = moved.assignments, moved.log_joint
-                self.rates[name].append(float(moved.accepted.double().mean()) / max(kernel.num_proposals, 1))
+        for name, rule in self._rules:
+            moved = self._moved(model, labels, log_joints, rule)
+            labels, log_joints = moved.assignments, moved.log_joint
+            self.rates[name].append(float(moved.accepted.double().mean()) / max(kernel.num_proposals, 1))
         return ChainStates(labels, hyper, log_joint(kernel.model, self._data, labels, hyper))
 
     def _moved(

@@ -35,17 +35,17 @@ _BYTES_A_LABEL = 8
 class Transition(ABC):  # noqa: B024  (subclasses write one of two methods)
     """A kernel bound to data: it moves C chains at once.
 
-    Subclasses write :meth:`step`, or :meth:`advance` where several draws at once are faster. They may keep
+    Subclasses write :meth:`step`, or :meth:`advance` where several steps at once are faster. They may keep
     caches, but what they return depends on the states given to it alone, unless the kernel says that it keeps
-    parameters.
+    parameters. How many steps a draw has is the kernel's ``thin``, which those who call them count.
     """
 
     def step(self, states: ChainStates) -> ChainStates:
-        """Advance every chain by one draw."""
+        """Advance every chain by one step."""
         return self.advance(states, 1).last()
 
     def advance(self, states: ChainStates, num_draws: int, *, every: int = 1) -> Trace:
-        """Advance every chain by ``num_draws * every`` draws and return one in ``every`` of them."""
+        """Advance every chain by ``num_draws * every`` steps and return one in ``every`` of them."""
         visited = []
         for _ in range(num_draws):
             for _ in range(every):
@@ -75,9 +75,9 @@ def run(
     every: int = 1,
     progress: bool = False,
 ) -> tuple[Trace, bool]:
-    """Run a warm-up, then keep one in ``every`` draws; return them, and whether Ctrl-C has ended the run.
+    """Run ``warmup`` steps, then keep one in ``every``; return these draws, and whether Ctrl-C has ended it.
 
-    Draws are made in blocks of some tenths of a second, between which Ctrl-C is obeyed. If there was an
+    Steps are made in blocks of some tenths of a second, between which Ctrl-C is obeyed. If there was an
     interrupt before the first draw that is kept, ``KeyboardInterrupt`` is raised.
     """
     kept: list[Trace] = []
@@ -280,7 +280,7 @@ class PartitionKernel(MCMCKernel, ABC):
         if params["assignments"] is not self._params["assignments"]:
             self._states = _states_of(params, self.updates)
             self._check_allowed(self._states.assignments)
-        self._states = self._transition.step(self._states)
+        self._states = self._transition.advance(self._states, 1, every=self.thin).last()
         self._params = _sites(self._states)
         return self._params
 
@@ -343,7 +343,12 @@ class PartitionKernel(MCMCKernel, ABC):
             transition.prepare(states)
             compiled = time.perf_counter()
             trace, interrupted = run(
-                transition, states, warmup=warmup, num_draws=num_draws, progress=progress
+                transition,
+                states,
+                warmup=warmup * self.thin,
+                num_draws=num_draws,
+                every=self.thin,
+                progress=progress,
             )
         if self.model.is_conjugate:
             checked_log_joint(trace.log_joint)

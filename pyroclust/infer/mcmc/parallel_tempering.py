@@ -207,7 +207,7 @@ class _Tempered(Transition):
         counts: np.ndarray,
     ) -> None:
         self._model = kernel.model
-        self._powers, self._thin, self._counts = np.array(kernel.powers), kernel.thin, counts
+        self._powers, self._counts = np.array(kernel.powers), counts
         self._copies = [
             [
                 start_chain(self._model, data, one, power=power)
@@ -233,7 +233,7 @@ class _Tempered(Transition):
         kept = []
         with ThreadPoolExecutor(max_workers=num_threads()) as pool:
             for _ in range(num_draws):
-                for _ in range(every * self._thin):
+                for _ in range(every):
                     self._exchange()
                     drawn = self._sweep(pool)
                 kept.append(drawn)

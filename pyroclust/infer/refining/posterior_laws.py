@@ -63,7 +63,9 @@ class PosteriorChains:
         values = {name: hyper[:, i] for i, name in enumerate(self.names)}
         states = ChainStates(labels, values, torch.full((1,), torch.nan))
         generator = np.random.default_rng(seed_from_torch())
-        trace = self._kernel.bind(points.to(DOUBLE), states, generator).advance(states, draws)
+        trace = self._kernel.bind(points.to(DOUBLE), states, generator).advance(
+            states, draws, every=self._kernel.thin
+        )
         labels[0] = trace.assignments[0, -1]
         for i, name in enumerate(self.names):
             hyper[0, i] = trace.hyperparameters[name][0, -1]

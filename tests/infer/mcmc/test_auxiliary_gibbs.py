@@ -77,8 +77,8 @@ def test_draws_do_not_depend_on_how_they_are_grouped(model):
 
 
 @every_model
-def test_thin_is_sweeps_a_draw(model):
-    thinned = bound(AuxiliaryGibbs(model, thin=4), points()).advance(start(), 5)
+def test_every_so_many_th_sweep_is_a_draw(model):
+    thinned = bound(AuxiliaryGibbs(model), points()).advance(start(), 5, every=4)
     every = bound(AuxiliaryGibbs(model), points()).advance(start(), 20)
     assert torch.equal(thinned.assignments, every.assignments[:, 3::4])
 

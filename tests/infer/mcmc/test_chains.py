@@ -13,7 +13,7 @@ from pyroclust.distributions import (
     student_t,
 )
 from pyroclust.infer import exact_posterior
-from pyroclust.infer.mcmc import AuxiliaryGibbs, CollapsedGibbs
+from pyroclust.infer.mcmc import AuxiliaryGibbs, CollapsedGibbs, Compose, PartitionKernel, Transition
 from pyroclust.infer.mcmc.chains import Chains, coarse_starts
 from pyroclust.infer.mcmc.named_kernels import default_kernel
 from pyroclust.infer.mcmc.states import ChainStates
@@ -67,6 +67,35 @@ def test_chains_go_on_where_they_are():
         run.draw(5)
     assert isinstance(seen[0], ChainStates)
     assert np.array_equal(seen[0].assignments, last)
+
+
+class Counting(PartitionKernel):
+    """A kernel that leaves partitions where they are, and counts its steps."""
+
+    steps = 0
+
+    def bind(self, data, states, generator):
+        kernel = self
+
+        class Still(Transition):
+            def step(self, states):
+                kernel.steps += 1
+                return states
+
+        return Still()
+
+
+def test_thin_is_steps_a_draw_of_any_kernel():
+    kernel = Counting(overlap2d(), thin=3)
+    kernel.run(DATA, num_draws=5, warmup=2, num_chains=2, seed=0)
+    assert kernel.steps == 21
+    Chains(kernel, DATA, one_cluster(40), seed=0).advance(4)
+    assert kernel.steps == 21 + 2 * 12
+    kernel.setup(0, DATA)
+    kernel.sample(kernel.initial_params)
+    assert kernel.steps == 48
+    Compose([kernel, CollapsedGibbs(kernel.model)], thin=2).run(DATA, num_draws=1, seed=0)
+    assert kernel.steps == 54
 
 
 @pytest.mark.parametrize("number", [1, 31, 32, 33, 100])
