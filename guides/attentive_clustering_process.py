@@ -15,9 +15,9 @@ from pyroclust.guides.clusterwise_clustering_process import (
     latents_for,
 )
 from pyroclust.nn.attention import SetEncoder
-from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.encoders.encoder import Encoder
-from pyroclust.nn.pools import AttentivePool
+from pyroclust.nn.networks.clusterwise_network import ClusterwiseNetwork
+from pyroclust.nn.networks.pools import AttentivePool
 
 __all__ = ["AttentiveClusteringProcess", "attentive_network_for"]
 

@@ -20,10 +20,10 @@ from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.guides.base import AmortizedGuide, bandwidths, checked_order, checked_permutations, num_columns
 from pyroclust.guides.predictive_filter import filter_scorer
 from pyroclust.nn import Order
-from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.encoders.encoder import Encoder
-from pyroclust.nn.latents import ClusterLatents, DiscreteLatents, GaussianLatents
-from pyroclust.nn.pools import GatedPool, SummedPool
+from pyroclust.nn.networks.clusterwise_network import ClusterwiseNetwork
+from pyroclust.nn.networks.latents import ClusterLatents, DiscreteLatents, GaussianLatents
+from pyroclust.nn.networks.pools import GatedPool, SummedPool
 
 __all__ = ["ClusterwiseClusteringProcess", "clusterwise_network_for", "filter_for", "latents_for"]
 

@@ -21,9 +21,9 @@ from pyroclust.distributions.programs import as_model
 from pyroclust.distributions.protocols import Model
 from pyroclust.guides.base import AmortizedGuide, checked_order, checked_permutations, num_columns
 from pyroclust.nn import Order, RandomOrder
-from pyroclust.nn.cluster_densities import AutoencoderDensity, FlowDensity, GaussianDensity
 from pyroclust.nn.encoders.encoder import Encoder
-from pyroclust.nn.filtering_network import FilteringNetwork
+from pyroclust.nn.networks.cluster_densities import AutoencoderDensity, FlowDensity, GaussianDensity
+from pyroclust.nn.networks.filtering_network import FilteringNetwork
 from pyroclust.nn.orders import random_orders
 
 __all__ = ["DeepAmortizedClustering", "filtering_network_for"]

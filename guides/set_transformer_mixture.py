@@ -18,7 +18,7 @@ from pyroclust.distributions.programs import as_model
 from pyroclust.distributions.protocols import Model
 from pyroclust.guides.base import AmortizedGuide, num_columns
 from pyroclust.nn.attention import FullSetEncoder, PointEncoder, SetEncoder
-from pyroclust.nn.mixture_network import (
+from pyroclust.nn.networks.mixture_network import (
     AttentiveDecoder,
     MeanDecoder,
     MixtureNetwork,

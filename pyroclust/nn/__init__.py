@@ -9,10 +9,6 @@ from pyroclust.nn.attention import (
     PooledAttention,
     SetEncoder,
 )
-from pyroclust.nn.cluster_densities import AutoencoderDensity, FlowDensity, GaussianDensity
-from pyroclust.nn.cluster_shape import AdaptiveShape, ClusterShape, FixedShape
-from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
-from pyroclust.nn.conditions import ConditionInput, ConditionInputs
 from pyroclust.nn.deep.decoders import Decoder, DenseDecoder, ImageDecoder
 from pyroclust.nn.deep.deformations import Deformation, ImageDeformation, NormalNoise
 from pyroclust.nn.deep.relaxations import ExactSum, GumbelSoftmax, Relaxation
@@ -24,12 +20,21 @@ from pyroclust.nn.encoders.graph_encoders import GatedGraphEncoder, GraphEncoder
 from pyroclust.nn.encoders.image_encoder import ImageEncoder
 from pyroclust.nn.encoders.vector_encoder import VectorEncoder
 from pyroclust.nn.encoders.waveform_encoder import WaveformEncoder
-from pyroclust.nn.filtering_network import FilteringNetwork
-from pyroclust.nn.futures import Future, FutureAttention, InducedFuture
-from pyroclust.nn.latents import DiscreteLatents, GaussianLatents
-from pyroclust.nn.mixture_network import AttentiveDecoder, MeanDecoder, MixtureNetwork, RecurrentDecoder
+from pyroclust.nn.features.cluster_shape import AdaptiveShape, ClusterShape, FixedShape
+from pyroclust.nn.features.conditions import ConditionInput, ConditionInputs
+from pyroclust.nn.features.futures import Future, FutureAttention, InducedFuture
+from pyroclust.nn.networks.cluster_densities import AutoencoderDensity, FlowDensity, GaussianDensity
+from pyroclust.nn.networks.clusterwise_network import ClusterwiseNetwork
+from pyroclust.nn.networks.filtering_network import FilteringNetwork
+from pyroclust.nn.networks.latents import DiscreteLatents, GaussianLatents
+from pyroclust.nn.networks.mixture_network import (
+    AttentiveDecoder,
+    MeanDecoder,
+    MixtureNetwork,
+    RecurrentDecoder,
+)
+from pyroclust.nn.networks.pools import AttentivePool, GatedPool, SummedPool
 from pyroclust.nn.orders import DensestFirst, FarthestLast, NearestNext, Order, RandomOrder
-from pyroclust.nn.pools import AttentivePool, GatedPool, SummedPool
 from pyroclust.nn.scorers.column_scorer import ColumnScorer
 from pyroclust.nn.scorers.graph_scorer import GraphScorer
 from pyroclust.nn.scorers.light_scorer import LightScorer

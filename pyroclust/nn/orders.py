@@ -8,7 +8,7 @@ from torch import Tensor
 from pyroclust.core.counts import check_count
 from pyroclust.core.memory import check_memory
 from pyroclust.core.registry import register
-from pyroclust.nn.look_ahead import gaussian_kernel
+from pyroclust.nn.features.look_ahead import gaussian_kernel
 from pyroclust.nn.sizes import check_scale
 
 __all__ = [

@@ -20,7 +20,7 @@ from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer import FitSettings, InclusiveKL, fit, simulate
 from pyroclust.models import LabelledImages
 from pyroclust.nn import FutureAttention, ImageEncoder, InducedFuture, RandomOrder, SummedScorer
-from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
+from pyroclust.nn.networks.clusterwise_network import ClusterwiseNetwork
 from pyroclust.partitions import enumerate_partitions
 from pyroclust.recipes import read_recipe
 from pyroclust.saving.guides import describe_guide, save_guide

@@ -20,8 +20,8 @@ from pyroclust.nn import (
     look_ahead,
     orders,
 )
-from pyroclust.nn.latents import DiscreteMemberships, GaussianMemberships
-from pyroclust.nn.look_ahead import KernelSummary
+from pyroclust.nn.features.look_ahead import KernelSummary
+from pyroclust.nn.networks.latents import DiscreteMemberships, GaussianMemberships
 
 POOLS: dict[str, Callable[[int], nn.Module]] = {
     "attention": AttentivePool,

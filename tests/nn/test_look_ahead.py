@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from pyroclust.nn.compiled.kernels import kernel_sums
-from pyroclust.nn.look_ahead import KernelLookAhead
+from pyroclust.nn.features.look_ahead import KernelLookAhead
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])

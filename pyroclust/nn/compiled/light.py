@@ -7,12 +7,12 @@ import numpy as np
 
 from pyroclust.core.compiling import inner
 from pyroclust.distributions.compiled.pointers import from_place
-from pyroclust.nn.cluster_shape import AdaptiveShape
 from pyroclust.nn.compiled.filter_tables import array_of
 from pyroclust.nn.compiled.foresight_loops import Foreseer
 from pyroclust.nn.compiled.kernels import Look, add_kernels
 from pyroclust.nn.compiled.networks import matrix, multiply, silu
 from pyroclust.nn.compiled.prefixes import PrefixSampler, add_point
+from pyroclust.nn.features.cluster_shape import AdaptiveShape
 
 
 class Light(NamedTuple):

@@ -11,14 +11,14 @@ from pyroclust.core.counts import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.nn.attention import InducedSetAttention
-from pyroclust.nn.cluster_shape import AdaptiveShape, ClusterShape, FixedShape
 from pyroclust.nn.compiled.filter_tables import can_foresee
 from pyroclust.nn.compiled.foresight import Foresight
 from pyroclust.nn.compiled.light import LightSampler
-from pyroclust.nn.conditions import ConditionInputs, ConditionShift
 from pyroclust.nn.encoders.encoder import Encoder
-from pyroclust.nn.futures import Future
-from pyroclust.nn.look_ahead import KernelLookAhead
+from pyroclust.nn.features.cluster_shape import AdaptiveShape, ClusterShape, FixedShape
+from pyroclust.nn.features.conditions import ConditionInputs, ConditionShift
+from pyroclust.nn.features.futures import Future
+from pyroclust.nn.features.look_ahead import KernelLookAhead
 from pyroclust.nn.scorers.network_scorer import ForeseeingScorer, NetworkScorer, progress_of
 from pyroclust.nn.sizes import MAX_BLOCKS, check_bandwidths
 from pyroclust.partitions.adjacency import in_order

@@ -11,7 +11,7 @@ from torch.nn.functional import threshold
 from pyroclust.core.counts import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions.sequential.steps import ForcedSteps
-from pyroclust.nn.look_ahead import gaussian_kernel
+from pyroclust.nn.features.look_ahead import gaussian_kernel
 from pyroclust.nn.scorers.network_scorer import NetworkScorer
 from pyroclust.nn.sizes import check_scale
 

@@ -12,9 +12,9 @@ from torch.nn import functional as F
 from pyroclust.core.counts import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions.sequential.steps import ForcedSteps
-from pyroclust.nn.conditions import ConditionInputs
 from pyroclust.nn.encoders.encoder import Encoder
-from pyroclust.nn.futures import Future
+from pyroclust.nn.features.conditions import ConditionInputs
+from pyroclust.nn.features.futures import Future
 from pyroclust.nn.scorers.network_scorer import NetworkScorer
 
 

@@ -15,9 +15,14 @@ from pyroclust.nn.attention import SetEncoder
 from pyroclust.nn.compiled.cluster_foresight import ClusterForesight, Completions
 from pyroclust.nn.compiled.filter_tables import can_foresee
 from pyroclust.nn.encoders.encoder import Encoder
-from pyroclust.nn.latents import ClusterLatents, DiscreteMemberships, GaussianLatents, GaussianMemberships
-from pyroclust.nn.look_ahead import KernelSummary
-from pyroclust.nn.pools import GatedPool, PointPool
+from pyroclust.nn.features.look_ahead import KernelSummary
+from pyroclust.nn.networks.latents import (
+    ClusterLatents,
+    DiscreteMemberships,
+    GaussianLatents,
+    GaussianMemberships,
+)
+from pyroclust.nn.networks.pools import GatedPool, PointPool
 from pyroclust.nn.sizes import check_bandwidths, check_scale
 
 __all__ = ["ClusterwiseEncoding", "ClusterwiseNetwork", "points_at", "seen_offsets"]

@@ -1,0 +1,1 @@
+"""What scorers see: frames of clusters, points to come, hyperparameters."""
