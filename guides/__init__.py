@@ -1,20 +1,21 @@
 """Amortized guides: from data to a distribution over partitions."""
 
 from pyroclust.guides.anchored_guide import AnchoredGuide
-from pyroclust.guides.attentive_clustering_process import AttentiveClusteringProcess
 from pyroclust.guides.base import AmortizedGuide
-from pyroclust.guides.block_filter import BlockFilter
-from pyroclust.guides.clusterwise_clustering_process import ClusterwiseClusteringProcess
+from pyroclust.guides.clusterwise_clustering_process import (
+    AttentiveClusteringProcess,
+    ClusterwiseClusteringProcess,
+)
 from pyroclust.guides.deep_amortized_clustering import DeepAmortizedClustering, filtering_network_for
 from pyroclust.guides.deep_guide import DeepGuide
 from pyroclust.guides.deep_mixture_guide import DeepMixtureGuide
 from pyroclust.guides.embedded_mixture_guide import EmbeddedMixtureGuide
+from pyroclust.guides.exact_filters import BlockFilter, PredictiveFilter
 from pyroclust.guides.neural_clustering_process import (
     NeuralClusteringProcess,
     column_scorer_for,
     light_scorer_for,
 )
-from pyroclust.guides.predictive_filter import PredictiveFilter
 from pyroclust.guides.retarget import retarget
 from pyroclust.guides.scale_averaged_process import ScaleAveragedProcess
 from pyroclust.guides.semi_supervised_guide import SemiSupervisedGuide

@@ -20,21 +20,9 @@ from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.points import Points, as_points, check_points
 from pyroclust.distributions.programs import as_model, own_name
 from pyroclust.distributions.protocols import Model, is_of_graphs, takes_missing
-from pyroclust.nn.sizes import MAX_BLOCKS, check_bandwidths, check_scale
+from pyroclust.nn.modules import MAX_BLOCKS, check_bandwidths, check_scale
 from pyroclust.partitions.adjacency import as_adjacency
 from pyroclust.partitions.constraints import Constraints, Pairs
-
-__all__ = [
-    "AmortizedGuide",
-    "bandwidths",
-    "checked_names",
-    "checked_order",
-    "checked_permutations",
-    "checked_values",
-    "num_columns",
-    "refuse_a_view",
-    "values_of_data_sets",
-]
 
 
 class AmortizedGuide(PyroModule):

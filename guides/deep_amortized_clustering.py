@@ -26,8 +26,6 @@ from pyroclust.nn.networks.cluster_densities import AutoencoderDensity, FlowDens
 from pyroclust.nn.networks.filtering_network import FilteringNetwork
 from pyroclust.nn.orders import random_orders
 
-__all__ = ["DeepAmortizedClustering", "filtering_network_for"]
-
 _MOST_ROUNDS = 50
 
 

@@ -13,9 +13,7 @@ from pyroclust.distributions.points import Points
 from pyroclust.guides.base import AmortizedGuide
 from pyroclust.nn import DenseEncoder
 from pyroclust.nn.encoders.encoder import Encoder
-from pyroclust.nn.modes import evaluating
-
-__all__ = ["DeepGuide", "encoder_for", "scale_of"]
+from pyroclust.nn.modules import evaluating
 
 # Logarithms of standard deviations stay finite.
 _SMALLEST_SCALE = 1e-4

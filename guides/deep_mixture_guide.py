@@ -18,8 +18,6 @@ from pyroclust.nn import GumbelSoftmax, Views
 from pyroclust.nn.deep.relaxations import Relaxation
 from pyroclust.nn.encoders.encoder import Encoder
 
-__all__ = ["DeepMixtureGuide"]
-
 
 @register(AmortizedGuide)
 class DeepMixtureGuide(DeepGuide):

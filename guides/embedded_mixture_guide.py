@@ -16,8 +16,6 @@ from pyroclust.guides.base import AmortizedGuide
 from pyroclust.guides.deep_guide import DeepGuide, encoder_for, scale_of
 from pyroclust.nn.encoders.encoder import Encoder
 
-__all__ = ["EmbeddedMixtureGuide"]
-
 # Vectors start with little noise: an autoencoder's training has left none.
 _FIRST_SCALE = 0.1
 

@@ -11,7 +11,7 @@ from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.programs import as_model
 from pyroclust.distributions.protocols import CollapsedModel, Model, is_of_graphs
 from pyroclust.guides.base import AmortizedGuide, bandwidths, num_columns, refuse_a_view
-from pyroclust.guides.predictive_filter import filter_scorer
+from pyroclust.guides.exact_filters import filter_scorer
 from pyroclust.guides.sequential_guide import SequentialGuide
 from pyroclust.nn import (
     AdaptiveShape,
@@ -30,17 +30,6 @@ from pyroclust.nn import (
     SummedScorer,
 )
 from pyroclust.nn.encoders.encoder import Encoder
-
-__all__ = [
-    "NeuralClusteringProcess",
-    "column_scorer_for",
-    "graph_scorer_for",
-    "light_scorer_for",
-    "neighbour_scorer_for",
-    "network_inputs",
-    "summed_scorer_for",
-    "typical_model",
-]
 
 
 def network_inputs(

@@ -7,8 +7,6 @@ from pyroclust.distributions.programs import as_model
 from pyroclust.distributions.protocols import CollapsedModel, Model
 from pyroclust.guides.base import AmortizedGuide, num_columns
 
-__all__ = ["parts_of", "retarget"]
-
 GuideT = TypeVar("GuideT", bound=AmortizedGuide)
 
 

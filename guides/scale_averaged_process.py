@@ -14,11 +14,9 @@ from pyroclust.distributions.programs import as_model
 from pyroclust.distributions.protocols import Model
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition
 from pyroclust.guides.base import AmortizedGuide
-from pyroclust.guides.hyper_law import integrated_names, likely_hyperparameters
+from pyroclust.guides.hyperparameters import integrated_names, likely_hyperparameters
 from pyroclust.guides.neural_clustering_process import NeuralClusteringProcess
 from pyroclust.nn import NetworkScorer, Order
-
-__all__ = ["ScaleAveragedProcess"]
 
 _REFERENCE = 0.2
 

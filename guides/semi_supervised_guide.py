@@ -19,8 +19,6 @@ from pyroclust.nn import GumbelSoftmax, Views
 from pyroclust.nn.deep.seed_rules import NearestSeed, SeedRule
 from pyroclust.nn.encoders.encoder import Encoder
 
-__all__ = ["SemiSupervisedGuide"]
-
 
 @register(AmortizedGuide)
 class SemiSupervisedGuide(DeepGuide):

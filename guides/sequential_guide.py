@@ -21,8 +21,6 @@ from pyroclust.guides.base import (
 from pyroclust.nn import Order, RandomOrder
 from pyroclust.nn.orders import antithetic_orders
 
-__all__ = ["SequentialGuide"]
-
 
 class SequentialGuide(AmortizedGuide):
     """An amortized guide whose posterior labels points one after the other.

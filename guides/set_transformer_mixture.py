@@ -26,8 +26,6 @@ from pyroclust.nn.networks.mixture_network import (
     RecurrentDecoder,
 )
 
-__all__ = ["SetTransformerMixture", "mixture_network_for"]
-
 
 @register(AmortizedGuide)
 class SetTransformerMixture(AmortizedGuide):

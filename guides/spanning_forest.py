@@ -15,8 +15,6 @@ from pyroclust.guides.base import AmortizedGuide
 from pyroclust.nn import ImageEncoder, VectorEncoder
 from pyroclust.nn.encoders.encoder import Encoder
 
-__all__ = ["SpanningForestGuide"]
-
 # Of noise, for each data set of a training by ``fit``.
 _DRAWS = 100
 

@@ -18,7 +18,7 @@ from pyroclust.distributions.protocols import Model
 from pyroclust.models.component_weights import LearnedWeights
 from pyroclust.nn import DenseDecoder
 from pyroclust.nn.deep.decoders import Decoder
-from pyroclust.nn.modes import evaluating
+from pyroclust.nn.modules import evaluating
 from pyroclust.partitions import canonical
 
 

@@ -26,8 +26,8 @@ from pyroclust.guides import (
     NeuralClusteringProcess,
     PredictiveFilter,
 )
+from pyroclust.guides.exact_filters import filter_scorer
 from pyroclust.guides.neural_clustering_process import light_scorer_for
-from pyroclust.guides.predictive_filter import filter_scorer
 from pyroclust.models import LabelledImages, LabelledTables, Mixture, gaussian2d, nig_mixture, sensitivity2d
 from pyroclust.models import warped_clusters as arcs
 from pyroclust.nn import (

@@ -21,7 +21,7 @@ def test_mapped_packages_are_covered():
     mapped = {
         "pyroclust.models.mixture",
         "pyroclust.models.deep_mixture",
-        "pyroclust.guides.predictive_filter",
+        "pyroclust.guides.exact_filters",
     }
     assert mapped | {"pyroclust.data.tables"} <= set(MODULES)
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from pyroclust.core.counts import check_number
 from pyroclust.distributions.points import Points, as_points, check_finite, check_shape
 from pyroclust.distributions.programs import SimulatedModel
-from pyroclust.nn.deep.deformations import Deformation
+from pyroclust.nn.deep.views import Deformation
 
 
 class PartiallyLabelled(SimulatedModel):

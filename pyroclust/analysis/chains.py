@@ -23,7 +23,7 @@ from pyroclust.diagnostics.verdicts.findings import convergence_findings
 from pyroclust.diagnostics.verdicts.verdict import all_passed
 from pyroclust.diagnostics.weights.importance import stratified_draws
 from pyroclust.distributions.protocols import is_of_graphs
-from pyroclust.guides.exact_filter import exact_filter
+from pyroclust.guides.exact_filters import exact_filter
 from pyroclust.infer import annealed_log_evidence, tempered_populations
 from pyroclust.infer.checks import log_joint_of
 from pyroclust.infer.mcmc import CollapsedModel, FromDraws, Overdispersed

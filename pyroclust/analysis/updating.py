@@ -21,7 +21,7 @@ from pyroclust.core.threads import single_precision
 from pyroclust.data import Source, Table
 from pyroclust.diagnostics import judge
 from pyroclust.diagnostics.verdicts.findings import settled_finding
-from pyroclust.guides.continued_draws import ContinuedDraws
+from pyroclust.guides.anchored_guide import ContinuedDraws
 from pyroclust.infer import refine
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData

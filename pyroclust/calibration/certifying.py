@@ -38,7 +38,7 @@ from pyroclust.core.memory import check_memory
 from pyroclust.core.random_state import pyro_seeded
 from pyroclust.distributions.points import Points
 from pyroclust.guides import BlockFilter, PredictiveFilter
-from pyroclust.guides.exact_filter import exact_filter
+from pyroclust.guides.exact_filters import exact_filter
 from pyroclust.infer.simulation import SimulatedBatch, simulate_batches
 from pyroclust.saving.guides import card_of
 

@@ -1,6 +1,5 @@
 """Networks: scorers of pointwise guides, networks of clusterwise ones, set attention, visiting orders."""
 
-from pyroclust.nn.anchors import Anchors, RandomAnchors, StratifiedAnchors
 from pyroclust.nn.attention import (
     FullSetEncoder,
     InducedSetAttention,
@@ -10,16 +9,13 @@ from pyroclust.nn.attention import (
     SetEncoder,
 )
 from pyroclust.nn.deep.decoders import Decoder, DenseDecoder, ImageDecoder
-from pyroclust.nn.deep.deformations import Deformation, ImageDeformation, NormalNoise
 from pyroclust.nn.deep.relaxations import ExactSum, GumbelSoftmax, Relaxation
 from pyroclust.nn.deep.seed_rules import NearestSeed, SeedRule, SpreadingSeeds
-from pyroclust.nn.deep.views import Views
-from pyroclust.nn.encoders.dense_encoder import DenseEncoder
+from pyroclust.nn.deep.views import Deformation, ImageDeformation, NormalNoise, Views
+from pyroclust.nn.encoders.convolutional_encoders import ImageEncoder, WaveformEncoder
+from pyroclust.nn.encoders.dense_encoders import DenseEncoder, VectorEncoder
 from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.encoders.graph_encoders import GatedGraphEncoder, GraphEncoder
-from pyroclust.nn.encoders.image_encoder import ImageEncoder
-from pyroclust.nn.encoders.vector_encoder import VectorEncoder
-from pyroclust.nn.encoders.waveform_encoder import WaveformEncoder
 from pyroclust.nn.features.cluster_shape import AdaptiveShape, ClusterShape, FixedShape
 from pyroclust.nn.features.conditions import ConditionInput, ConditionInputs
 from pyroclust.nn.features.futures import Future, FutureAttention, InducedFuture
@@ -34,7 +30,16 @@ from pyroclust.nn.networks.mixture_network import (
     RecurrentDecoder,
 )
 from pyroclust.nn.networks.pools import AttentivePool, GatedPool, SummedPool
-from pyroclust.nn.orders import DensestFirst, FarthestLast, NearestNext, Order, RandomOrder
+from pyroclust.nn.orders import (
+    Anchors,
+    DensestFirst,
+    FarthestLast,
+    NearestNext,
+    Order,
+    RandomAnchors,
+    RandomOrder,
+    StratifiedAnchors,
+)
 from pyroclust.nn.scorers.column_scorer import ColumnScorer
 from pyroclust.nn.scorers.graph_scorer import GraphScorer
 from pyroclust.nn.scorers.light_scorer import LightScorer

@@ -8,16 +8,7 @@ from torch.nn import functional as F
 
 from pyroclust.core.counts import check_count
 from pyroclust.core.registry import register
-from pyroclust.nn.sizes import MAX_BLOCKS
-
-__all__ = [
-    "FullSetEncoder",
-    "InducedSetAttention",
-    "MultiheadAttentionBlock",
-    "PointEncoder",
-    "PooledAttention",
-    "SetEncoder",
-]
+from pyroclust.nn.modules import MAX_BLOCKS
 
 
 class MultiheadAttentionBlock(nn.Module):

@@ -38,7 +38,7 @@ from pyroclust.models import (
     UnlabelledTables,
 )
 from pyroclust.nn import NetworkScorer, RandomOrder
-from pyroclust.nn.deep.deformations import Deformation
+from pyroclust.nn.deep.views import Deformation
 from pyroclust.saving.codec import call
 from pyroclust.saving.guides import load_guide
 from pyroclust.saving.models import build_model

@@ -20,7 +20,7 @@ from pyroclust.distributions import (
     Product,
 )
 from pyroclust.guides import ScaleAveragedProcess
-from pyroclust.guides.hyper_law import integrated_names
+from pyroclust.guides.hyperparameters import integrated_names
 from pyroclust.models import Mixture, default_mixture, in_words
 from pyroclust.saving.models import describe_model
 

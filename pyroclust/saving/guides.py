@@ -21,7 +21,7 @@ from pyroclust.distributions import Component
 from pyroclust.distributions.protocols import data_shape
 from pyroclust.guides import AmortizedGuide, SequentialGuide
 from pyroclust.guides.retarget import parts_of
-from pyroclust.nn.state_dicts import tensors_difference
+from pyroclust.nn.modules import tensors_difference
 from pyroclust.saving.cards import (
     CARD_FILE,
     WEIGHTS_FILE,

@@ -10,7 +10,7 @@ import torch
 
 from pyroclust import compare, predict, update
 from pyroclust.cli import main
-from pyroclust.guides.continued_draws import ContinuedDraws
+from pyroclust.guides.anchored_guide import ContinuedDraws
 from pyroclust.infer import exact_posterior, log_evidence, refine
 from pyroclust.models import table_mixture
 

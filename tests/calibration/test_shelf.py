@@ -10,7 +10,7 @@ from cases import some_of
 from pyroclust import load_guide
 from pyroclust.calibration import Certificate, CertificateSettings, certify
 from pyroclust.calibration.certificate import certificate_content
-from pyroclust.guides.exact_filter import exact_filter
+from pyroclust.guides.exact_filters import exact_filter
 from pyroclust.infer import FitSettings
 from pyroclust.saving.cards import list_guides
 

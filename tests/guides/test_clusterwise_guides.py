@@ -14,7 +14,7 @@ from pyro.optim import Adam
 
 from pyroclust.core.registry import rebuild
 from pyroclust.guides import AttentiveClusteringProcess, ClusterwiseClusteringProcess, retarget
-from pyroclust.guides.attentive_clustering_process import attentive_network_for
+from pyroclust.guides.clusterwise_clustering_process import attentive_network_for
 from pyroclust.infer import InclusiveKL, exact_posterior, importance_sample
 from pyroclust.infer.mcmc import CollapsedGibbs, Compose, GuideProposal
 from pyroclust.infer.simulation import simulate

@@ -8,8 +8,7 @@ from cases import some_of
 from torch import nn
 
 from pyroclust.guides import AttentiveClusteringProcess, ClusterwiseClusteringProcess, NeuralClusteringProcess
-from pyroclust.guides.attentive_clustering_process import attentive_network_for
-from pyroclust.guides.clusterwise_clustering_process import clusterwise_network_for
+from pyroclust.guides.clusterwise_clustering_process import attentive_network_for, clusterwise_network_for
 from pyroclust.guides.neural_clustering_process import light_scorer_for, summed_scorer_for
 from pyroclust.infer import FitSettings, fit, simulate
 from pyroclust.models import StochasticBlockModel

@@ -14,8 +14,7 @@ from pyroclust.guides import (
     ClusterwiseClusteringProcess,
     NeuralClusteringProcess,
 )
-from pyroclust.guides.attentive_clustering_process import attentive_network_for
-from pyroclust.guides.clusterwise_clustering_process import clusterwise_network_for
+from pyroclust.guides.clusterwise_clustering_process import attentive_network_for, clusterwise_network_for
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer import FitSettings, InclusiveKL, fit, simulate
 from pyroclust.models import LabelledImages

@@ -5,7 +5,7 @@ import torch
 
 from pyroclust.distributions import ChineseRestaurantProcess
 from pyroclust.guides import PredictiveFilter, ScaleAveragedProcess, column_scorer_for
-from pyroclust.guides.continued_draws import ContinuedDraws
+from pyroclust.guides.anchored_guide import ContinuedDraws
 from pyroclust.guides.scale_averaged_process import columns_of_scale
 from pyroclust.infer import exact_posterior, simulate
 from pyroclust.models import default_mixture, gaussian2d, normal_mixture, table_mixture

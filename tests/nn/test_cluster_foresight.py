@@ -10,9 +10,8 @@ from torch import Tensor
 from pyroclust.distributions.clusterwise.members import FreeMembers
 from pyroclust.distributions.clusterwise.steps import ClusterStep
 from pyroclust.guides import AttentiveClusteringProcess, ClusterwiseClusteringProcess
-from pyroclust.guides.attentive_clustering_process import attentive_network_for
-from pyroclust.guides.clusterwise_clustering_process import clusterwise_network_for
-from pyroclust.guides.predictive_filter import filter_scorer
+from pyroclust.guides.clusterwise_clustering_process import attentive_network_for, clusterwise_network_for
+from pyroclust.guides.exact_filters import filter_scorer
 from pyroclust.infer import exact_posterior
 from pyroclust.models import Mixture, gaussian2d
 from pyroclust.nn import DensestFirst

@@ -14,7 +14,7 @@ from pyroclust.distributions.protocols import LawOfModels, data_shape
 from pyroclust.infer.losses import GuideLoss, HasLossTerms
 from pyroclust.infer.quality import divergences, efficiencies
 from pyroclust.infer.simulation import SimulatedBatch, simulate_batches
-from pyroclust.nn.modes import evaluating
+from pyroclust.nn.modules import evaluating
 
 
 @dataclass(frozen=True)

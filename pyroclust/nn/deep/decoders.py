@@ -8,9 +8,7 @@ from torch import Tensor, nn
 
 from pyroclust.core.counts import check_count
 from pyroclust.core.registry import register
-from pyroclust.nn.encoders.dense_encoder import checked_widths, dense_layers
-
-__all__ = ["Decoder", "DenseDecoder", "ImageDecoder"]
+from pyroclust.nn.encoders.dense_encoders import checked_widths, dense_layers
 
 
 class Decoder(Protocol):

@@ -11,8 +11,6 @@ from torch import Tensor
 from pyroclust.core.counts import check_number
 from pyroclust.core.registry import register
 
-__all__ = ["ExactSum", "GumbelSoftmax", "Relaxation"]
-
 
 class Relaxation(ABC):
     r"""How :math:`E_{q(c)}[f(c)]` is estimated so that q gets gradients, c being one of K clusters.

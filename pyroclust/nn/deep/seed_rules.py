@@ -9,8 +9,6 @@ from pyroclust.core.registry import register
 from pyroclust.distributions.forests.constrained_forests import constrained_forests
 from pyroclust.partitions.constraints import Constraints
 
-__all__ = ["NearestSeed", "SeedRule", "SpreadingSeeds"]
-
 
 class SeedRule(ABC):
     """A rule that gives every point of a data set a class, some having a label.

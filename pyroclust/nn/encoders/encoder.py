@@ -5,8 +5,6 @@ from typing import Protocol
 
 from torch import Tensor, nn
 
-__all__ = ["FIRST_SPREAD", "Encoder", "keep_differences", "single_points"]
-
 FIRST_SPREAD = 2.0
 """Standard deviation of the vectors at the start, in units of a typical cluster: clusters differ from one
 another, and lie within the bandwidths of a scorer."""

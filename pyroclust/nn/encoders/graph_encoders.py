@@ -8,8 +8,6 @@ from pyroclust.core.registry import register
 from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.partitions.adjacency import leading_eigenvectors, linked_neighbours
 
-__all__ = ["GatedGraphEncoder", "GraphEncoder"]
-
 _LARGEST = 1024
 
 

@@ -9,9 +9,7 @@ from torch import Tensor
 from pyroclust.core.counts import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions.cholesky import cholesky
-from pyroclust.nn.sizes import check_scale
-
-__all__ = ["AdaptiveShape", "ClusterShape", "FixedShape"]
+from pyroclust.nn.modules import check_scale
 
 
 class ClusterShape(Protocol):

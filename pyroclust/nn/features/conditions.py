@@ -14,8 +14,6 @@ from pyroclust.core.registry import register
 from pyroclust.distributions import Component
 from pyroclust.distributions.hyperparameters import check_conditions
 
-__all__ = ["ConditionInput", "ConditionInputs", "ConditionShift"]
-
 _DRAWS = 10_001
 # Scores are cut off here: further out a network has seen nothing.
 _FURTHEST = 8.0

@@ -9,9 +9,7 @@ from torch.nn import functional as F
 from pyroclust.core.counts import check_count
 from pyroclust.core.registry import register
 from pyroclust.nn.attention import MultiheadAttentionBlock
-from pyroclust.nn.sizes import MAX_BLOCKS
-
-__all__ = ["Future", "FutureAttention", "InducedFuture"]
+from pyroclust.nn.modules import MAX_BLOCKS
 
 
 class Future(Protocol):

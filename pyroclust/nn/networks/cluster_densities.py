@@ -10,9 +10,7 @@ from torch.nn import functional as F
 
 from pyroclust.core.counts import check_count
 from pyroclust.core.registry import register
-from pyroclust.nn.sizes import MAX_BLOCKS, check_scale
-
-__all__ = ["AutoencoderDensity", "ClusterDensity", "FlowDensity", "GaussianDensity"]
+from pyroclust.nn.modules import MAX_BLOCKS, check_scale
 
 _SMALLEST_SCALE = 1e-3
 # Data sets are some ten times as wide as their clusters.

@@ -16,6 +16,7 @@ from pyroclust.nn.compiled.cluster_foresight import ClusterForesight, Completion
 from pyroclust.nn.compiled.filter_tables import can_foresee
 from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.features.look_ahead import KernelSummary
+from pyroclust.nn.modules import check_bandwidths, check_scale
 from pyroclust.nn.networks.latents import (
     ClusterLatents,
     DiscreteMemberships,
@@ -23,9 +24,6 @@ from pyroclust.nn.networks.latents import (
     GaussianMemberships,
 )
 from pyroclust.nn.networks.pools import GatedPool, PointPool
-from pyroclust.nn.sizes import check_bandwidths, check_scale
-
-__all__ = ["ClusterwiseEncoding", "ClusterwiseNetwork", "points_at", "seen_offsets"]
 
 
 @dataclass(frozen=True)

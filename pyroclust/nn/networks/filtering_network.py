@@ -13,11 +13,9 @@ from pyroclust.distributions.clusterwise.members import Members
 from pyroclust.distributions.clusterwise.steps import ClusterStep, ClusterwiseScorer
 from pyroclust.nn.attention import MultiheadAttentionBlock, PooledAttention, SetEncoder
 from pyroclust.nn.encoders.encoder import Encoder
+from pyroclust.nn.modules import check_scale
 from pyroclust.nn.networks.cluster_densities import AutoencoderDensity, FlowDensity, GaussianDensity
 from pyroclust.nn.networks.clusterwise_network import points_at, seen_offsets
-from pyroclust.nn.sizes import check_scale
-
-__all__ = ["FilteringEncoding", "FilteringNetwork", "FoundCluster", "IndependentMemberships"]
 
 
 class FilteringEncoding(NamedTuple):

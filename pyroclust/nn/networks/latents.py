@@ -12,15 +12,6 @@ from pyroclust.core.counts import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions.clusterwise.members import Members
 
-__all__ = [
-    "ClusterLatents",
-    "DiscreteLatents",
-    "DiscreteMemberships",
-    "GaussianLatents",
-    "GaussianMemberships",
-    "Logits",
-]
-
 Logits = Callable[[Tensor], Tensor]
 """From latents ``(P, R, Z)`` to logits ``(P, R, T)``."""
 

@@ -15,9 +15,7 @@ from pyroclust.nn.attention import (
     PooledAttention,
     SetEncoder,
 )
-from pyroclust.nn.sizes import check_scale
-
-__all__ = ["AttentiveDecoder", "MeanDecoder", "MixtureNetwork", "MixtureParameters", "RecurrentDecoder"]
+from pyroclust.nn.modules import check_scale
 
 _SMALLEST_SCALE = 1e-3
 

@@ -9,8 +9,6 @@ from pyroclust.core.counts import check_count
 from pyroclust.core.registry import register
 from pyroclust.nn.attention import PooledAttention
 
-__all__ = ["AttentivePool", "GatedPool", "PointPool", "SummedPool"]
-
 
 class PointPool(Protocol):
     """Makes a module that pools ``(R, T, W)`` under a mask ``(R, T)`` into ``(R, W)``."""

@@ -19,8 +19,8 @@ from pyroclust.nn.features.cluster_shape import AdaptiveShape, ClusterShape, Fix
 from pyroclust.nn.features.conditions import ConditionInputs, ConditionShift
 from pyroclust.nn.features.futures import Future
 from pyroclust.nn.features.look_ahead import KernelLookAhead
+from pyroclust.nn.modules import MAX_BLOCKS, check_bandwidths
 from pyroclust.nn.scorers.network_scorer import ForeseeingScorer, NetworkScorer, progress_of
-from pyroclust.nn.sizes import MAX_BLOCKS, check_bandwidths
 from pyroclust.partitions.adjacency import in_order
 
 

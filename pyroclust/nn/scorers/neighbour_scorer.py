@@ -12,8 +12,8 @@ from pyroclust.core.counts import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions.sequential.steps import ForcedSteps
 from pyroclust.nn.features.look_ahead import gaussian_kernel
+from pyroclust.nn.modules import check_scale
 from pyroclust.nn.scorers.network_scorer import NetworkScorer
-from pyroclust.nn.sizes import check_scale
 
 __all__ = ["NeighbourEncoding", "NeighbourScorer", "PairFeatures", "pair_features"]
 

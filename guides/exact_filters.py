@@ -1,4 +1,4 @@
-"""The exact no-look-ahead filter: a guide without weights, the baseline of every table."""
+"""The exact filters of points and of graphs: guides without weights, the baselines of every table."""
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
@@ -11,17 +11,22 @@ from pyroclust.core.registry import register
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.points import Points
 from pyroclust.distributions.programs import as_model
-from pyroclust.distributions.protocols import CollapsedModel, Model
+from pyroclust.distributions.protocols import CollapsedModel, Model, is_of_graphs
 from pyroclust.distributions.sequential.filter import FilterScorer
+from pyroclust.distributions.sequential.filtered_graph import FilteredGraph
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
 from pyroclust.distributions.sequential.scorer import Scorer
-from pyroclust.guides.base import AmortizedGuide, checked_names, refuse_a_view
-from pyroclust.guides.hyper_law import integrated_names, likely_hyperparameters
+from pyroclust.guides.base import (
+    AmortizedGuide,
+    checked_names,
+    checked_order,
+    checked_permutations,
+    refuse_a_view,
+)
+from pyroclust.guides.hyperparameters import integrated_names, likely_hyperparameters
 from pyroclust.guides.sequential_guide import SequentialGuide
 from pyroclust.nn import Order, RandomOrder
 from pyroclust.nn.compiled.filter import CompiledFilterScorer
-
-__all__ = ["PredictiveFilter", "filter_scorer"]
 
 
 def filter_scorer(model: Model, *, conditions: Sequence[str] = ()) -> FilterScorer:
@@ -128,3 +133,98 @@ class PredictiveFilter(SequentialGuide):
         """Arguments of the constructor but the model."""
         refuse_a_view(self.condition_values)
         return {"order": self.order, "conditions": self.conditions, "num_orders": self.num_orders}
+
+
+@register(AmortizedGuide)
+class BlockFilter(AmortizedGuide):
+    r"""Blocks of nodes drawn in sequence from the collapsed predictive of a stochastic block model.
+
+    .. math:: q(c_n \mid c_{<n}, A) = p(c_n \mid c_{<n}, A_{\le n, \le n})
+
+    As :class:`~pyroclust.guides.PredictiveFilter` of mixtures it needs no training, knows everything about
+    the past and nothing about the nodes to come.
+
+    Args:
+        model: a :class:`~pyroclust.models.StochasticBlockModel`.
+        order: rule for the visiting order, which sees the rows of the adjacency matrix: nodes with the same
+            neighbours are near one another. Random by default.
+
+    Raises:
+        ValueError: if the model is not one of graphs.
+
+    Example:
+        >>> import torch
+        >>> from pyroclust.models import StochasticBlockModel
+        >>> posterior = BlockFilter(StochasticBlockModel()).posterior(torch.zeros(3, 6, 6))
+        >>> partitions, log_q = posterior.sample_and_log_prob((5,))
+        >>> partitions.shape, log_q.shape
+        (torch.Size([5, 3, 6]), torch.Size([5, 3]))
+    """
+
+    def __init__(self, model: Any, *, order: Order | None = None) -> None:
+        super().__init__(model)
+        if not is_of_graphs(self.model):
+            raise ValueError(
+                f"model '{self.model.name}' is not one of graphs, expected a StochasticBlockModel: take "
+                "PredictiveFilter for mixtures"
+            )
+        self.order = checked_order(RandomOrder() if order is None else order)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of the constructor but the model."""
+        return {"order": self.order}
+
+    @property
+    def why_no_constraints(self) -> str:
+        """Why posteriors cannot be held to constraints: no kernel of graphs moves groups of nodes."""
+        return "graphs have no constraints, since no kernel moves groups of nodes"
+
+    def posterior(self, data: Points, *, order: Tensor | None = None) -> FilteredGraph:
+        """Return the distribution over the partitions of the nodes of graphs.
+
+        Args:
+            data: ``(*batch, N, N)``: a tensor, an array, a sparse matrix or a graph of networkx.
+            order: permutations ``(*batch, N)`` or ``(N,)`` to visit the nodes in; the guide's own rule
+                otherwise.
+
+        Raises:
+            ValueError: if the data are no undirected graphs, or the order is no permutation.
+
+        Example:
+            >>> import torch
+            >>> from pyroclust.models import StochasticBlockModel
+            >>> BlockFilter(StochasticBlockModel()).posterior(torch.zeros(6, 6)).sample().shape
+            torch.Size([6])
+        """
+        graphs = self.points(data)
+        batch, nodes = graphs.shape[:-2], graphs.shape[-1]
+        if order is None:
+            visit = self.order(graphs.reshape(-1, nodes, nodes))
+        else:
+            visit = checked_permutations(order.to(graphs.device), num_points=nodes, batch=batch)
+        model = self.model
+        prior, rates = model.prior, model.component  # type: ignore[attr-defined]
+        return FilteredGraph(prior, rates, graphs, order=visit.view(*batch, nodes))
+
+
+def exact_filter(model: Model, *, conditions: Sequence[str] = ()) -> PredictiveFilter | BlockFilter:
+    """Return the exact filter of a model: of points, or of the nodes of graphs.
+
+    Args:
+        model: a conjugate model.
+        conditions: names of random hyperparameters that the filter is told.
+
+    Raises:
+        ValueError: if the model has no filter.
+
+    Example:
+        >>> from pyroclust.models import StochasticBlockModel, gaussian2d
+        >>> exact_filter(gaussian2d())
+        PredictiveFilter(model=gaussian2d, no weights)
+        >>> exact_filter(StochasticBlockModel())
+        BlockFilter(model=stochastic_block_model, no weights)
+    """
+    if is_of_graphs(model) and model.is_conjugate and not conditions:
+        return BlockFilter(model)
+    return PredictiveFilter(model, conditions=conditions)

@@ -1,4 +1,4 @@
-"""What a data set says of random hyperparameters that integrate out, found by draws of a guide given them."""
+"""What a data set says of random hyperparameters that integrate out, by draws of a guide given them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,8 +9,6 @@ from torch.distributions import biject_to
 
 from pyroclust.core.random_state import seeded
 from pyroclust.distributions.families.clustered_data import block_moments
-
-__all__ = ["integrated_names", "likely_hyperparameters"]
 
 # Places of the prior that are looked at first, in standard deviations, and draws at each place.
 _FIRST, _DRAWS = torch.linspace(-1.8, 1.8, 7, dtype=torch.float64), 12

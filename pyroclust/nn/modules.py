@@ -1,0 +1,118 @@
+"""What all modules share: bounds of their sizes, evaluation mode for a while, states read from files."""
+
+import reprlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from pyroclust.core.counts import check_number
+from pyroclust.core.text import listed
+
+MAX_BLOCKS = 100
+"""Most blocks of attention, or kernels, of a network."""
+
+_SMALLEST, _LARGEST = 1e-100, 1e100
+
+
+def check_scale(name: str, value: float) -> float:
+    """Return a positive number whose square is one too.
+
+    Raises:
+        ValueError: if it is something else.
+
+    Example:
+        >>> check_scale("scale", 0.0)
+        Traceback (most recent call last):
+        ValueError: scale is 0.0, expected a positive number from 1e-100 to 1e+100
+    """
+    try:
+        return check_number(name, value, at_least=_SMALLEST, at_most=_LARGEST)
+    except ValueError:
+        raise ValueError(
+            f"{name} is {reprlib.repr(value)}, expected a positive number from {_SMALLEST:g} to {_LARGEST:g}"
+        ) from None
+
+
+def check_bandwidths(values: Sequence[Any]) -> tuple[float, ...]:
+    """Return the bandwidths of kernels as numbers.
+
+    Raises:
+        ValueError: if one is not positive, or there are too many.
+
+    Example:
+        >>> check_bandwidths([0.7, 1.4])
+        (0.7, 1.4)
+    """
+    if len(values) > MAX_BLOCKS:
+        raise ValueError(f"bandwidths has {len(values)} numbers, expected at most {MAX_BLOCKS}")
+    return tuple(check_scale(f"bandwidths[{place}]", one) for place, one in enumerate(values))
+
+
+@contextmanager
+def evaluating(module: nn.Module) -> Iterator[None]:
+    """Put a module into evaluation mode for a while, and back into the mode that it was in.
+
+    Args:
+        module: with all that is in it.
+
+    Example:
+        >>> network = nn.Dropout()
+        >>> with evaluating(network):
+        ...     print(network.training)
+        False
+        >>> network.training
+        True
+    """
+    mode = module.training
+    module.eval()
+    try:
+        yield
+    finally:
+        module.train(mode)
+
+
+def tensors_difference(found: Any, expected: Mapping[str, Tensor]) -> str:
+    """Return in words how named tensors differ in kind from what is expected; empty where they do not.
+
+    Names, shapes and types of numbers have to be the same, and no number nan or infinite.
+
+    Args:
+        found: what was read: a table of tensors, if all is well.
+        expected: such a state of the module itself; its numbers do not matter.
+
+    Example:
+        >>> tensors_difference({"bias": torch.zeros(3)}, {"bias": torch.zeros(2)})
+        "'bias' has shape (3,), expected (2,)"
+    """
+    if not isinstance(found, Mapping):
+        return f"is a {type(found).__name__}, expected a table of tensors"
+    missing = sorted(set(expected) - set(found))
+    extra = sorted(str(name) for name in set(found) - set(expected))
+    if missing or extra:
+        return f"missing: {listed(missing, 3) or 'none'}; not expected: {listed(extra, 3) or 'none'}"
+    for name, value in expected.items():
+        different = tensor_difference(found[name], value)
+        if different:
+            return f"'{name}' {different}"
+    return ""
+
+
+def tensor_difference(found: Any, expected: Tensor) -> str:
+    """Return in words how a tensor differs in kind from what is expected; empty where it does not.
+
+    Example:
+        >>> tensor_difference(torch.tensor([torch.nan]), torch.zeros(1))
+        'holds nan or infinite numbers, expected finite ones'
+    """
+    if not isinstance(found, Tensor) or found.layout != torch.strided or found.is_meta:
+        return f"is a {type(found).__name__}, expected a dense tensor"
+    if found.shape != expected.shape:
+        return f"has shape {tuple(found.shape)}, expected {tuple(expected.shape)}"
+    if found.dtype != expected.dtype:
+        return f"is {found.dtype}, expected {expected.dtype}"
+    if not bool(found.isfinite().all()):
+        return "holds nan or infinite numbers, expected finite ones"
+    return ""
