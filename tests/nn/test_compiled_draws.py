@@ -122,7 +122,7 @@ def test_frequencies_are_the_probabilities_of_all_partitions(model: Any) -> None
 def test_many_points_are_thinned_and_many_clusters_fit(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pyroclust.nn.features.look_ahead._REFERENCES", 10)
     many = Mixture(MANY, model.component, name="many")
-    data = 40 * points_of(PLAIN, 35) if model is PLAIN else points_of(MIXED, 1, 30)[0]
+    data = 20 * torch.randn(35, 2) if model is PLAIN else points_of(MIXED, 1, 30)[0]
     found = check_draws(shaken(many, foresight=3), data, 8, monkeypatch)
     assert int(found.max()) > (16 if model is PLAIN else 8)
 
