@@ -1,13 +1,18 @@
 """What a thousand effective draws of a new data set cost: a guide, the exact filter, and chains of MCMC.
 
-    python benchmarks/draws.py [--points 100] [--draws 1000] [--datasets 10] [--only NAME] [--sets 1000]
+    python benchmarks/draws.py [--points 100] [--draws 1000] [--datasets 10] [--only NAME]
+                               [--sets 1000 | --unweighted]
 
 Data sets are drawn from the model of each guide: 100 points, of tables 200 rows and 8 mixed columns with
 gaps. Everything runs on one core, time is that of its processor, without compilation. Of a guide and of the
 filter the effective draws are those of their weights; of chains the fewest of any functional, by the run that
 `pyroclust cluster` makes: four chains from overdispersed starts, burn-in and its checks included. Seconds to
 1,000 effective draws are in proportion. With `--sets` so many data sets at once, 100 draws each, on all
-cores, by wall-clock time. The last result is kept in benchmarks/results/draws.json.
+cores, by wall-clock time. With `--unweighted` models whose partitions have no probability to weigh draws by:
+Student-t clusters (a guide is trained first, four minutes, kept in runs/student2d) beside chains that keep
+the parameters of clusters, curved clusters of a Pyro program, and spikes, which can only be simulated. There
+the distance of the co-assignment probabilities of guide and chains stands in place of effective draws. The
+last results are kept in benchmarks/results/draws.json.
 """
 
 import time
@@ -24,19 +29,21 @@ from kept import add_to_report
 from rich.console import Console
 from torch import Tensor
 
-from pyroclust import load_guide
+from pyroclust import load_guide, save_guide
 from pyroclust.analysis.chains import draw_mcmc
 from pyroclust.analysis.steps import Settings
 from pyroclust.core.threads import num_threads
+from pyroclust.diagnostics import co_assignment, convergence
 from pyroclust.diagnostics.chains.convergence import min_ess
 from pyroclust.diagnostics.chains.partition_convergence import convergence_with_log_joint
-from pyroclust.guides import PredictiveFilter
+from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.guides.retarget import retarget
-from pyroclust.infer import simulate
-from pyroclust.models import table_mixture
+from pyroclust.infer import FitSettings, fit, simulate
+from pyroclust.models import standardised_mixture, table_mixture
 from pyroclust.nn import ColumnScorer
 
 RESULTS = Path(__file__).parent / "results" / "draws.json"
+STUDENT = Path(__file__).parents[1] / "runs" / "student2d" / "guide"
 SHELF = (
     "ncp-gaussian2d",
     "ncp-overlap2d",
@@ -47,6 +54,7 @@ SHELF = (
     "ncp-published-gaussian2d",
 )
 SETS = ("ncp-gaussian2d", "ncp-niw2d")
+UNWEIGHTED = ("student-t", "ncp-warped2d", "ncp-spikes")
 
 
 def guide_of(name: str) -> Any:
@@ -121,6 +129,41 @@ def measure(name: str, points: int, draws: int, datasets: int) -> dict[str, Any]
     return row
 
 
+def student_guide() -> Any:
+    """Return a guide of Student-t clusters in the plane, trained once: no family of them is conjugate."""
+    if not STUDENT.exists():
+        torch.manual_seed(0)
+        guide = NeuralClusteringProcess(
+            standardised_mixture(2, family="student-t", prior="crp", concentration=0.5)
+        )
+        fit(guide.model, guide, settings=FitSettings(steps=4000, max_points=200, points_per_step=1800))
+        save_guide(guide, STUDENT)
+    return load_guide(STUDENT)
+
+
+def unweighted(name: str, points: int, draws: int, datasets: int) -> dict[str, Any]:
+    """Time a guide whose draws cannot be weighted, and chains that keep parameters where there are some."""
+    guide = student_guide() if name == "student-t" else load_guide(name)
+    worlds = data_sets(guide, datasets, points)
+    times, chains, gaps = [], [], []
+    for data in worlds:
+        with torch.no_grad():
+            guide.posterior(data).sample((2,))
+            seconds, labels = processor_seconds(lambda data=data: guide.posterior(data).sample((draws,)))
+        times.append(seconds)
+        if name == "student-t":
+            began = time.process_time()
+            drawn = draw_mcmc(guide.model, data, Settings(mcmc_draws=draws // 4), seed=1).draws
+            effective = min_ess(convergence(drawn.assignments))
+            chains.append(1000 * (time.process_time() - began) / effective)
+            gap = np.abs(co_assignment(drawn.assignments) - co_assignment(labels.numpy()))
+            gaps.append(float(gap.mean()))
+    row = {"guide": name, "model": guide.model.name, "guide: s for 1,000": 1000 * median(times) / draws}
+    return row | (
+        {"chains: s to 1,000": median(chains), "pairs: mean difference": median(gaps)} if chains else {}
+    )
+
+
 def many_sets(name: str, points: int, sets: int) -> dict[str, Any]:
     """Time a hundred draws of each of many data sets in one call."""
     guide = guide_of(name)
@@ -145,18 +188,24 @@ def main(
     datasets: int = 10,
     only: Annotated[str | None, typer.Option(help="One guide.")] = None,
     sets: Annotated[int, typer.Option(help="Data sets at once; nothing else is measured then.")] = 0,
+    no_weights: Annotated[bool, typer.Option("--unweighted", help="Models without a likelihood.")] = False,
 ) -> None:
     """Measure, and print and keep the table."""
     console = Console(width=200)
-    names = [name for name in (SETS if sets else SHELF) if only in (None, name)]
+    shelf = SETS if sets else UNWEIGHTED if no_weights else SHELF
+    names = [name for name in shelf if only in (None, name)]
+    kind = "sets" if sets else "unweighted" if no_weights else "rows"
     if sets:
         rows = [many_sets(name, points, sets) for name in names]
+    elif no_weights:
+        torch.set_num_threads(1)
+        rows = [unweighted(name, points, draws, datasets) for name in names]
     else:
         torch.set_num_threads(1)
         rows = [measure(name, points, draws, datasets) for name in names]
     console.print(pd.DataFrame(rows).round(3).to_string(index=False))
     if only is None:
-        add_to_report(RESULTS, {"draws": draws, "torch": torch.__version__, "sets" if sets else "rows": rows})
+        add_to_report(RESULTS, {"draws": draws, "torch": torch.__version__, kind: rows})
 
 
 if __name__ == "__main__":
