@@ -20,17 +20,7 @@ from pyroclust.models.mixture import Mixture
 
 
 class DoubleSites(Messenger):
-    """Turn the parameters of every site's distribution into float64, so that values and log-densities follow.
-
-    Enumeration contracts the log-densities of many sites, which must be of one type.
-
-    Example:
-        >>> import pyro
-        >>> import pyro.distributions as dist
-        >>> with DoubleSites():
-        ...     print(pyro.sample("x", dist.Normal(0.0, 1.0)).dtype)
-        torch.float64
-    """
+    """Turn the parameters of every site's distribution into float64, as enumeration wants one type."""
 
     def _pyro_sample(self, msg: dict[str, Any]) -> None:
         if isinstance(msg["fn"], Distribution):
@@ -94,7 +84,6 @@ class Companion:
         component_weights(mixture.prior, num_components)
 
     def __repr__(self) -> str:
-        """Write the mixture and the number of components."""
         return f"{type(self).__name__}({self.mixture!r}, num_components={self.num_components})"
 
     @property
@@ -103,11 +92,7 @@ class Companion:
         return "labels", "extra_components"
 
     def __call__(self, data: Tensor) -> Tensor:
-        """Run the program on a data set, or on a template of its shape under ``poutine.uncondition``.
-
-        Raises:
-            ValueError: if the data are not ``(N, D)``.
-        """
+        """Run the program on a data set, or on a template of its shape under ``poutine.uncondition``."""
         if data.dim() != 2 or data.shape[-1] != self.mixture.component.dim:
             raise ValueError(
                 f"data has shape {tuple(data.shape)}, expected one data set (N, {self.mixture.component.dim})"

@@ -24,12 +24,7 @@ _QUANTILES = 2000
 
 
 class ComponentWeights(ABC):
-    """How a partition prior spreads its points over T components.
-
-    Args:
-        prior: the partition prior, its hyperparameters known.
-        num_components: T.
-    """
+    """How a partition prior spreads its points over T components."""
 
     def __init__(self, prior: PartitionPrior, num_components: int) -> None:
         self.prior, self.num_components = prior, num_components
@@ -55,7 +50,6 @@ class StickBreaking(ComponentWeights):
     """
 
     def sample(self) -> Tensor:
-        """Sample the sticks and return log w."""
         with pyro.plate("sticks_plate", self.num_components - 1, dim=-1):
             sticks = pyro.sample("sticks", self.law())
         return self.weights_of(sticks).unsqueeze(-2)
@@ -101,7 +95,6 @@ class StickBreakingGamma(ComponentWeights):
     """The first T components of a Dirichlet process whose concentration is a site with a Gamma prior."""
 
     def sample(self) -> Tensor:
-        """Sample the concentration and the sticks, and return log w."""
         shape, rate = (self.prior.value(name) for name in ("shape", "rate"))
         concentration = pyro.sample("concentration", dist.Gamma(shape, rate))
         return self._given(concentration.squeeze(-1) if concentration.dim() else concentration).sample()
@@ -123,7 +116,6 @@ class SymmetricDirichlet(ComponentWeights):
     """All M components of a Dirichlet-multinomial prior: nothing is truncated. Site ``"weights"``."""
 
     def sample(self) -> Tensor:
-        """Sample the weights and return their logarithms."""
         weight = _over_plate(self.prior.value("weight_concentration")).unsqueeze(-1)
         return pyro.sample(
             "weights", dist.Dirichlet(weight.expand(*weight.shape[:-1], self.num_components))
@@ -146,7 +138,6 @@ class RandomDirichlet(ComponentWeights):
     prior: FiniteMixturesPrior
 
     def sample(self) -> Tensor:
-        """Sample the number of components and the Gamma variables, and return log w."""
         law = dist.Categorical(logits=self._log_numbers()[: self.num_components])
         extra = pyro.sample("extra_components", law, infer={"enumerate": "parallel"})
         weight = _over_plate(self.prior.value("weight_concentration"))
@@ -169,11 +160,7 @@ def _over_plate(value: Tensor) -> Tensor:
 
 
 def component_weights(prior: PartitionPrior, num_components: int) -> ComponentWeights:
-    """Return the weights of T components under a prior whose hyperparameters are known or samples.
-
-    Raises:
-        ValueError: if there is no such program for the prior.
-    """
+    """Return the weights of T components under a prior whose hyperparameters are known or samples."""
     kinds: dict[type[PartitionPrior], type[ComponentWeights]] = {
         ChineseRestaurantPrior: StickBreaking,
         PitmanYorPrior: StickBreaking,
@@ -198,18 +185,6 @@ class LearnedWeights(nn.Module):
 
     their log-density there, whose mode is no corner. All points together count it once: a batch of N points
     has N / ``num_points`` of it.
-
-    Args:
-        num_components: T.
-        prior: a process of sticks whose hyperparameters are known; equal weights by default.
-        num_points: how many points there are in all.
-
-    Raises:
-        ValueError: if the prior is no process of sticks, or there is no number of points with it.
-
-    Example:
-        >>> LearnedWeights(4).log_weights().exp()
-        tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
 
     equal: Tensor

@@ -26,17 +26,6 @@ class DeepModel(SimulatedModel, nn.Module):
     """A model that makes points of latent numbers by a decoder, whose weights are trained with a guide.
 
     Subclasses are Pyro programs, and register themselves in them by ``pyro.module(self._pyro_name, self)``.
-
-    Args:
-        event_shape: shape of one point.
-        latent_dim: how many latent numbers the decoder takes.
-        decoder: a module ``(R, latent_dim) -> (R, *event_shape)``; dense layers by default.
-        observation: how points scatter around what the decoder says; normal with standard deviation 1 by
-            default.
-        name: what reports call the model.
-
-    Raises:
-        ValueError: if the decoder takes another number of latent numbers.
     """
 
     typical_scale = 1.0
@@ -65,7 +54,6 @@ class DeepModel(SimulatedModel, nn.Module):
 
     @property
     def event_shape(self) -> tuple[int, ...]:
-        """Shape of one point."""
         return self._event_shape
 
     def _decoded(self, latents: Tensor) -> Tensor:

@@ -59,14 +59,6 @@ class GlyphShapes:
 
     Distances are negative on the ink. A shape's longer side is 1, its box has its centre at 0, and the field
     covers ``(-reach, reach)`` both ways.
-
-    Attributes:
-        characters: what they are, one text of length C.
-        fields: ``(C, F, S, S)``, one field for each of F fonts; that of the first where one lacks it.
-        reach: half the width of the fields.
-        glyphs: character of each class, ``(K,)``; a shape that looks like another, turned or mirrored or
-            not, is no class of its own.
-        sides: how each class is laid, ``(K,)``, below :data:`NUM_SIDES`.
     """
 
     characters: str
@@ -76,21 +68,12 @@ class GlyphShapes:
     sides: Tensor
 
     def __repr__(self) -> str:
-        """Count characters and classes."""
         return f"GlyphShapes({len(self.characters)} characters, {len(self.glyphs)} classes)"
 
 
 @functools.cache
 def glyph_shapes() -> GlyphShapes:
-    """Draw the characters of the DejaVu fonts; made once a process, in about three seconds.
-
-    Example:
-        >>> shapes = glyph_shapes()
-        >>> len(shapes.characters) > 1000, len(shapes.glyphs) > 5000
-        (True, True)
-        >>> any(character.isnumeric() for character in shapes.characters)
-        False
-    """
+    """Draw the characters of the DejaVu fonts; made once a process, in about three seconds."""
     from matplotlib import get_data_path
     from matplotlib.ft2font import FT2Font
 
@@ -169,11 +152,7 @@ def _distances(drawn: NDArray[np.float32]) -> NDArray[np.float32]:
 def _classes(
     inks: NDArray[np.float32],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return characters unlike all before them, and their sides that are unlike one another.
-
-    Shapes are alike if their inks have a correlation above a limit. A character whose upright form looks
-    like an earlier one on any side is left out.
-    """
+    """Return characters unlike all before them, and their sides that are unlike one another."""
     laid = np.stack([_laid(inks, side) for side in range(NUM_SIDES)], 1)
     flat = laid.reshape(len(inks), NUM_SIDES, -1)
     flat = flat - flat.mean(-1, keepdims=True)
@@ -240,23 +219,16 @@ class GlyphImages(TorchDistribution):
         super().__init__(classes.shape[:-1], Size((classes.shape[-1], side, side)), validate_args=False)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "GlyphImages":
-        """Return the same distribution with a larger batch shape."""
         classes = self.classes.expand(*batch_shape, self.classes.shape[-1])
         return GlyphImages(self.shapes, classes, side=self.side, margin=self.margin, strength=self.strength)
 
     def sample(self, sample_shape: Any = Size()) -> Tensor:
-        """Draw images, ``(*sample_shape, *batch_shape, N, H, W)``, numbers in 0..1."""
         shape = self._extended_shape(Size(sample_shape))
         with torch.no_grad():
             flat = self.classes.expand(shape[:-2]).reshape(-1)
             return torch.cat([self._draw(part) for part in flat.split(_CHUNK)]).view(shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """Refuse: there is no formula.
-
-        Raises:
-            NotImplementedError: always.
-        """
         raise NotImplementedError(
             "GlyphImages has no log_prob: deformed glyphs can only be simulated; train a guide on them with "
             "InclusiveKL"
@@ -373,20 +345,16 @@ class DeformedGlyphs(SimulatedModel):
 
     @property
     def event_shape(self) -> tuple[int, ...]:
-        """Shape of one image."""
         return (self.side, self.side)
 
     @property
     def partition_prior(self) -> PartitionPrior:
-        """The law of the partitions."""
         return self.prior
 
     def __eq__(self, other: object) -> bool:
-        """Two of them are the same if all their arguments are."""
         return isinstance(other, DeformedGlyphs) and self._arguments == other._arguments
 
     def __hash__(self) -> int:
-        """Hash the numbers."""
         return hash(self._arguments[1:])
 
     @property
@@ -394,11 +362,6 @@ class DeformedGlyphs(SimulatedModel):
         return self.prior, self.side, self.margin, self.strength
 
     def __call__(self, data: Tensor) -> Tensor:
-        """Run the program on data sets (or a template of their shape) and return the data.
-
-        Raises:
-            ValueError: if the shape does not fit, or a data set has more clusters than there are classes.
-        """
         check_shape(data, self.event_shape)
         shapes = glyph_shapes()
         batch = data.shape[: -self.event_dim]

@@ -113,7 +113,6 @@ class GaussianClusters(SimulatedModel):
 
     @property
     def event_shape(self) -> tuple[int, ...]:
-        """Shape of one point."""
         return (self.dim,)
 
     @property
@@ -123,26 +122,18 @@ class GaussianClusters(SimulatedModel):
 
     @property
     def partition_prior(self) -> PartitionPrior:
-        """The law of the partitions: symmetric Dirichlet weights, renormalised over some, are so again."""
         if self.optional:
             extra = Binomial(self.num_components - 1, torch.tensor(0.5))
             return FiniteMixturesPrior(self.concentration, extra)
         return DirichletMultinomialPrior(self.num_components, self.concentration)
 
     def __eq__(self, other: object) -> bool:
-        """Two of them are the same if all their arguments are."""
         return isinstance(other, GaussianClusters) and self.arguments == other.arguments
 
     def __hash__(self) -> int:
-        """Hash the arguments."""
         return hash(tuple(self.arguments.values()))
 
     def __call__(self, data: Tensor) -> Tensor:
-        """Run the program on data sets (or a template of their shape) and return the data.
-
-        Raises:
-            ValueError: if the shape does not fit.
-        """
         check_shape(data, self.event_shape)
         components, points = self.num_components, data.shape[-2]
         with pyro.plate_stack("datasets", data.shape[:-2]):
@@ -260,7 +251,6 @@ class MarginalMixture:
         self.num_components, self.dim = check_count("num_components", num_components), check_count("dim", dim)
 
     def __call__(self, data: Tensor) -> Any:
-        """Run the program."""
         check_shape(data, (self.dim,))
         components = self.num_components
         sizes = (components, self.dim)

@@ -261,7 +261,6 @@ class Mixture:
         return ConstrainedPartition(prior, self.constraints.over(num_points))
 
     def __eq__(self, other: object) -> bool:
-        """Two mixtures are the same if priors, families, constraints and weights are, not their names."""
         if not isinstance(other, Mixture):
             return NotImplemented
         return (
@@ -273,11 +272,9 @@ class Mixture:
         )
 
     def __hash__(self) -> int:
-        """Hash the kinds of prior and family."""
         return hash((self.prior, self.component))
 
     def __repr__(self) -> str:
-        """Write prior and family, and what is known."""
         known = "" if self.constraints is None else f", {self.constraints!r}"
         if self.row_weights is not None:
             known += f", {len(self.row_weights)} rows that stand for {int(self.row_weights.sum())}"

@@ -273,22 +273,7 @@ class PosteriorPredictive(TorchDistribution):
 def shares_of_clusters(
     labels: Tensor, counts: Tensor, partition: Tensor, *, weights: Tensor | None = None
 ) -> Tensor:
-    """Return the shares of the clusters of draws in those of a partition; what is no cluster is the new one.
-
-    Args:
-        labels: draws.
-        counts: points of their clusters, 0 where there is none.
-        partition: canonical labels.
-        weights: how many points each stands for, as in ``counts``.
-
-    Shape:
-        labels: ``(S, N)``; counts: ``(S, K + 1)``; partition: ``(N,)``; output: ``(S, K + 1, J + 1)``.
-
-    Example:
-        >>> labels, counts = torch.tensor([[0, 0, 1]]), torch.tensor([[2.0, 1.0, 0.0]])
-        >>> shares_of_clusters(labels, counts, torch.tensor([0, 1, 1])).tolist()
-        [[[0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]]
-    """
+    """Return the shares of draws' clusters in those of a partition, ``(S, K + 1, J + 1)``, a new one last."""
     draws, slots, clusters = len(labels), counts.shape[-1], label_range(partition)
     width = int(clusters) + 1
     place = labels * width + partition
@@ -303,23 +288,7 @@ def shares_of_clusters(
 def next_cluster_log_weights(
     known: Mixture, counts: Tensor, clusters: Tensor, *, new_at: Tensor | None = None
 ) -> Tensor:
-    """Return the log-probabilities of the next point's cluster, before it is seen.
-
-    Args:
-        known: the mixture, its hyperparameters known.
-        counts: points of the clusters of each draw, 0 where there is none.
-        clusters: how many there are.
-        new_at: column of the new one; that after the last cluster by default.
-
-    Shape:
-        counts: ``(..., K + 1)``; clusters, new_at: ``(...)``; output: ``(..., K + 1)``, normalised.
-
-    Example:
-        >>> from pyroclust.models import gaussian2d
-        >>> counts, clusters = torch.tensor([[2.0, 1.0, 0.0]]), torch.tensor([2])
-        >>> next_cluster_log_weights(gaussian2d(), counts, clusters).exp()
-        tensor([[0.5405, 0.2703, 0.1892]], dtype=torch.float64)
-    """
+    """Return the log-probabilities of the next point's cluster, before it is seen."""
     prior = known.prior
     num_points = int(counts.flatten(0, -2)[0].sum())
     column = torch.arange(counts.shape[-1])
@@ -400,7 +369,6 @@ class Replicated:
         component.check(self.data)
 
     def __call__(self) -> Tensor:
-        """Run the program and return replicated data."""
         with pyro.plate_stack("datasets", self.data.shape[:-2]):
             with poutine.block():
                 prior = self.model.prior.sampled().partition(self.data.shape[-2])

@@ -28,9 +28,7 @@ class NewPoints(Protocol):
         """Return probabilities of the clusters of a partition, and of a new one last."""
         ...
 
-    def log_prob(self, value: Tensor) -> Tensor:
-        """Return log predictive densities of new points."""
-        ...
+    def log_prob(self, value: Tensor) -> Tensor: ...
 
     def log_prob_left_out(self, rows: Tensor, *, hidden: Tensor | None = None) -> Tensor:
         """Return those of points of the data, each left out."""

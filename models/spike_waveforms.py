@@ -54,12 +54,10 @@ class _Neurons:
         )
 
     def of(self, row: Tensor, label: Tensor) -> "_Neurons":
-        """Look the neurons of spikes up, ``(M,) -> (M,)`` each."""
         found = {name: values[row, label].view(-1, 1, 1) for name, values in vars(self).items()}
         return _Neurons(**found)
 
     def waves(self, channels: Tensor, times: Tensor, *, moved: Tensor) -> Tensor:
-        """Return the voltages of spikes at channels ``(C, 1)`` and at times ``(M, 1, T)`` from the trough."""
         away = channels - (self.place + moved)
         since = times - self.speed * away.abs()
 
@@ -103,23 +101,16 @@ class SpikeRecording(TorchDistribution):
         super().__init__(neurons.shape[:-1], event, validate_args=False)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "SpikeRecording":
-        """Return the same distribution with a larger batch shape."""
         neurons = self.neurons.expand(*batch_shape, self.neurons.shape[-1])
         return SpikeRecording(neurons, num_channels=self.num_channels, num_samples=self.num_samples)
 
     def sample(self, sample_shape: Any = Size()) -> Tensor:
-        """Draw waveforms, ``(*sample_shape, *batch_shape, N, C, T)``, in units of the noise."""
         shape = self._extended_shape(Size(sample_shape))
         with torch.no_grad():
             labels = self.neurons.expand(shape[:-2]).reshape(-1, shape[-3]).cpu()
             return self._draw(labels).to(self.neurons.device).view(shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """Refuse: there is no formula.
-
-        Raises:
-            NotImplementedError: always.
-        """
         raise NotImplementedError(
             "SpikeRecording has no log_prob: spikes can only be simulated; train a guide on them with "
             "InclusiveKL"
@@ -204,16 +195,13 @@ class SpikeWaveforms(SimulatedModel):
 
     @property
     def event_shape(self) -> tuple[int, ...]:
-        """Shape of one waveform."""
         return (self.num_channels, self.num_samples)
 
     @property
     def partition_prior(self) -> PartitionPrior:
-        """The law of the partitions."""
         return self.prior
 
     def __eq__(self, other: object) -> bool:
-        """Two of them are the same if prior and shape are."""
         return (
             isinstance(other, SpikeWaveforms)
             and self.prior == other.prior
@@ -221,15 +209,9 @@ class SpikeWaveforms(SimulatedModel):
         )
 
     def __hash__(self) -> int:
-        """Hash the shape."""
         return hash(self.event_shape)
 
     def __call__(self, data: Tensor) -> Tensor:
-        """Run the program on data sets (or a template of their shape) and return the data.
-
-        Raises:
-            ValueError: if the shape does not fit.
-        """
         check_shape(data, self.event_shape)
         with pyro.plate_stack("datasets", data.shape[: -self.event_dim]):
             labels = pyro.sample("assignments", self.prior.partition(data.shape[-self.event_dim]))

@@ -154,15 +154,7 @@ def named_prior(
     expected_clusters: float | None = None,
     num_points: int | None = None,
 ) -> PartitionPrior:
-    """Return a prior of partitions by its name, with one number that is set; see the mixture's arguments.
-
-    Raises:
-        ValueError: as :func:`standardised_mixture`.
-
-    Example:
-        >>> named_prior("crp", concentration=0.7)
-        ChineseRestaurantPrior(concentration=0.7)
-    """
+    """Return a prior of partitions by its name, with one number that is set; see the mixture's arguments."""
     named = PRIORS[_known("prior", prior, PRIORS)]
     if concentration is not None and expected_clusters is not None:
         raise ValueError(

@@ -113,7 +113,6 @@ class StochasticBlockModel:
         return self
 
     def __eq__(self, other: object) -> bool:
-        """Two of them are the same if prior and rates are."""
         return (
             isinstance(other, StochasticBlockModel)
             and self.prior == other.prior
@@ -121,19 +120,12 @@ class StochasticBlockModel:
         )
 
     def __hash__(self) -> int:
-        """Hash the rates."""
         return hash(self.component)
 
     def __repr__(self) -> str:
-        """Write prior and rates."""
         return f"StochasticBlockModel({self.prior!r}, {self.component!r})"
 
     def __call__(self, data: Tensor) -> Tensor:
-        """Run the program on graphs (or a template of their shape) and return the data.
-
-        Raises:
-            ValueError: if the shape is not ``(*batch, N, N)``.
-        """
         if data.dim() < 2 or data.shape[-1] != data.shape[-2] or 0 in data.shape:
             raise ValueError(f"data has shape {tuple(data.shape)}, expected (..., N, N), a node a row")
         with pyro.plate_stack("datasets", data.shape[:-2]):

@@ -44,13 +44,11 @@ class WarpedArc(TorchDistribution):
         super().__init__(self.parameters["angle"].shape, Size((2,)), validate_args=False)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "WarpedArc":
-        """Return the same distribution with a larger batch shape."""
         batch = len(self.batch_shape)
         parameters = self.parameters.items()
         return WarpedArc({name: one.expand(*batch_shape, *one.shape[batch:]) for name, one in parameters})
 
     def sample(self, sample_shape: Any = Size()) -> Tensor:
-        """Draw points, ``(*sample_shape, *batch_shape, 2)``."""
         with torch.no_grad():
             shape = self._extended_shape(Size(sample_shape))[:-1]
             angle, spread, rotation = (self.parameters[name] for name in ("angle", "log_spread", "rotation"))
@@ -64,11 +62,6 @@ class WarpedArc(TorchDistribution):
             return self.parameters["centre"] + torch.stack([cos * x - sin * y, sin * x + cos * y], -1)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """Refuse: there is no formula.
-
-        Raises:
-            NotImplementedError: always.
-        """
         raise NotImplementedError(
             "WarpedArc has no log_prob: warped clusters can only be simulated; "
             "train a guide on them with InclusiveKL"

@@ -17,8 +17,8 @@ from test_import_law import SOURCES
 
 Definition = ast.ClassDef | ast.FunctionDef
 SECTIONS = ("Args", "Attributes", "Returns", "Raises", "Yields", "Shape", "Example", "Examples", "References")
-# Every distribution of torch takes it.
-UNSAID = ("validate_args",)
+# Every distribution of torch takes it; every picture is drawn on the Axes that it is given.
+UNSAID = ("validate_args", "ax", "axes")
 # Of a class: where it refuses its arguments.
 MAKING = ("__init__", "__post_init__", "__new__")
 # What methods raise that subclasses must write.

@@ -59,7 +59,6 @@ class LosingCells(SimulatedModel):
 
     @property
     def event_shape(self) -> tuple[int, ...]:
-        """Shape of one point."""
         return tuple(self.model.event_shape)
 
     @property
@@ -68,11 +67,6 @@ class LosingCells(SimulatedModel):
         return self.model.typical_scale
 
     def __call__(self, data: Tensor) -> Tensor:
-        """Run the program on data sets (or a template of their shape) and return the data.
-
-        Raises:
-            ValueError: if the shape does not fit.
-        """
         check_shape(data, self.event_shape)
         sites = sampled(self.model, data)
         points, labels = sites["data"]["value"], sites["assignments"]["value"]
@@ -90,21 +84,6 @@ class ShuffledColumns(SimulatedModel):
     A column says nothing of the clusters then, and has the values that it had. The partition of the
     simulation is no draw of the posterior any more, and there is none:
     :class:`~pyroclust.infer.PosteriorTables` draws some.
-
-    Args:
-        law: what the data sets come from, with its model.
-        share: probability of a column to be noise.
-
-    Shape:
-        data: ``(*batch, N, D)``.
-
-    Raises:
-        ValueError: if the share is none.
-
-    Example:
-        >>> law = ShuffledColumns(AnyTable(most_columns=4).draw_model(), 0.5)
-        >>> law(torch.empty(3, 20, *law.event_shape)).shape[:2]
-        torch.Size([3, 20])
     """
 
     def __init__(self, law: LosingCells, share: float) -> None:
@@ -113,15 +92,9 @@ class ShuffledColumns(SimulatedModel):
 
     @property
     def event_shape(self) -> tuple[int, ...]:
-        """Shape of one point."""
         return self.law.event_shape
 
     def __call__(self, data: Tensor) -> Tensor:
-        """Run the program on a template, of which the shape counts, and return the data.
-
-        Raises:
-            ValueError: if the shape does not fit.
-        """
         points: Tensor = sampled(self.law, data)["data"]["value"]
         is_noise = torch.rand(*points.shape[:-2], 1, points.shape[-1]) < self.share
         place = torch.arange(points.shape[-2]).unsqueeze(-1).expand(points.shape)
@@ -155,7 +128,6 @@ class NoisyTables:
         return ShuffledColumns(self.tables.draw_model(), _between(0, self.most_noise))
 
     def __repr__(self) -> str:
-        """Say what the tables are, and how much may be noise."""
         return f"NoisyTables({self.tables!r}, up to {self.most_noise:.0%} noise)"
 
 
@@ -209,7 +181,6 @@ class AnyTable:
         return LosingCells(Mixture(_any_prior(), model.component, name="table"), lost)
 
     def __repr__(self) -> str:
-        """Say how wide tables are."""
         return (
             f"AnyTable({self.least_columns} to {self.most_columns} columns, up to {self.most_lost:.0%} lost)"
         )

@@ -64,15 +64,9 @@ class DistortedClusters(SimulatedModel):
 
     @property
     def event_shape(self) -> tuple[int, ...]:
-        """Shape of one point."""
         return tuple(self.model.event_shape)
 
     def __call__(self, data: Tensor) -> Tensor:
-        """Run the program on data sets (or a template of their shape) and return the data.
-
-        Raises:
-            ValueError: if the shape does not fit.
-        """
         check_shape(data, self.event_shape)
         batch = data.shape[:-2]
         nodes = sampled(self.model, data.reshape(-1, *data.shape[-2:]))

@@ -116,7 +116,6 @@ class LabelledImages(LabelledTables):
 
     @property
     def event_shape(self) -> tuple[int, ...]:
-        """Shape of one image."""
         return self._image_shape
 
 

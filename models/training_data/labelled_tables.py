@@ -26,13 +26,7 @@ _ROUNDS = 1000
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Tables as one padded array of classes, T tables of at most M rows and C classes.
-
-    Attributes:
-        classes: class of each row, ``(T, M)`` int64, C where there is no row.
-        sizes: rows of each table, ``(T,)``.
-        class_sizes: rows of each class, ``(T, C)``, 0 where a table has fewer classes.
-    """
+    """Tables as one padded array of classes, T tables of at most M rows and C classes."""
 
     classes: Tensor
     sizes: Tensor
@@ -40,12 +34,7 @@ class LabelledRows:
 
     @classmethod
     def of(cls, labels: Sequence[Tensor]) -> "LabelledRows":
-        """Pad tables, each with classes numbered 0, 1, ...
-
-        Example:
-            >>> LabelledRows.of([torch.tensor([0, 1, 1]), torch.tensor([0, 0])]).class_sizes.tolist()
-            [[1, 2], [2, 0]]
-        """
+        """Pad tables, each with classes numbered 0, 1, ..."""
         num_classes = max(int(one.max()) for one in labels) + 1
         rows = torch.nn.utils.rnn.pad_sequence(list(labels), batch_first=True, padding_value=num_classes)
         counts = torch.stack([one.bincount(minlength=num_classes) for one in labels])
@@ -66,17 +55,11 @@ class _LabelledDraws(TorchDistribution):
         super().__init__(batch_shape, Size((num_points,)), validate_args=False)
 
     def sample(self, sample_shape: Any = Size()) -> Tensor:
-        """Draw places of points, ``(*sample_shape, *batch_shape, N)`` int64."""
         shape = self._extended_shape(Size(sample_shape))
         with torch.no_grad():
             return self._draw(Size(shape[:-1]).numel()).view(shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """Refuse: the model can only be simulated.
-
-        Raises:
-            NotImplementedError: always.
-        """
         raise NotImplementedError(
             f"{type(self).__name__} has no log_prob: labelled tables can only be drawn from; "
             "train a guide on them with InclusiveKL"
@@ -87,23 +70,7 @@ class _LabelledDraws(TorchDistribution):
 
 
 class PointsAtRandom(_LabelledDraws):
-    r"""A table, uniformly among those with N rows or more, then N of its rows without replacement.
-
-    Cost O(M log M) a data set.
-
-    Args:
-        rows: the tables.
-        num_points: N.
-        batch_shape: data sets.
-
-    Raises:
-        ValueError: if no table has N rows.
-
-    Example:
-        >>> rows = LabelledRows.of([torch.tensor([0, 1, 1]), torch.tensor([0, 0])])
-        >>> PointsAtRandom(rows, 3).sample((2,)).sort(-1).values.tolist()
-        [[0, 1, 2], [0, 1, 2]]
-    """
+    r"""A table, uniformly among those with N rows or more, then N of its rows without replacement."""
 
     def __init__(self, rows: LabelledRows, num_points: int, *, batch_shape: Size = Size()) -> None:
         if int(rows.sizes.max()) < num_points:
@@ -114,7 +81,6 @@ class PointsAtRandom(_LabelledDraws):
         super().__init__(rows, num_points, batch_shape=batch_shape)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "PointsAtRandom":
-        """Return the same distribution with a larger batch shape."""
         return PointsAtRandom(self.rows, self.num_points, batch_shape=Size(batch_shape))
 
     def _draw(self, num_datasets: int) -> Tensor:
@@ -136,22 +102,6 @@ class ClassesByPrior(_LabelledDraws):
     cluster, partition, table and classes are drawn again, together: the law is the joint one given that
     everything fits, and partitions follow the prior exactly only where everything always fits. Cost O(M log
     M) a data set and round.
-
-    Args:
-        rows: the tables.
-        num_points: N.
-        prior: law of the partition, hyperparameters known or random.
-        batch_shape: data sets.
-
-    Example:
-        >>> from pyroclust.distributions import ChineseRestaurantPrior
-        >>> rows = LabelledRows.of([torch.tensor([0, 1, 1]), torch.tensor([0, 0])])
-        >>> drawn = ClassesByPrior(rows, 2, prior=ChineseRestaurantPrior(0.7)).sample((5,))
-        >>> drawn.shape
-        torch.Size([5, 2])
-
-    References:
-        Pakman et al. (2020), Neural Clustering Processes. https://arxiv.org/abs/1901.00409
     """
 
     def __init__(
@@ -161,15 +111,10 @@ class ClassesByPrior(_LabelledDraws):
         super().__init__(rows, num_points, batch_shape=batch_shape)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "ClassesByPrior":
-        """Return the same distribution with a larger batch shape."""
         return ClassesByPrior(self.rows, self.num_points, prior=self.prior, batch_shape=Size(batch_shape))
 
     def _draw(self, num_datasets: int) -> Tensor:
-        """Draw until every data set has room.
-
-        Raises:
-            ValueError: if some have none after a thousand rounds.
-        """
+        """Draw until every data set has room."""
         found = torch.zeros(num_datasets, self.num_points, dtype=torch.int64)
         left = torch.arange(num_datasets)
         for _ in range(_ROUNDS):
@@ -301,15 +246,9 @@ class LabelledTables(SimulatedModel):
 
     @property
     def event_shape(self) -> tuple[int, ...]:
-        """Shape of one point."""
         return (self.dim,)
 
     def __call__(self, data: Tensor) -> Tensor:
-        """Run the program on data sets (or a template of their shape) and return the data.
-
-        Raises:
-            ValueError: if the shape does not fit, or no table has so many points.
-        """
         check_shape(data, self.event_shape)
         points = data.dim() - self.event_dim
         with pyro.plate_stack("datasets", data.shape[:points]):
@@ -326,11 +265,7 @@ class LabelledTables(SimulatedModel):
 
 
 def check_pairs(name: str, pairs: object, what: str) -> None:
-    """Refuse what is no list of pairs.
-
-    Raises:
-        ValueError: if so, or if there is none.
-    """
+    """Refuse what is no list of pairs."""
     if not isinstance(pairs, list | tuple) or not all(
         isinstance(one, list | tuple) and len(one) == 2 for one in pairs
     ):
@@ -417,15 +352,9 @@ class AbsentTables(SimulatedModel):
 
     @property
     def event_shape(self) -> tuple[int, ...]:
-        """Shape of one point."""
         return self._event_shape
 
     def __call__(self, data: Tensor) -> NoReturn:
-        """Refuse to simulate.
-
-        Raises:
-            ValueError: always.
-        """
         raise ValueError(
             "model stands for labelled tables, which a saved guide does not keep, expected the tables: "
             "build LabelledTables from them"

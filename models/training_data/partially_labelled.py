@@ -85,19 +85,9 @@ class PartiallyLabelled(SimulatedModel):
 
     @property
     def event_shape(self) -> tuple[int, ...]:
-        """Shape of one point."""
         return tuple(self.points.shape[1:])
 
     def __call__(self, data: Tensor, known: Tensor | None = None) -> Tensor:
-        """Run the program on batches (or a template of their shape) and return the data.
-
-        Args:
-            data: ``(*batch, N, *event_shape)``.
-            known: labels ``(*batch, N)``, to observe them as well.
-
-        Raises:
-            ValueError: if the shape does not fit, or there are not so many points.
-        """
         check_shape(data, self.event_shape)
         place = data.dim() - self.event_dim
         with pyro.plate_stack("datasets", data.shape[:place]):

@@ -73,7 +73,6 @@ class UnlabelledTables(SimulatedModel):
 
     @property
     def event_shape(self) -> tuple[int, ...]:
-        """Shape of one point."""
         return (self._dim,)
 
     @property
@@ -87,11 +86,6 @@ class UnlabelledTables(SimulatedModel):
         return int(self._rows.max())
 
     def __call__(self, data: Tensor) -> Tensor:
-        """Run the program on data sets (or a template of their shape) and return the data.
-
-        Raises:
-            ValueError: if the shape does not fit, or no table has so many rows.
-        """
         check_shape(data, self.event_shape)
         batch, points = data.shape[:-2], data.shape[-2]
         with pyro.plate_stack("datasets", batch):
@@ -151,19 +145,6 @@ class RowsOfTable(SimulatedModel):
 
     Columns of numbers are shifted and scaled to mean 0 and variance 1 over the rows drawn. There is no
     partition: :class:`~pyroclust.infer.PosteriorTables` draws some.
-
-    Args:
-        model: the mixture of these columns, the first of which are numbers.
-        rows: the table, ``(n, D)``, nan where a cell is missing.
-        numbers: how many columns are numbers.
-
-    Shape:
-        data: ``(*batch, N, D)``; of a larger template than the table has rows, the output has these.
-
-    Example:
-        >>> law = RowsOfTable(table_mixture(numbers=2, missing=True), torch.randn(20, 2), numbers=2)
-        >>> law(torch.empty(3, 50, 2)).shape
-        torch.Size([3, 20, 2])
     """
 
     def __init__(self, model: Mixture, rows: Tensor, *, numbers: int) -> None:
@@ -171,15 +152,9 @@ class RowsOfTable(SimulatedModel):
 
     @property
     def event_shape(self) -> tuple[int, ...]:
-        """Shape of one point."""
         return tuple(self.model.event_shape)
 
     def __call__(self, data: Tensor) -> Tensor:
-        """Run the program on a template, of which the shape counts, and return the data.
-
-        Raises:
-            ValueError: if the shape does not fit.
-        """
         check_shape(data, self.event_shape)
         batch, points = data.shape[:-2], min(data.shape[-2], len(self.rows))
         chosen = torch.rand(*batch, len(self.rows)).argsort(-1)[..., :points]
@@ -237,7 +212,6 @@ class RowsOfTables:
         return table.some(torch.randperm(table.num_columns)[:columns].sort().values.tolist())
 
     def __repr__(self) -> str:
-        """Say how many tables there are."""
         return f"RowsOfTables({self.num_tables} tables)"
 
 
@@ -265,11 +239,9 @@ class _Table:
 
     @property
     def num_columns(self) -> int:
-        """How many columns it has."""
         return len(self.kinds)
 
     def some(self, columns: list[int]) -> RowsOfTable:
-        """Return the law of some columns; counts share their mean, so that there are fewer models."""
         of_kind = {
             kind: [self._places[at] for at in columns if self.kinds[at] == kind] for kind in set(self.kinds)
         }

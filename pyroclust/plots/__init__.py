@@ -1,4 +1,9 @@
-"""Matplotlib pictures of partitions: Axes in, Axes out."""
+"""Matplotlib pictures of partitions: Axes in, Axes out.
+
+Every ``plot_...`` draws on the ``ax`` or ``axes`` that it is given and returns them; ``plot_certificate`` and
+``plot_training`` alone make a figure. What cannot be drawn, as arrays of shapes that do not fit or numbers that
+are not finite, is a ``ValueError`` that names the argument.
+"""
 
 from pyroclust.plots.agreement import (
     plot_agreement,

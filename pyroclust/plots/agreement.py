@@ -33,14 +33,10 @@ def plot_agreement(found: Agreement, *, ax: Axes, tolerance: float = MAX_DIFFERE
 
     Args:
         found: such as :func:`pyroclust.diagnostics.agreement`.
-        ax: where to draw.
         tolerance: limit of the verdict on the largest difference.
 
-    Raises:
-        ValueError: if the tolerance is not between 0 and 1.
-
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> found = Agreement(0.2, 0.3, 0.05, 0.02, 0.04, 0.01)
         >>> ax = plot_agreement(found, ax=new_figure(6, 3).subplots())
         >>> [line.get_xdata().tolist() for line in ax.lines]
@@ -71,13 +67,12 @@ def plot_permutation_null(test: TwoSampleTest, *, ax: Axes, statistic: str, num_
 
     Args:
         test: such as :func:`pyroclust.diagnostics.mmd_test`.
-        ax: where to draw.
         statistic: its name, for the axis.
         num_bins: of the histogram.
 
     Example:
         >>> from pyroclust.diagnostics import mmd_test
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> draws = np.random.default_rng(0).integers(2, size=(2, 50, 5))
         >>> test = mmd_test(draws[0], draws[1], seed=0, num_permutations=99)
         >>> ax = plot_permutation_null(test, ax=new_figure(5, 3).subplots(), statistic="squared MMD")
@@ -116,23 +111,16 @@ def plot_two_samples(
     of the others says that a draw of the one is farther from the other source than from its own. Triangles
     mark the means. Cost O(S^2 N) for S draws of each, in compiled code.
 
-    Shape:
-        draws_a, draws_b: ``(chains, draws, N)`` or ``(S, N)``.
-
     Args:
-        draws_a: of the first source.
-        draws_b: of the second source.
-        ax: where to draw.
+        draws_a: ``(chains, draws, N)`` or ``(S, N)``, of the first source.
+        draws_b: ``(chains, draws, N)`` or ``(S, N)``, of the second source.
         seed: of the draws that are taken.
         names: of the sources.
         num_draws: at most so many random draws of each.
         loss: the distance.
 
-    Raises:
-        ValueError: if the labels are not integers from 0 to N - 1 or the numbers of points differ.
-
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> draws = np.random.default_rng(0).integers(2, size=(2, 50, 5))
         >>> ax = plot_two_samples(draws[0], draws[1], ax=new_figure(5, 3).subplots(), seed=0)
         >>> ax.get_xlabel()
@@ -177,26 +165,19 @@ def plot_partition_map(
     :math:`-\tfrac12 J D^{\circ 2} J` with distances D and the centring matrix J. The title gives the share
     of the positive eigenvalues that the plane shows. Cost O(S^2 N + S^3) for S draws of both.
 
-    Shape:
-        draws_a, draws_b: ``(chains, draws, N)`` or ``(S, N)``.
-
     Args:
-        draws_a: of the first source.
-        draws_b: of the second source.
-        ax: where to draw.
+        draws_a: ``(chains, draws, N)`` or ``(S, N)``, of the first source.
+        draws_b: ``(chains, draws, N)`` or ``(S, N)``, of the second source.
         seed: of the draws that are taken.
         names: of the sources.
         num_draws: at most so many random draws of each.
         loss: the distance.
 
-    Raises:
-        ValueError: if the labels are not integers from 0 to N - 1 or the numbers of points differ.
-
     References:
         Torgerson (1952), Multidimensional scaling: I. Theory and method. https://doi.org/10.1007/BF02288916
 
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> draws = np.random.default_rng(0).integers(2, size=(2, 50, 5))
         >>> ax = plot_partition_map(draws[0], draws[1], ax=new_figure(4, 4).subplots(), seed=0)
         >>> [len(marks.get_offsets()) for marks in ax.collections]

@@ -20,14 +20,12 @@ def plot_averaged_posterior(
 
     so that exact posteriors have bars of equal height.
 
-    Shape:
-        prior, averaged, error: ``(K_max,)``, probabilities of 1, ..., K_max clusters.
-
     Args:
-        prior: of the number of clusters, or its frequencies among simulations.
-        averaged: posterior averaged over data sets of the model.
-        error: standard errors of ``averaged``.
-        ax: where to draw.
+        prior: ``(K_max,)``, probabilities of 1, ..., K_max clusters, of the number of clusters, or its
+            frequencies among simulations.
+        averaged: ``(K_max,)``, probabilities of 1, ..., K_max clusters, posterior averaged over data sets of
+            the model.
+        error: ``(K_max,)``, probabilities of 1, ..., K_max clusters, standard errors of ``averaged``.
         prior_name: what the first bars are called.
 
     Raises:
@@ -38,7 +36,7 @@ def plot_averaged_posterior(
         https://doi.org/10.1198/016214504000001132
 
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> ax = new_figure(4, 3).subplots()
         >>> row = np.array([0.4, 0.6])
         >>> len(plot_averaged_posterior(row, row, 0.01 * row, ax=ax).patches)
@@ -68,11 +66,10 @@ def plot_coverage(found: BallCoverage, *, ax: Axes) -> Axes:
 
     Args:
         found: such as :func:`pyroclust.diagnostics.ball_coverage`.
-        ax: where to draw.
 
     Example:
         >>> from pyroclust.diagnostics import ball_coverage
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> partitions = np.random.default_rng(0).integers(2, size=(50, 20, 5))
         >>> found = ball_coverage(partitions[0], partitions[1:], seed=0)
         >>> plot_coverage(found, ax=new_figure(4, 4).subplots()).get_ylabel()
@@ -95,17 +92,7 @@ def draw_coverage(
     ax: Axes,
     band_level: float = 0.95,
 ) -> Axes:
-    """Draw coverage from its arrays, as a certificate stores them.
-
-    Shape:
-        levels, observed, low, high: ``(L,)``.
-
-    Example:
-        >>> from pyroclust.plots.style import new_figure
-        >>> x = np.array([0.5, 0.9])
-        >>> len(draw_coverage(x, x, x - 0.1, x + 0.1, ax=new_figure(4, 4).subplots()).lines)
-        3
-    """
+    """Draw coverage from its arrays, as a certificate stores them."""
     band = f"{band_level:.0%} of calibrated"
     ax.fill_between(levels, low, high, color=GREY, alpha=0.25, lw=0, label=band)
     ax.plot([0, 1], [0, 1], color=INK, lw=0.9, ls=(0, (4, 3)))
@@ -126,7 +113,6 @@ def plot_reliability(found: PairReliability, *, ax: Axes) -> Axes:
 
     Args:
         found: such as :func:`pyroclust.diagnostics.pair_reliability`.
-        ax: where to draw.
 
     References:
         Bröcker and Smith (2007), Increasing the reliability of reliability diagrams.
@@ -134,7 +120,7 @@ def plot_reliability(found: PairReliability, *, ax: Axes) -> Axes:
 
     Example:
         >>> from pyroclust.diagnostics import pair_reliability
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> partitions = np.random.default_rng(0).integers(2, size=(20, 50, 8))
         >>> found = pair_reliability(partitions[0], partitions[1:])
         >>> plot_reliability(found, ax=new_figure(4, 4).subplots()).get_ylabel()
@@ -157,17 +143,7 @@ def draw_reliability(
     ax: Axes,
     band_level: float = 0.95,
 ) -> Axes:
-    """Draw a reliability diagram from its arrays, as a certificate stores them.
-
-    Shape:
-        predicted, observed, low, high, counts: ``(M,)``.
-
-    Example:
-        >>> from pyroclust.plots.style import new_figure
-        >>> x = np.array([0.5, 0.9])
-        >>> len(draw_reliability(x, x, x - 0.1, x + 0.1, x, ax=new_figure(4, 4).subplots()).patches)
-        2
-    """
+    """Draw a reliability diagram from its arrays, as a certificate stores them."""
     share = counts / np.sum(counts)
     heights = 0.22 * share / share.max()
     ax.bar(predicted, heights, 0.04, color=CYCLE[5], alpha=0.6, label="share of the pairs")
@@ -187,18 +163,14 @@ def plot_log_weights(log_weights: np.ndarray, *, ax: Axes) -> Axes:
     The nearer all mass lies to 0, the nearer the guide is to the posterior; mass far to the right means draws
     that count for many others.
 
-    Shape:
-        log_weights: S entries of log p(c, x) - log q(c), any shape.
-
     Args:
-        log_weights: in nats.
-        ax: where to draw.
+        log_weights: S entries of log p(c, x) - log q(c), any shape, in nats.
 
     Raises:
         ValueError: if there are no weights, or they are no finite numbers.
 
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> plot_log_weights(np.zeros(9), ax=new_figure(4, 3).subplots()).get_ylabel()
         'draws'
     """
@@ -225,14 +197,13 @@ def plot_familiarity(found: Familiarity, *, ax: Axes) -> Axes:
 
     Args:
         found: such as :func:`pyroclust.diagnostics.familiarity`.
-        ax: where to draw.
 
     Raises:
         ValueError: if there are no rows.
 
     Example:
         >>> from pyroclust.diagnostics import familiarity
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> rng = np.random.default_rng(0)
         >>> found = familiarity(rng.standard_normal((20, 1)), rng.standard_normal((99, 20, 1)))
         >>> ax = plot_familiarity(found, ax=new_figure(6, 3).subplots())

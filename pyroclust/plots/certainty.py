@@ -29,19 +29,15 @@ def plot_point_uncertainty(uncertainty: np.ndarray, assignments: np.ndarray, *, 
 
     On the data themselves :func:`plot_clustering` shows the same figures, uncertain points hollow.
 
-    Shape:
-        uncertainty: ``(N,)`` in [0, 1]; assignments: ``(N,)`` canonical.
-
     Args:
-        uncertainty: such as :func:`pyroclust.diagnostics.point_uncertainty`.
-        assignments: the estimate that it belongs to.
-        ax: where to draw.
+        uncertainty: ``(N,)`` in [0, 1], such as :func:`pyroclust.diagnostics.point_uncertainty`.
+        assignments: ``(N,)`` canonical, the estimate that it belongs to.
 
     Raises:
         ValueError: if the shapes do not fit.
 
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> ax = new_figure(6, 3).subplots()
         >>> ax = plot_point_uncertainty(np.array([0.2, 0.0, 0.4]), np.array([0, 0, 1]), ax=ax)
         >>> ax.lines[0].get_ydata().tolist()
@@ -89,21 +85,14 @@ def plot_ranked_partitions(ranked: RankedPartitions, order: np.ndarray, *, ax: A
     Runs of points of one cluster have its colour and its number; both are matched by overlap from strip to
     strip. The last line says what is left to all partitions that are not shown.
 
-    Shape:
-        order: ``(N,)``, a permutation of the points.
-
     Args:
         ranked: such as :func:`pyroclust.diagnostics.ranked_partitions`.
-        order: such as :func:`pyroclust.diagnostics.dendrogram_order`.
-        ax: where to draw.
+        order: ``(N,)``, a permutation of the points, such as :func:`pyroclust.diagnostics.dendrogram_order`.
         shown: at most so many partitions.
-
-    Raises:
-        ValueError: if ``order`` has another number of points.
 
     Example:
         >>> from pyroclust.diagnostics import ranked_partitions
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> ranked = ranked_partitions(np.array([[0, 1, 1]] * 3 + [[0, 0, 1]]))
         >>> ax = plot_ranked_partitions(ranked, np.arange(3), ax=new_figure(6, 3).subplots())
         >>> [text.get_text() for text in ax.texts if "%" in text.get_text()]
@@ -166,7 +155,6 @@ def plot_distance_histogram(
 
     Args:
         ball: such as :func:`pyroclust.diagnostics.credible_ball`.
-        ax: where to draw.
         num_bins: of the histogram.
         loss: the distance that the ball was made with.
 
@@ -175,7 +163,7 @@ def plot_distance_histogram(
 
     Example:
         >>> from pyroclust.diagnostics import credible_ball
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> ball = credible_ball(np.array([[0, 0]] * 9 + [[0, 1]]), np.array([0, 0]), level=0.9)
         >>> plot_distance_histogram(ball, ax=new_figure(5, 3).subplots()).get_xlabel()
         'variation of information to the estimate (bits)'
@@ -231,13 +219,12 @@ def plot_scores(scores: Mapping[str, Mapping[str, float]], *, ax: Axes) -> Axes:
     Args:
         scores: method -> score -> value, the same scores for each, such as adjusted Rand index and accuracy;
             nan leaves a gap.
-        ax: where to draw.
 
     Raises:
         ValueError: if methods have different scores, or there are none.
 
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> scores = {"k-means": {"ARI": 0.7}, "estimate": {"ARI": 0.9}}
         >>> ax = plot_scores(scores, ax=new_figure(6, 3).subplots())
         >>> [label.get_text() for label in ax.get_yticklabels()]

@@ -26,7 +26,6 @@ def plot_efficiency(rows: Sequence[Mapping[str, Any]], *, ax: Axes) -> Axes:
 
     Args:
         rows: entries ``sampled`` of a certificate.
-        ax: where to draw.
 
     Example:
         >>> row = {"num_points": 20, "median_efficiency": 0.9, "low_efficiency": 0.7}
@@ -63,7 +62,6 @@ def plot_rank_ecdf(
 
     Args:
         counts: functional -> counts of ranks in equal bins, all of as many data sets and bins.
-        ax: where to draw.
         level: probability that the line of one calibrated functional stays inside.
 
     Raises:
@@ -113,7 +111,6 @@ def plot_order_spread(row: Mapping[str, Any], *, ax: Axes) -> Axes:
 
     Args:
         row: the entry ``order`` of a certificate.
-        ax: where to draw.
 
     Example:
         >>> row = {"median": 0.2, "low": 0.1, "high": 0.4, "baseline_median": 0.6}

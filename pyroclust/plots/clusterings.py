@@ -48,22 +48,15 @@ def plot_clustering(
     One column becomes stacked dots, two a scatter plot, more a scatter plot of the first two principal
     components.
 
-    Shape:
-        data: ``(N, D)``; assignments: ``(N,)`` canonical; uncertainty: ``(N,)``, hollow from 0.5 on.
-
     Args:
-        data: in the units of the axes.
-        assignments: partition, such as a point estimate.
-        uncertainty: such as :func:`pyroclust.diagnostics.point_uncertainty`.
-        ax: where to draw.
+        data: ``(N, D)``, in the units of the axes.
+        assignments: ``(N,)`` canonical, partition, such as a point estimate.
+        uncertainty: ``(N,)``, hollow from 0.5 on, such as :func:`pyroclust.diagnostics.point_uncertainty`.
         columns: names of the D columns.
         sizes: numbers of points of the clusters, for the legend, where points stand for several.
 
-    Raises:
-        ValueError: if the shapes do not fit.
-
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> ax = new_figure(4, 3).subplots()
         >>> plot_clustering(np.array([[0.0], [1.0]]), np.array([0, 1]), np.zeros(2), ax=ax).get_xlabel()
         'column 1'
@@ -104,21 +97,15 @@ def plot_modes(
 ) -> list[Axes]:
     """Draw each mode on the data, colours matched by overlap; titles give weight and number of clusters.
 
-    Shape:
-        data: ``(N, D)``; axes: one a mode.
-
     Args:
-        data: in the units of the axes.
+        data: ``(N, D)``, in the units of the axes.
         modes: such as :func:`pyroclust.diagnostics.partition_modes`.
-        axes: where to draw.
+        axes: one a mode.
         columns: names of the D columns.
-
-    Raises:
-        ValueError: if the shapes do not fit.
 
     Example:
         >>> from pyroclust.diagnostics import partition_modes
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> found = partition_modes(np.array([[0, 0, 1, 1]] * 3 + [[0, 1, 0, 1]]), seed=0)
         >>> axes = plot_modes(np.arange(4.0)[:, None], found, axes=new_figure(6, 3).subplots(1, 2))
         >>> [ax.get_title() for ax in axes]
@@ -147,25 +134,19 @@ def plot_credible_ball(
     The horizontal bound is the farthest partition in the ball; the upper bound the farthest of those with the
     fewest clusters, the lower that of those with the most. Where all four look alike the estimate is sure.
 
-    Shape:
-        data: ``(N, D)``; axes: four.
-
     Args:
-        data: in the units of the axes.
+        data: ``(N, D)``, in the units of the axes.
         ball: such as :func:`pyroclust.diagnostics.credible_ball`.
-        axes: where to draw.
+        axes: four.
         columns: names of the D columns.
         loss: the distance that the ball was made with.
-
-    Raises:
-        ValueError: if the shapes do not fit.
 
     References:
         Wade and Ghahramani (2018), Bayesian cluster analysis. https://doi.org/10.1214/17-BA1073
 
     Example:
         >>> from pyroclust.diagnostics import credible_ball
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> ball = credible_ball(np.array([[0, 0], [0, 1]]), np.array([0, 0]), level=1)
         >>> axes = new_figure(6, 4).subplots(2, 2)
         >>> axes = plot_credible_ball(np.array([[0.0], [1.0]]), ball, axes=axes)
@@ -198,23 +179,18 @@ def plot_partition_draws(
     One column becomes stacked dots, two a scatter plot, more the first two principal components. Colours are
     matched by overlap: a cluster that changes little from draw to draw keeps its colour and marker.
 
-    Shape:
-        data: ``(N, D)``; draws: ``(chains, draws, N)`` or ``(S, N)``, S at least the number of Axes;
-        reference: ``(N,)``.
-
     Args:
-        data: in the units of the axes.
-        draws: posterior draws.
-        axes: where to draw.
+        data: ``(N, D)``, in the units of the axes.
+        draws: ``(chains, draws, N)`` or ``(S, N)``, S at least the number of Axes, posterior draws.
         columns: names of the D columns.
-        reference: partition whose clusters have the first colours, such as a point estimate; the first draw
-            by default.
+        reference: ``(N,)``, partition whose clusters have the first colours, such as a point estimate; the
+            first draw by default.
 
     Raises:
         ValueError: if the shapes do not fit, or there are fewer draws than Axes.
 
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> axes = new_figure(6, 3).subplots(1, 2)
         >>> draws = np.array([[0, 0], [0, 1], [0, 1]])
         >>> axes = plot_partition_draws(np.array([[0.0], [1.0]]), draws, axes=axes)
@@ -244,20 +220,14 @@ def plot_baselines(
 ) -> list[Axes]:
     """Draw the partition of each method on the data; clusters take the colours of the first method's.
 
-    Shape:
-        data: ``(N, D)``; partitions: name -> ``(N,)`` labels; axes: one a method.
-
     Args:
-        data: in the units of the axes.
-        partitions: of the methods, the Bayesian estimate first.
-        axes: where to draw.
+        data: ``(N, D)``, in the units of the axes.
+        partitions: name -> ``(N,)`` labels, of the methods, the Bayesian estimate first.
+        axes: one a method.
         columns: names of the D columns.
 
-    Raises:
-        ValueError: if the shapes do not fit.
-
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> found = {"estimate": np.array([0, 1]), "k-means": np.array([0, 0])}
         >>> axes = new_figure(6, 3).subplots(1, 2)
         >>> axes = plot_baselines(np.array([[0.0], [1.0]]), found, axes=axes)
@@ -286,34 +256,7 @@ def plot_moved_points(
     bound: np.ndarray,
     columns: Sequence[str] = (),
 ) -> Axes:
-    """Draw the data, darker where constraints changed more; lines join the pairs that are known.
-
-    One column becomes stacked dots, two a scatter plot, more a scatter plot of the first two principal
-    components. Points that something is known of have a ring.
-
-    Shape:
-        data: ``(N, D)``; change: ``(N,)``; together, apart: ``(P, 2)``; bound: ``(M,)``.
-
-    Args:
-        data: in the units of the axes.
-        change: mean change of the co-assignment probabilities of each point, from 0 to 1.
-        ax: where to draw.
-        together: pairs of points that belong together.
-        apart: pairs that are apart.
-        bound: points that something is known of.
-        columns: names of the D columns.
-
-    Raises:
-        ValueError: if the shapes do not fit.
-
-    Example:
-        >>> from pyroclust.plots.style import new_figure
-        >>> pairs = np.array([[0, 1]])
-        >>> ax = plot_moved_points(np.array([[0.0], [1.0]]), np.array([0.5, 0.5]), together=pairs,
-        ...     apart=pairs[:0], bound=pairs[0], ax=new_figure(4, 3).subplots())
-        >>> [text.get_text() for text in ax.get_legend().get_texts()]
-        ['together', 'constrained row']
-    """
+    """Draw the data, darker where constraints changed more; lines join the pairs that are known."""
     data = drawable_points("data", data)
     change = drawable_shares("change", change, len(data))
     places = place_points(data, columns=columns)

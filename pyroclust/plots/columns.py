@@ -22,22 +22,19 @@ def plot_cluster_parameters(
 ) -> list[Axes]:
     """Draw one panel a column: a row a cluster, its parameter as a mark on an interval.
 
-    Shape:
-        centre, low, high: ``(K, D)``; axes: D of them; sizes: ``(K,)``.
-
     Args:
-        centre: such as posterior means of the clusters' means; nan leaves a gap.
-        low: lower ends of the intervals.
-        high: upper ends of the intervals.
-        axes: where to draw.
+        centre: ``(K, D)``, such as posterior means of the clusters' means; nan leaves a gap.
+        low: ``(K, D)``, lower ends of the intervals.
+        high: ``(K, D)``, upper ends of the intervals.
+        axes: D of them.
         columns: names of the D columns.
-        sizes: numbers of points of the clusters, written beside them.
+        sizes: ``(K,)``, numbers of points of the clusters, written beside them.
 
     Raises:
         ValueError: if the shapes do not fit.
 
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> axes = [new_figure(6, 3).subplots()]
         >>> mean = np.array([[0.0], [5.0]])
         >>> axes = plot_cluster_parameters(mean, mean - 1, mean + 1, axes=axes, sizes=np.array([7, 3]))
@@ -86,20 +83,16 @@ def plot_missing_numbers(draws: np.ndarray, observed: np.ndarray, *, ax: Axes, c
     Cells are in the order of their means; of more than 60 every so many-th is shown. The histogram below has
     the cells that are there: bars as wide as all of it say that the rest of the row tells nothing.
 
-    Shape:
-        draws: ``(S, M)``; observed: ``(n,)``.
-
     Args:
-        draws: values of the cells by draws of the posterior.
-        observed: cells of the column that are there.
-        ax: where to draw.
+        draws: ``(S, M)``, values of the cells by draws of the posterior.
+        observed: ``(n,)``, cells of the column that are there.
         column: its name.
 
     Raises:
         ValueError: if there are no draws, or values are not finite.
 
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> draws = np.random.default_rng(0).normal(size=(50, 4))
         >>> ax = plot_missing_numbers(draws, draws[:, 0], ax=new_figure(4, 3).subplots(), column="age")
         >>> ax.get_xlabel()
@@ -133,20 +126,16 @@ def plot_missing_levels(
 ) -> Axes:
     """Draw a bar for each missing cell, divided among the categories by their probabilities.
 
-    Shape:
-        probabilities: ``(M, L)``, rows sum to 1.
-
     Args:
-        probabilities: of the categories.
+        probabilities: ``(M, L)``, rows sum to 1, of the categories.
         levels: their names.
-        ax: where to draw.
         column: its name.
 
     Raises:
         ValueError: if the shapes do not fit.
 
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> shares = np.array([[0.2, 0.8], [0.9, 0.1]])
         >>> ax = plot_missing_levels(shares, ["no", "yes"], ax=new_figure(4, 3).subplots(), column="smoker")
         >>> [text.get_text() for text in ax.get_legend().get_texts()]

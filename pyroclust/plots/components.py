@@ -29,22 +29,18 @@ def plot_components(
 ) -> Axes:
     """Draw Gaussian components as ellipses of two standard deviations, wider lines for larger weights.
 
-    Shape:
-        data: ``(N, 2)``; weights: ``(K,)``; means, scales: ``(K, 2)``; assignments: ``(N,)``.
-
     Args:
-        data: points of the plane.
-        weights: of the components; those of weight 0 are not there.
-        means: their centres.
-        scales: standard deviations along the axes.
-        ax: where to draw.
-        assignments: partition that colours the points; grey without.
+        data: ``(N, 2)``, points of the plane.
+        weights: ``(K,)``, of the components; those of weight 0 are not there.
+        means: ``(K, 2)``, their centres.
+        scales: ``(K, 2)``, standard deviations along the axes.
+        assignments: ``(N,)``, partition that colours the points; grey without.
 
     Raises:
         ValueError: if the shapes do not fit.
 
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> ax = new_figure(4, 3).subplots()
         >>> ax = plot_components(np.zeros((3, 2)), np.ones(1), np.zeros((1, 2)), np.ones((1, 2)), ax=ax)
         >>> len(ax.patches)
@@ -77,21 +73,17 @@ def plot_cluster_densities(
 ) -> Axes:
     """Draw the densities of clusters of any shape: outlines that hold half and nine tenths of each.
 
-    Shape:
-        data: ``(N, 2)``; assignments: ``(N,)``.
-
     Args:
-        data: points of the plane.
+        data: ``(N, 2)``, points of the plane.
         log_densities: from points ``(M, 2)`` to the log-density of each under each cluster, ``(K, M)``, in
             nats.
-        ax: where to draw.
-        assignments: partition that colours the points; grey without.
+        assignments: ``(N,)``, partition that colours the points; grey without.
 
     Raises:
         ValueError: if the shapes do not fit.
 
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> ax = new_figure(4, 3).subplots()
         >>> normal = lambda points: -0.5 * (points**2).sum(-1)[None]
         >>> ax = plot_cluster_densities(np.array([[-3.0, -3.0], [3.0, 3.0]]), normal, ax=ax)
@@ -131,20 +123,16 @@ def plot_filtering(data: np.ndarray, rounds: np.ndarray, *, axes: Sequence[Axes]
     A panel a round, as many as there are Axes; points that were found before are gone. The last panel says
     how many points are left after it.
 
-    Shape:
-        data: ``(N, 2)``; rounds: ``(N,)``, -1 for points that were never filtered.
-
     Args:
-        data: points of the plane.
-        rounds: the round in which each point was filtered, as :class:`pyroclust.distributions.Filtering` has
-            it.
-        axes: where to draw.
+        data: ``(N, 2)``, points of the plane.
+        rounds: ``(N,)``, -1 for points that were never filtered, the round in which each point was filtered,
+            as :class:`pyroclust.distributions.Filtering` has it.
 
     Raises:
         ValueError: if the shapes do not fit.
 
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> axes = new_figure(6, 3).subplots(1, 2)
         >>> axes = plot_filtering(np.arange(6.0).reshape(3, 2), np.array([0, 1, 1]), axes=axes)
         >>> [ax.get_title() for ax in axes]

@@ -29,22 +29,15 @@ def plot_contact_sheet(
     Of a cluster with more images than fit, every so many-th is shown, the surest and the least sure among
     them. One picture for the whole sheet, whatever the number of images.
 
-    Shape:
-        images: ``(N, H, W)``, pixels in 0..1; assignments: ``(N,)`` canonical; uncertainty: ``(N,)``.
-
     Args:
-        images: light on dark, drawn dark on light.
-        assignments: partition, such as a point estimate.
-        uncertainty: such as :func:`pyroclust.diagnostics.point_uncertainty`.
-        ax: where to draw.
+        images: ``(N, H, W)``, pixels in 0..1, light on dark, drawn dark on light.
+        assignments: ``(N,)`` canonical, partition, such as a point estimate.
+        uncertainty: ``(N,)``, such as :func:`pyroclust.diagnostics.point_uncertainty`.
         most_clusters: rows.
         most_images: columns.
 
-    Raises:
-        ValueError: if the shapes do not fit.
-
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> images = np.random.default_rng(0).random((5, 8, 8))
         >>> ax = plot_contact_sheet(images, [0, 0, 1, 1, 1], np.zeros(5), ax=new_figure(4, 3).subplots())
         >>> [label.get_text() for label in ax.get_yticklabels()]
@@ -76,18 +69,15 @@ def plot_contact_sheet(
 def plot_generated(images: np.ndarray, *, ax: Axes) -> Axes:
     """Draw images that a model makes, a row a cluster and a column a style.
 
-    Shape:
-        images: ``(K, S, H, W)``, pixels in 0..1, as :meth:`pyroclust.models.DeepMixture.generate` gives them.
-
     Args:
-        images: light on dark, drawn dark on light.
-        ax: where to draw.
+        images: ``(K, S, H, W)``, pixels in 0..1, as :meth:`pyroclust.models.DeepMixture.generate` gives them,
+            light on dark, drawn dark on light.
 
     Raises:
         ValueError: if the shape does not fit.
 
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> images = np.random.default_rng(0).random((3, 5, 8, 8))
         >>> ax = plot_generated(images, ax=new_figure(4, 3).subplots())
         >>> [label.get_text() for label in ax.get_yticklabels()]
@@ -118,21 +108,14 @@ def plot_uncertain_images(
 ) -> Axes:
     """Draw the images whose place is least sure, the worst first, row by row.
 
-    Shape:
-        images: ``(N, H, W)``, pixels in 0..1; uncertainty: ``(N,)`` in [0, 1].
-
     Args:
-        images: light on dark, drawn dark on light.
-        uncertainty: such as :func:`pyroclust.diagnostics.point_uncertainty`.
-        ax: where to draw.
+        images: ``(N, H, W)``, pixels in 0..1, light on dark, drawn dark on light.
+        uncertainty: ``(N,)`` in [0, 1], such as :func:`pyroclust.diagnostics.point_uncertainty`.
         most_images: how many.
         columns: images a row.
 
-    Raises:
-        ValueError: if the shapes do not fit.
-
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> images = np.random.default_rng(0).random((5, 8, 8))
         >>> unsure = np.array([0.0, 0.9, 0.5, 0.0, 0.2])
         >>> ax = plot_uncertain_images(images, unsure, ax=new_figure(4, 3).subplots(), columns=2)
@@ -159,20 +142,16 @@ def plot_waveforms(
 ) -> Axes:
     """Draw the mean waveform of every cluster, channels above one another, with one standard deviation.
 
-    Shape:
-        waveforms: ``(N, channels, samples)``; assignments: ``(N,)`` canonical.
-
     Args:
-        waveforms: in any unit.
-        assignments: partition, such as a point estimate.
-        ax: where to draw.
+        waveforms: ``(N, channels, samples)``, in any unit.
+        assignments: ``(N,)`` canonical, partition, such as a point estimate.
         most_clusters: how many clusters, the largest ones; how many are left out stands under the axis.
 
     Raises:
         ValueError: if the shapes do not fit.
 
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> waves = np.random.default_rng(0).standard_normal((6, 3, 20))
         >>> ax = plot_waveforms(waves, [0, 0, 0, 1, 1, 1], ax=new_figure(4, 3).subplots())
         >>> [label.get_text() for label in ax.get_yticklabels()]

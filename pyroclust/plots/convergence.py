@@ -31,19 +31,15 @@ MAX_POINTS = 600
 def plot_trace(values: np.ndarray, *, ax: Axes, name: str) -> Axes:
     """Draw one line a chain; at most 600 draws of each, evenly spaced.
 
-    Shape:
-        values: ``(chains, draws)``.
-
     Args:
-        values: a functional, such as one of :func:`pyroclust.diagnostics.functionals`.
-        ax: where to draw.
+        values: ``(chains, draws)``, a functional, such as one of :func:`pyroclust.diagnostics.functionals`.
         name: title of the panel.
 
     Raises:
         ValueError: if ``values`` is not a matrix.
 
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> len(plot_trace(np.zeros((4, 9)), ax=new_figure(4, 2).subplots(), name="num_clusters").lines)
         4
     """
@@ -73,12 +69,8 @@ def plot_rank_bars(values: np.ndarray, *, ax: Axes, name: str, num_bins: int = 2
     expectation under random tie-breaking. Chains that sample the same distribution have bars about the
     height of their dashed line; a chain that stays low has its bars on the left. Cost O(n log n).
 
-    Shape:
-        values: ``(chains, draws)``.
-
     Args:
-        values: a functional, such as one of :func:`pyroclust.diagnostics.functionals`.
-        ax: where to draw.
+        values: ``(chains, draws)``, a functional, such as one of :func:`pyroclust.diagnostics.functionals`.
         name: title of the panel.
         num_bins: of the ranks.
 
@@ -90,7 +82,7 @@ def plot_rank_bars(values: np.ndarray, *, ax: Axes, name: str, num_bins: int = 2
         https://doi.org/10.1214/20-BA1221
 
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> ax = new_figure(4, 3).subplots()
         >>> bars = plot_rank_bars(np.zeros((4, 9)), ax=ax, name="K", num_bins=5).collections[:4]
         >>> [len(one.get_paths()) for one in bars]
@@ -144,13 +136,10 @@ def plot_distances(
     Chains in different modes keep different distances to a partition of one of them, even where their numbers
     of clusters agree. Cost O(R S N) for R Axes, in compiled code.
 
-    Shape:
-        draws: ``(chains, draws, N)``; axes: at most as many as there are references.
-
     Args:
-        draws: posterior draws.
+        draws: ``(chains, draws, N)``, posterior draws.
         found: such as :func:`pyroclust.diagnostics.partition_convergence` of the same draws.
-        axes: where to draw.
+        axes: at most as many as there are references.
         loss: the distance that ``found`` was made with.
 
     Raises:
@@ -158,7 +147,7 @@ def plot_distances(
 
     Example:
         >>> from pyroclust.diagnostics import distance_rhat
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> draws = np.random.default_rng(0).integers(2, size=(4, 50, 5))
         >>> axes = new_figure(6, 4).subplots(1, 2)
         >>> len(plot_distances(draws, distance_rhat(draws, seed=0), axes=axes)[0].lines)
@@ -201,7 +190,7 @@ def plot_convergence(rows: Sequence[Convergence], *, axes: Sequence[Axes]) -> li
 
     Example:
         >>> from pyroclust.diagnostics import convergence
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> rows = convergence({"num_clusters": np.full((4, 100), 3.0)})
         >>> axes = plot_convergence(rows, axes=new_figure(9, 3).subplots(1, 2))
         >>> axes[0].get_yticklabels()[0].get_text()
@@ -263,12 +252,11 @@ def plot_co_membership(found: CoMembershipEss, *, ax: Axes, num_bins: int = 30) 
 
     Args:
         found: such as :func:`pyroclust.diagnostics.co_membership_ess`.
-        ax: where to draw.
         num_bins: of the histogram.
 
     Example:
         >>> from pyroclust.diagnostics import co_membership_ess
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> found = co_membership_ess(np.random.default_rng(0).integers(2, size=(4, 100, 5)), seed=0)
         >>> ax = plot_co_membership(found, ax=new_figure(5, 3).subplots())
         >>> ax.get_title(), int(sum(bar.get_height() for bar in ax.patches))

@@ -25,20 +25,7 @@ _LARGEST = 1e100
 
 
 def drawable(name: str, values: Any, *, gaps: bool = False) -> np.ndarray:
-    """Return numbers that have a place on an axis.
-
-    Args:
-        name: of the argument, for errors.
-        values: the numbers.
-        gaps: whether nan is allowed, which leaves a gap.
-
-    Raises:
-        ValueError: if one is not finite, or larger than an axis can show.
-
-    Example:
-        >>> drawable("values", [1, 2]).tolist()
-        [1.0, 2.0]
-    """
+    """Return numbers that have a place on an axis."""
     found = as_numbers(name, values) if gaps else as_finite(name, values)
     shown = found[~np.isnan(found)]
     if shown.size and np.abs(shown).max() > _LARGEST:
@@ -47,15 +34,7 @@ def drawable(name: str, values: Any, *, gaps: bool = False) -> np.ndarray:
 
 
 def drawable_points(name: str, data: Any) -> np.ndarray:
-    """Return points, ``(N, D)`` with at least one of each.
-
-    Raises:
-        ValueError: if they have another shape, or cannot be drawn.
-
-    Example:
-        >>> drawable_points("data", [[1.0, 2.0]]).shape
-        (1, 2)
-    """
+    """Return points, ``(N, D)`` with at least one of each."""
     found = drawable(name, data)
     if found.ndim != 2 or not found.size:
         raise ValueError(f"{name} has shape {found.shape}, expected (N, D) with at least one point")
@@ -63,15 +42,7 @@ def drawable_points(name: str, data: Any) -> np.ndarray:
 
 
 def drawable_labels(name: str, assignments: Any, num_points: int) -> np.ndarray:
-    """Return the labels of so many points, 0 to N - 1, ``(N,)`` int64.
-
-    Raises:
-        ValueError: if these are no such labels.
-
-    Example:
-        >>> drawable_labels("assignments", [0, 1], 2).tolist()
-        [0, 1]
-    """
+    """Return the labels of so many points, 0 to N - 1, ``(N,)`` int64."""
     found = checked_labels(name, assignments)
     if found.shape != (num_points,):
         raise ValueError(f"{name} has shape {found.shape}, expected ({num_points},), one label a point")
@@ -79,15 +50,7 @@ def drawable_labels(name: str, assignments: Any, num_points: int) -> np.ndarray:
 
 
 def drawable_shares(name: str, values: Any, num_points: int) -> np.ndarray:
-    """Return a number from 0 to 1 for each of so many points, ``(N,)``.
-
-    Raises:
-        ValueError: if these are none.
-
-    Example:
-        >>> drawable_shares("uncertainty", [0.5, 1], 2).tolist()
-        [0.5, 1.0]
-    """
+    """Return a number from 0 to 1 for each of so many points, ``(N,)``."""
     found = drawable(name, values)
     if found.shape != (num_points,) or not ((found >= 0) & (found <= 1)).all():
         raise ValueError(f"{name} has shape {found.shape}, expected ({num_points},) of numbers from 0 to 1")
@@ -95,15 +58,7 @@ def drawable_shares(name: str, values: Any, num_points: int) -> np.ndarray:
 
 
 def drawable_order(order: Any, num_points: int) -> np.ndarray:
-    """Return an order of so many points: each of them once, ``(N,)`` int64.
-
-    Raises:
-        ValueError: if it is none.
-
-    Example:
-        >>> drawable_order([1, 0], 2).tolist()
-        [1, 0]
-    """
+    """Return an order of so many points: each of them once, ``(N,)`` int64."""
     found = whole_numbers("order", order)
     if found.shape != (num_points,) or not np.array_equal(np.sort(found), np.arange(num_points)):
         raise ValueError(f"order has shape {found.shape}, expected each of {num_points} points once")
@@ -111,14 +66,7 @@ def drawable_order(order: Any, num_points: int) -> np.ndarray:
 
 
 def check_mapping(name: str, given: Any) -> None:
-    """Refuse what is no dictionary, or an empty one.
-
-    Raises:
-        ValueError: if so.
-
-    Example:
-        >>> check_mapping("scores", {"a": 1})
-    """
+    """Refuse what is no dictionary, or an empty one."""
     if not isinstance(given, Mapping) or not given:
         what = "empty" if isinstance(given, Mapping) else f"of type {type(given).__name__}"
         raise ValueError(f"{name} is {what}, expected a dictionary by name with at least one entry")
@@ -133,22 +81,12 @@ _LOSSES = {
 
 
 def counted(number: int, noun: str) -> str:
-    """Write a number of things, with an s unless it is one.
-
-    Example:
-        >>> counted(1, "cluster"), counted(3, "cluster")
-        ('1 cluster', '3 clusters')
-    """
+    """Write a number of things, with an s unless it is one."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def plain_text(name: str) -> str:
-    r"""Write a user's name so that matplotlib shows it as it is: no formula, no control, in legends too.
-
-    Example:
-        >>> print(plain_text(r"a$\frac"), plain_text("tab\t"))
-        a\$\frac tab\t
-    """
+    r"""Write a user's name so that matplotlib shows it as it is: no formula, no control, in legends too."""
     text = visible(str(name))
     if mpl.rcParams["text.parse_math"]:
         text = text.replace("$", r"\$")
@@ -157,33 +95,18 @@ def plain_text(name: str) -> str:
 
 
 def loss_name(loss: PartitionLoss) -> str:
-    """Write the name of a loss for people; the class's name where it is not one of ours.
-
-    Example:
-        >>> loss_name(VariationOfInformation()), loss_name(Binder(weight=0.5))
-        ('variation of information', 'Binder loss, weight 0.5')
-    """
+    """Write the name of a loss for people; the class's name where it is not one of ours."""
     name = _LOSSES.get(type(loss), type(loss).__name__)
     weight = getattr(loss, "weight", 1.0)
     return name if weight == 1.0 else f"{name}, weight {weight:g}"
 
 
 def loss_unit(loss: PartitionLoss) -> str:
-    """Return the unit of a loss with a space before it, or nothing.
-
-    Example:
-        >>> loss_unit(VariationOfInformation()), loss_unit(Binder())
-        (' bits', '')
-    """
+    """Return the unit of a loss with a space before it, or nothing."""
     return " bits" if isinstance(loss, VariationOfInformation) else ""
 
 
 def with_unit(words: str, loss: PartitionLoss) -> str:
-    """Add the unit of a loss in brackets, where it has one.
-
-    Example:
-        >>> with_unit("distance", VariationOfInformation()), with_unit("distance", Binder())
-        ('distance (bits)', 'distance')
-    """
+    """Add the unit of a loss in brackets, where it has one."""
     unit = loss_unit(loss)
     return f"{words} ({unit.strip()})" if unit else words

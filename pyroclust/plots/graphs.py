@@ -34,23 +34,19 @@ def plot_graph(
     many are drawn, chosen at random and the same every time. Names stand beside the nodes of graphs of up to
     80.
 
-    Shape:
-        adjacency: ``(N, N)``; assignments: ``(N,)`` canonical; uncertainty: ``(N,)`` in [0, 1]; positions:
-            ``(N, 2)``.
-
     Args:
-        adjacency: symmetric, of zeros and ones.
-        assignments: partition of the nodes, such as a point estimate.
-        uncertainty: such as :func:`pyroclust.diagnostics.point_uncertainty`.
-        ax: where to draw.
-        positions: of the nodes; :func:`pyroclust.partitions.graph_spectra.node_positions` by default.
+        adjacency: ``(N, N)``, symmetric, of zeros and ones.
+        assignments: ``(N,)`` canonical, partition of the nodes, such as a point estimate.
+        uncertainty: ``(N,)`` in [0, 1], such as :func:`pyroclust.diagnostics.point_uncertainty`.
+        positions: ``(N, 2)``, of the nodes; :func:`pyroclust.partitions.graph_spectra.node_positions` by
+            default.
         names: of the nodes; none by default.
 
     Raises:
         ValueError: if the shapes do not fit.
 
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> graph = np.kron(np.eye(2), np.ones((3, 3))) - np.eye(6)
         >>> ax = plot_graph(graph, [0, 0, 0, 1, 1, 1], np.zeros(6), ax=new_figure(4, 3).subplots())
         >>> len(ax.collections[0].get_segments())
@@ -99,19 +95,12 @@ def plot_block_matrix(adjacency: np.ndarray, assignments: np.ndarray, *, ax: Axe
     One picture, whatever the number of nodes: a dark point is an edge, and where there are more nodes than
     pixels the grey of a pixel says how many of its pairs have one.
 
-    Shape:
-        adjacency: ``(N, N)``; assignments: ``(N,)`` canonical.
-
     Args:
-        adjacency: symmetric, of zeros and ones.
-        assignments: partition of the nodes, such as a point estimate.
-        ax: where to draw.
-
-    Raises:
-        ValueError: if the shapes do not fit.
+        adjacency: ``(N, N)``, symmetric, of zeros and ones.
+        assignments: ``(N,)`` canonical, partition of the nodes, such as a point estimate.
 
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> graph = np.kron(np.eye(2), np.ones((3, 3))) - np.eye(6)
         >>> ax = plot_block_matrix(graph, [0, 0, 0, 1, 1, 1], ax=new_figure(3, 3).subplots())
         >>> len(ax.patches)

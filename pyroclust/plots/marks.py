@@ -17,46 +17,23 @@ HOLLOW = DOUBTFUL
 
 
 def cluster_colour(label: int) -> str:
-    """Return the colour of a cluster; every eighth has the same.
-
-    Example:
-        >>> cluster_colour(8) == cluster_colour(0)
-        True
-    """
+    """Return the colour of a cluster; every eighth has the same."""
     return CYCLE[label % len(CYCLE)]
 
 
 def cluster_marker(label: int) -> str:
-    """Return the marker of a cluster, such that 64 clusters differ in colour or marker.
-
-    Example:
-        >>> cluster_marker(0), cluster_marker(8)
-        ('o', 's')
-    """
+    """Return the marker of a cluster, such that 64 clusters differ in colour or marker."""
     return MARKERS[(label + label // len(CYCLE)) % len(MARKERS)]
 
 
 def fade(colour: str, uncertainty: np.ndarray) -> np.ndarray:
-    """Mix a colour with white, the whiter the more uncertain.
-
-    Shape:
-        uncertainty: ``(N,)``; output: ``(N, 3)`` red, green and blue.
-
-    Example:
-        >>> fade("#000000", np.array([0.0, 0.25, 0.9])).tolist()
-        [[0.0, 0.0, 0.0], [0.5, 0.5, 0.5], [1.0, 1.0, 1.0]]
-    """
+    """Mix a colour with white, the whiter the more uncertain."""
     fullness = 1 - np.minimum(uncertainty / HOLLOW, 1)[:, None]
     return 1 - fullness * (1 - np.array(to_rgb(colour)))
 
 
 def text_colour(background: str) -> str:
-    """Return black or white, whichever reads better on a colour.
-
-    Example:
-        >>> text_colour("#F0E442"), text_colour("#0072B2")
-        ('black', 'white')
-    """
+    """Return black or white, whichever reads better on a colour."""
     linear = np.array(
         [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(background)]
     )
@@ -67,25 +44,7 @@ def text_colour(background: str) -> str:
 def mark_clusters(
     points: np.ndarray, labels: np.ndarray, *, ax: Axes, size: float, uncertainty: np.ndarray | None = None
 ) -> None:
-    """Draw one group of marks a cluster, in its colour and with its marker.
-
-    Shape:
-        points: ``(N, 2)``; labels: ``(N,)``, not necessarily without gaps; uncertainty: ``(N,)``.
-
-    Args:
-        points: places on the page.
-        labels: of the points.
-        ax: where to draw.
-        size: area of a mark, in square points.
-        uncertainty: of the points; all are certain by default.
-
-    Example:
-        >>> from pyroclust.plots.style import new_figure
-        >>> ax = new_figure(4, 3).subplots()
-        >>> mark_clusters(np.zeros((3, 2)), np.array([0, 0, 7]), ax=ax, size=9)
-        >>> len(ax.collections)
-        2
-    """
+    """Draw one group of marks a cluster, in its colour and with its marker."""
     unsure = np.zeros(len(labels)) if uncertainty is None else uncertainty
     for label in np.unique(labels).tolist():
         member = labels == label
@@ -109,23 +68,6 @@ def matched_labels(partitions: np.ndarray, *, reference: np.ndarray | None = Non
     where :math:`v_m(i, k)` says how often point i had the label k in the reference and in the partitions
     before m, and :math:`\pi` gives different clusters different labels. A cluster none of whose points ever
     had its label gets a new one. Cost O(M N K + M K^3).
-
-    Shape:
-        partitions: ``(M, N)``; reference: ``(N,)``; output: ``(M, N)`` labels, perhaps with gaps.
-
-    Args:
-        partitions: label vectors of the same points.
-        reference: whose labels come first; the first partition by default.
-
-    Raises:
-        ValueError: if the shapes do not fit.
-
-    References:
-        Kuhn (1955), The Hungarian method for the assignment problem. https://doi.org/10.1002/nav.3800020109
-
-    Example:
-        >>> matched_labels(np.array([[0, 0, 1, 1], [0, 1, 2, 2]])).tolist()
-        [[0, 0, 1, 1], [0, 2, 1, 1]]
     """
     partitions = np.asarray(partitions)
     first = partitions[0] if reference is None and partitions.ndim == 2 else np.asarray(reference)
@@ -169,14 +111,7 @@ NUM_SMALL_STACKS = 40
 
 @dataclass(frozen=True)
 class Places:
-    """Points on the page.
-
-    Attributes:
-        points: ``(N, 2)``.
-        labels: of the two axes; the second is empty for stacked dots.
-        short_labels: the same, for narrow panels.
-        stacked: whether heights only keep dots apart.
-    """
+    """Points on the page."""
 
     points: np.ndarray
     labels: tuple[str, str]
@@ -192,25 +127,7 @@ class Places:
 
 
 def place_points(data: np.ndarray, *, columns: Sequence[str] = (), num_stacks: int = NUM_STACKS) -> Places:
-    """Lay out data in the plane.
-
-    One column becomes stacked dots, two a scatter plot, more the first two principal components.
-
-    Shape:
-        data: ``(N, D)``.
-
-    Args:
-        data: in the units of the axes.
-        columns: names of the D columns.
-        num_stacks: stacks of dots of one column.
-
-    Raises:
-        ValueError: if the data are no matrix, or have another number of columns than names.
-
-    Example:
-        >>> place_points(np.array([[1.0], [1.0], [2.0]])).points[:, 1].tolist()
-        [0.0, 1.0, 0.0]
-    """
+    """Lay out data in the plane."""
     if data.ndim != 2 or data.size == 0:
         raise ValueError(f"data has shape {data.shape}, expected (N, D)")
     if len(columns) not in (0, data.shape[1]):
@@ -252,16 +169,7 @@ def _projected(data: np.ndarray) -> Places:
 
 
 def as_sequence(axes: Sequence[Axes], count: int, *, what: str) -> list[Axes]:
-    """Return the Axes as a flat list of the right length.
-
-    Raises:
-        ValueError: if there are not ``count`` of them.
-
-    Example:
-        >>> from pyroclust.plots.style import new_figure
-        >>> len(as_sequence(new_figure(4, 3).subplots(2, 2), 4, what="draws"))
-        4
-    """
+    """Return the Axes as a flat list of the right length."""
     flat = [ax for ax in np.ravel(np.asarray(axes, dtype=object))]
     if len(flat) != count:
         raise ValueError(f"axes has {len(flat)} Axes, expected {count}, one for each of the {what}")
@@ -277,29 +185,7 @@ def draw_panels(
     columns: Sequence[str] = (),
     reference: np.ndarray | None = None,
 ) -> list[Axes]:
-    """Draw each partition on the data, colours matched by overlap, names only along the outer edge.
-
-    Shape:
-        data: ``(N, D)``; partitions: ``(M, N)``; titles, axes: M of them.
-
-    Args:
-        data: in the units of the axes.
-        partitions: label vectors.
-        titles: of the panels.
-        axes: where to draw.
-        columns: names of the D columns.
-        reference: partition whose clusters have the first colours; the first by default.
-
-    Raises:
-        ValueError: if the shapes do not fit.
-
-    Example:
-        >>> from pyroclust.plots.style import new_figure
-        >>> axes = new_figure(4, 3).subplots(1, 2)
-        >>> data, partitions = np.array([[0.0], [1.0]]), np.array([[0, 0], [0, 1]])
-        >>> [len(ax.collections) for ax in draw_panels(data, partitions, ["a", "b"], axes=axes)]
-        [1, 2]
-    """
+    """Draw each partition on the data, colours matched by overlap, names only along the outer edge."""
     partitions, data = np.asarray(partitions), drawable_points("data", data)
     if data.ndim != 2 or partitions.shape[1:] != data.shape[:1]:
         raise ValueError(

@@ -31,21 +31,17 @@ def plot_num_clusters(
     Numbers to which every source gives less than 0.002, and the prior less than 0.02, are left out at both
     ends.
 
-    Shape:
-        values: ``(V,)``; probabilities: name -> ``(V,)``; prior: ``(V,)``.
-
     Args:
-        values: numbers of clusters, rising without gaps.
-        probabilities: of each source, in the order of the bars.
-        ax: where to draw.
-        prior: probabilities before the data.
+        values: ``(V,)``, numbers of clusters, rising without gaps.
+        probabilities: name -> ``(V,)``, of each source, in the order of the bars.
+        prior: ``(V,)``, probabilities before the data.
         colours: one a source, in turn.
 
     Raises:
         ValueError: if the values have gaps, or a source has another number of probabilities or negative ones.
 
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> ax = new_figure(4, 3).subplots()
         >>> len(plot_num_clusters(np.array([1, 2]), {"MCMC": np.array([0.3, 0.7])}, ax=ax).patches)
         2
@@ -100,19 +96,12 @@ def plot_co_assignment(similarity: np.ndarray, order: np.ndarray, *, ax: Axes) -
 
     Give matrices that are to be compared the same order.
 
-    Shape:
-        similarity: ``(N, N)`` probabilities; order: ``(N,)``.
-
     Args:
-        similarity: such as :func:`pyroclust.diagnostics.co_assignment`.
-        order: of the points, such as :func:`pyroclust.diagnostics.dendrogram_order`.
-        ax: where to draw.
-
-    Raises:
-        ValueError: if the shapes do not fit.
+        similarity: ``(N, N)`` probabilities, such as :func:`pyroclust.diagnostics.co_assignment`.
+        order: ``(N,)``, of the points, such as :func:`pyroclust.diagnostics.dendrogram_order`.
 
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> len(plot_co_assignment(np.eye(2), np.array([0, 1]), ax=new_figure(3, 3).subplots()).images)
         1
     """
@@ -125,20 +114,16 @@ def plot_co_assignment_difference(a: np.ndarray, b: np.ndarray, order: np.ndarra
 
     The scale ends at the largest difference, but not below 0.05, so that noise does not look like a finding.
 
-    Shape:
-        a, b: ``(N, N)`` probabilities; order: ``(N,)``.
-
     Args:
-        a: matrix in question.
-        b: matrix of reference.
-        order: of the points.
-        ax: where to draw.
+        a: ``(N, N)`` probabilities, matrix in question.
+        b: ``(N, N)`` probabilities, matrix of reference.
+        order: ``(N,)``, of the points.
 
     Raises:
         ValueError: if the shapes do not fit.
 
     Example:
-        >>> from pyroclust.plots.style import new_figure
+        >>> from pyroclust.plots import new_figure
         >>> ax = new_figure(3, 3).subplots()
         >>> ax = plot_co_assignment_difference(np.eye(2), np.ones((2, 2)), np.arange(2), ax=ax)
         >>> [float(limit) for limit in ax.images[0].get_clim()]

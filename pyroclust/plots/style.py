@@ -110,19 +110,7 @@ def _without_glyphs() -> Iterator[None]:
 
 
 def pixels(figure: Figure, *, dpi: int) -> np.ndarray:
-    """Return the colours that :func:`png_bytes` writes; savefig draws every figure twice, this draws it once.
-
-    Args:
-        figure: what to draw.
-        dpi: pixels an inch.
-
-    Shape:
-        output: ``(height, width, 3)`` uint8.
-
-    Example:
-        >>> pixels(new_figure(1, 2), dpi=50).shape
-        (100, 50, 3)
-    """
+    """Return the colours that :func:`png_bytes` writes, from one drawing where savefig draws twice."""
     figure.set_dpi(dpi)
     canvas = FigureCanvasAgg(figure)
     with _without_glyphs():
@@ -131,15 +119,7 @@ def pixels(figure: Figure, *, dpi: int) -> np.ndarray:
 
 
 def draw_limit(value: float, *, ax: Axes, text: str, dashes: tuple[float, float] | None = None) -> None:
-    """Draw a vertical line at a limit, with words above it; solid by default.
-
-    Example:
-        >>> from pyroclust.plots.style import new_figure
-        >>> ax = new_figure(4, 3).subplots()
-        >>> draw_limit(1.01, ax=ax, text="1.01")
-        >>> ax.lines[0].get_xdata()
-        [1.01, 1.01]
-    """
+    """Draw a vertical line at a limit, with words above it; solid by default."""
     ax.axvline(value, color=CYCLE[3], lw=1, ls="-" if dashes is None else (0, dashes), zorder=1)
     place = ax.get_xaxis_transform()
     ax.text(value, 1.01, text, transform=place, ha="center", va="bottom", fontsize=8)
@@ -148,19 +128,7 @@ def draw_limit(value: float, *, ax: Axes, text: str, dashes: tuple[float, float]
 def draw_inside_and_out(
     place: np.ndarray, observed: np.ndarray, low: np.ndarray, high: np.ndarray, *, ax: Axes
 ) -> None:
-    """Draw blue dots where the band holds what was observed, and red crosses where it does not.
-
-    Shape:
-        all arrays: ``(M,)``.
-
-    Example:
-        >>> from pyroclust.plots.style import new_figure
-        >>> ax = new_figure(4, 3).subplots()
-        >>> x = np.array([0.0, 1.0])
-        >>> draw_inside_and_out(x, np.array([0.5, 2.0]), x, x + 0.5, ax=ax)
-        >>> [line.get_xdata().tolist() for line in ax.lines]
-        [[0.0], [1.0]]
-    """
+    """Draw blue dots where the band holds what was observed, and red crosses where it does not."""
     inside = (observed >= low) & (observed <= high)
     ax.plot(place[inside], observed[inside], "o", color=CYCLE[0], ms=5.5, label="observed")
     if not inside.all():
