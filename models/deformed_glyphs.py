@@ -12,7 +12,6 @@ import scipy
 import torch
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
-from pyro.distributions import TorchDistribution
 from torch import Size, Tensor
 from torch.distributions import constraints
 from torch.nn import functional as F
@@ -22,8 +21,8 @@ from pyroclust.core.registry import register
 from pyroclust.distributions import ChineseRestaurantPrior, PartitionPrior
 from pyroclust.distributions.hyperparameters import check_known
 from pyroclust.distributions.points import check_shape
-from pyroclust.distributions.programs import SimulatedModel
 from pyroclust.distributions.protocols import Model
+from pyroclust.models.simulation_only import LawWithoutDensity, SimulatedFromArguments
 from pyroclust.partitions import num_clusters
 
 NUM_SIDES = 8
@@ -149,9 +148,7 @@ def _distances(drawn: NDArray[np.float32]) -> NDArray[np.float32]:
     return (coarse / _BOX).astype(np.float32)
 
 
-def _classes(
-    inks: NDArray[np.float32],
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _classes(inks: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return characters unlike all before them, and their sides that are unlike one another."""
     laid = np.stack([_laid(inks, side) for side in range(NUM_SIDES)], 1)
     flat = laid.reshape(len(inks), NUM_SIDES, -1)
@@ -185,7 +182,7 @@ _SHARPEST, _SOFTEST = 0.01, 0.03
 _PALEST, _NOISE = 0.85, 0.04
 
 
-class GlyphImages(TorchDistribution):
+class GlyphImages(LawWithoutDensity):
     r"""Images of characters, each thickened, turned, sheared, scaled, bent and noisy on its own; no density.
 
     An image of class k shows the ink at distance d of the character's outline,
@@ -209,7 +206,6 @@ class GlyphImages(TorchDistribution):
     """
 
     support = constraints.independent(constraints.unit_interval, 3)
-    arg_constraints: dict[str, Any] = {}  # noqa: RUF012
 
     def __init__(
         self, shapes: GlyphShapes, classes: Tensor, *, side: int, margin: float, strength: float
@@ -222,19 +218,11 @@ class GlyphImages(TorchDistribution):
         classes = self.classes.expand(*batch_shape, self.classes.shape[-1])
         return GlyphImages(self.shapes, classes, side=self.side, margin=self.margin, strength=self.strength)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
-        shape = self._extended_shape(Size(sample_shape))
-        with torch.no_grad():
-            flat = self.classes.expand(shape[:-2]).reshape(-1)
-            return torch.cat([self._draw(part) for part in flat.split(_CHUNK)]).view(shape)
+    def _draw(self, shape: Size) -> Tensor:
+        flat = self.classes.expand(shape[:-2]).reshape(-1)
+        return torch.cat([self._images(part) for part in flat.split(_CHUNK)]).view(shape)
 
-    def log_prob(self, value: Tensor) -> Tensor:
-        raise NotImplementedError(
-            "GlyphImages has no log_prob: deformed glyphs can only be simulated; train a guide on them with "
-            "InclusiveKL"
-        )
-
-    def _draw(self, classes: Tensor) -> Tensor:
+    def _images(self, classes: Tensor) -> Tensor:
         """Draw one image of each class, ``(M,) -> (M, H, W)``."""
         number, shapes = len(classes), self.shapes
         device = classes.device
@@ -268,11 +256,11 @@ class GlyphImages(TorchDistribution):
         cos, sin = angle.cos(), angle.sin()
         turn = torch.stack([torch.stack([cos, -sin], -1), torch.stack([sin, cos], -1)], -2)
         zero = torch.zeros_like(shear)
-        lean = torch.stack([torch.stack([wide, shear], -1), torch.stack([zero, high], -1)], -2)
+        stretch = torch.stack([torch.stack([wide, shear], -1), torch.stack([zero, high], -1)], -2)
         coarse = 0.07 * strength * torch.randn(number, 2, _COARSE, _COARSE, device=device)
         bent = F.interpolate(coarse, size=(side, side), mode="bicubic", align_corners=True)
         shift = 0.03 * strength * torch.randn(number, 1, 1, 2, device=device)
-        places = torch.einsum("mij,hwj->mhwi", turn @ lean, grid) + bent.permute(0, 2, 3, 1) + shift
+        places = torch.einsum("mij,hwj->mhwi", turn @ stretch, grid) + bent.permute(0, 2, 3, 1) + shift
         return torch.einsum("mij,mhwj->mhwi", _quarter_turns(device)[laid], places)
 
 
@@ -282,7 +270,7 @@ def _uniform(number: int, low: float, high: float, device: torch.device) -> Tens
 
 
 @register(Model, name="deformed_glyphs")
-class DeformedGlyphs(SimulatedModel):
+class DeformedGlyphs(SimulatedFromArguments):
     r"""Sets of images of deformed characters, with thousands of classes: a model to simulate from.
 
     .. math::
@@ -350,16 +338,6 @@ class DeformedGlyphs(SimulatedModel):
     @property
     def partition_prior(self) -> PartitionPrior:
         return self.prior
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, DeformedGlyphs) and self._arguments == other._arguments
-
-    def __hash__(self) -> int:
-        return hash(self._arguments[1:])
-
-    @property
-    def _arguments(self) -> tuple[Any, ...]:
-        return self.prior, self.side, self.margin, self.strength
 
     def __call__(self, data: Tensor) -> Tensor:
         check_shape(data, self.event_shape)

@@ -27,13 +27,13 @@ from pyroclust.distributions import (
     PartitionPrior,
 )
 from pyroclust.distributions.points import check_shape
-from pyroclust.distributions.programs import SimulatedModel
 from pyroclust.distributions.protocols import Model
+from pyroclust.models.simulation_only import SimulatedFromArguments
 from pyroclust.partitions import canonical
 
 
 @register(Model, name="gaussian_clusters")
-class GaussianClusters(SimulatedModel):
+class GaussianClusters(SimulatedFromArguments):
     r"""Points of finitely many diagonal Gaussians, whose weights, means and scales are sites of the program.
 
     .. math::
@@ -106,12 +106,6 @@ class GaussianClusters(SimulatedModel):
         return self.half_width if self.centre_scale is None else self.centre_scale
 
     @property
-    def arguments(self) -> dict[str, Any]:
-        """Arguments of the constructor."""
-        names = ("num_components", "dim", "optional", "concentration", "half_width", "centre_scale", "scale")
-        return {name: getattr(self, name) for name in (*names, "scale_spread", "name")}
-
-    @property
     def event_shape(self) -> tuple[int, ...]:
         return (self.dim,)
 
@@ -126,12 +120,6 @@ class GaussianClusters(SimulatedModel):
             extra = Binomial(self.num_components - 1, torch.tensor(0.5))
             return FiniteMixturesPrior(self.concentration, extra)
         return DirichletMultinomialPrior(self.num_components, self.concentration)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, GaussianClusters) and self.arguments == other.arguments
-
-    def __hash__(self) -> int:
-        return hash(tuple(self.arguments.values()))
 
     def __call__(self, data: Tensor) -> Tensor:
         check_shape(data, self.event_shape)

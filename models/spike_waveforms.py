@@ -5,7 +5,7 @@ from typing import Any
 
 import pyro
 import torch
-from pyro.distributions import Poisson, TorchDistribution
+from pyro.distributions import Poisson
 from torch import Size, Tensor
 from torch.distributions import constraints
 from torch.nn import functional as F
@@ -15,8 +15,8 @@ from pyroclust.core.registry import register
 from pyroclust.distributions import FiniteMixturesPrior, PartitionPrior
 from pyroclust.distributions.hyperparameters import check_known
 from pyroclust.distributions.points import check_shape
-from pyroclust.distributions.programs import SimulatedModel
 from pyroclust.distributions.protocols import Model
+from pyroclust.models.simulation_only import LawWithoutDensity, SimulatedFromArguments
 
 # The trough of a spike lies at this share of its samples.
 _TROUGH = 0.34
@@ -70,7 +70,7 @@ class _Neurons:
         return self.size * torch.exp(-away.abs() / self.reach) * (hump + early - trough)
 
 
-class SpikeRecording(TorchDistribution):
+class SpikeRecording(LawWithoutDensity):
     r"""Waveforms of spikes whose neurons are known; no density.
 
     .. math::
@@ -93,7 +93,6 @@ class SpikeRecording(TorchDistribution):
     """
 
     support = constraints.independent(constraints.real, 3)
-    arg_constraints: dict[str, Any] = {}  # noqa: RUF012
 
     def __init__(self, neurons: Tensor, *, num_channels: int, num_samples: int) -> None:
         self.neurons, self.num_channels, self.num_samples = neurons, num_channels, num_samples
@@ -104,19 +103,11 @@ class SpikeRecording(TorchDistribution):
         neurons = self.neurons.expand(*batch_shape, self.neurons.shape[-1])
         return SpikeRecording(neurons, num_channels=self.num_channels, num_samples=self.num_samples)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
-        shape = self._extended_shape(Size(sample_shape))
-        with torch.no_grad():
-            labels = self.neurons.expand(shape[:-2]).reshape(-1, shape[-3]).cpu()
-            return self._draw(labels).to(self.neurons.device).view(shape)
+    def _draw(self, shape: Size) -> Tensor:
+        labels = self.neurons.expand(shape[:-2]).reshape(-1, shape[-3]).cpu()
+        return self._recorded(labels).to(self.neurons.device).view(shape)
 
-    def log_prob(self, value: Tensor) -> Tensor:
-        raise NotImplementedError(
-            "SpikeRecording has no log_prob: spikes can only be simulated; train a guide on them with "
-            "InclusiveKL"
-        )
-
-    def _draw(self, labels: Tensor) -> Tensor:
+    def _recorded(self, labels: Tensor) -> Tensor:
         datasets, points = labels.shape
         number = int(labels.max()) + 1
         neurons = _Neurons.drawn(datasets, number, num_channels=self.num_channels)
@@ -140,7 +131,7 @@ class SpikeRecording(TorchDistribution):
 
 
 @register(Model, name="spike_waveforms")
-class SpikeWaveforms(SimulatedModel):
+class SpikeWaveforms(SimulatedFromArguments):
     r"""Sets of spikes of unknown neurons, cut out of a recording of several channels: simulation only.
 
     .. math::
@@ -200,16 +191,6 @@ class SpikeWaveforms(SimulatedModel):
     @property
     def partition_prior(self) -> PartitionPrior:
         return self.prior
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, SpikeWaveforms)
-            and self.prior == other.prior
-            and self.event_shape == other.event_shape
-        )
-
-    def __hash__(self) -> int:
-        return hash(self.event_shape)
 
     def __call__(self, data: Tensor) -> Tensor:
         check_shape(data, self.event_shape)

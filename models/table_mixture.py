@@ -115,20 +115,13 @@ def table_mixture(
     if not parts:
         raise ValueError("there are no columns, expected at least one of numbers, counts, yes_no and levels")
     law = named_prior(
-        prior,
-        concentration=concentration,
-        expected_clusters=expected_clusters,
-        num_points=num_points,
+        prior, concentration=concentration, expected_clusters=expected_clusters, num_points=num_points
     )
     return Mixture(law, parts[0] if len(parts) == 1 else Product(parts), name="table")
 
 
 def default_mixture(
-    *,
-    family: str | None = None,
-    prior: str | None = None,
-    concentration: float | None = None,
-    **columns: Any,
+    *, family: str | None = None, prior: str | None = None, concentration: float | None = None, **columns: Any
 ) -> Mixture:
     """Return the model that a table is clustered with where nothing else is asked for.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from pyro import sample as site
-from pyro.distributions import Binomial, Normal, TorchDistribution, Uniform
+from pyro.distributions import Binomial, Normal, Uniform
 from torch import Size, Tensor
 from torch.distributions import constraints
 
@@ -15,12 +15,13 @@ from pyroclust.core.counts import check_count, check_number
 from pyroclust.core.registry import register
 from pyroclust.distributions import Component, FiniteMixturesPrior, PartitionPrior, PyroComponent
 from pyroclust.models.mixture import Mixture
+from pyroclust.models.simulation_only import LawWithoutDensity
 
 _TURN = 0.4 * 2 * math.pi
 _NOISE = 0.1
 
 
-class WarpedArc(TorchDistribution):
+class WarpedArc(LawWithoutDensity):
     r"""Points along an arc of an ellipse in the plane, with noise across it; no density.
 
     .. math::
@@ -37,7 +38,6 @@ class WarpedArc(TorchDistribution):
     """
 
     support = constraints.real_vector
-    arg_constraints: dict[str, Any] = {}  # noqa: RUF012
 
     def __init__(self, parameters: Mapping[str, Tensor]) -> None:
         self.parameters = dict(parameters)
@@ -48,24 +48,16 @@ class WarpedArc(TorchDistribution):
         parameters = self.parameters.items()
         return WarpedArc({name: one.expand(*batch_shape, *one.shape[batch:]) for name, one in parameters})
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
-        with torch.no_grad():
-            shape = self._extended_shape(Size(sample_shape))[:-1]
-            angle, spread, rotation = (self.parameters[name] for name in ("angle", "log_spread", "rotation"))
-            angle = _TURN * (angle + spread.exp() * torch.randn(shape))
-            circle = torch.stack([angle.cos(), angle.sin()], -1)
-            half_axes = self.parameters["half_axes"]
-            across = torch.nn.functional.normalize(half_axes.flip(-1) * circle, dim=-1)
-            point = half_axes * circle + _NOISE * torch.randn(shape).unsqueeze(-1) * across
-            cos, sin = rotation.cos(), rotation.sin()
-            x, y = point.unbind(-1)
-            return self.parameters["centre"] + torch.stack([cos * x - sin * y, sin * x + cos * y], -1)
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        raise NotImplementedError(
-            "WarpedArc has no log_prob: warped clusters can only be simulated; "
-            "train a guide on them with InclusiveKL"
-        )
+    def _draw(self, shape: Size) -> Tensor:
+        angle, spread, rotation = (self.parameters[name] for name in ("angle", "log_spread", "rotation"))
+        angle = _TURN * (angle + spread.exp() * torch.randn(shape[:-1]))
+        circle = torch.stack([angle.cos(), angle.sin()], -1)
+        half_axes = self.parameters["half_axes"]
+        across = torch.nn.functional.normalize(half_axes.flip(-1) * circle, dim=-1)
+        point = half_axes * circle + _NOISE * torch.randn(shape[:-1]).unsqueeze(-1) * across
+        cos, sin = rotation.cos(), rotation.sin()
+        x, y = point.unbind(-1)
+        return self.parameters["centre"] + torch.stack([cos * x - sin * y, sin * x + cos * y], -1)
 
 
 @dataclass(frozen=True)

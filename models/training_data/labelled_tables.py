@@ -1,15 +1,17 @@
 """Labelled real data as a generative model: draws from tables whose classes are known."""
 
+import copy
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import pyro
 import torch
 from numpy.typing import ArrayLike
-from pyro.distributions import Delta, TorchDistribution
+from pyro.distributions import Delta
 from torch import Size, Tensor
 from torch.distributions import constraints
 
@@ -18,6 +20,7 @@ from pyroclust.distributions import PartitionPrior
 from pyroclust.distributions.hyperparameters import check_known
 from pyroclust.distributions.points import Points, as_points, check_finite, check_shape
 from pyroclust.distributions.programs import SimulatedModel, checked_shape
+from pyroclust.models.simulation_only import LawWithoutDensity
 from pyroclust.partitions import canonical, num_clusters
 from pyroclust.partitions.raw_labels import as_class_labels
 
@@ -41,49 +44,42 @@ class LabelledRows:
         return cls(rows, torch.tensor([len(one) for one in labels]), counts)
 
 
-class _LabelledDraws(TorchDistribution):
+class _LabelledDraws(LawWithoutDensity):
     """Rows of one table, drawn for every data set; simulation only.
 
     Values are ``row + M table``: places in the tables laid end to end with their padding.
     """
 
     support = constraints.independent(constraints.nonnegative_integer, 1)
-    arg_constraints: dict[str, Any] = {}  # noqa: RUF012
 
-    def __init__(self, rows: LabelledRows, num_points: int, *, batch_shape: Size = Size()) -> None:
+    def __init__(self, rows: LabelledRows, num_points: int) -> None:
         self.rows, self.num_points = rows, num_points
-        super().__init__(batch_shape, Size((num_points,)), validate_args=False)
+        super().__init__(Size(), Size((num_points,)), validate_args=False)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
-        shape = self._extended_shape(Size(sample_shape))
-        with torch.no_grad():
-            return self._draw(Size(shape[:-1]).numel()).view(shape)
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Self:
+        new = copy.copy(self)
+        LawWithoutDensity.__init__(new, Size(batch_shape), self.event_shape, validate_args=False)
+        return new
 
-    def log_prob(self, value: Tensor) -> Tensor:
-        raise NotImplementedError(
-            f"{type(self).__name__} has no log_prob: labelled tables can only be drawn from; "
-            "train a guide on them with InclusiveKL"
-        )
+    def _draw(self, shape: Size) -> Tensor:
+        return self._places(Size(shape[:-1]).numel()).view(shape)
 
-    def _draw(self, num_datasets: int) -> Tensor:
-        raise TypeError(f"{type(self).__name__} must define _draw")
+    @abstractmethod
+    def _places(self, num_datasets: int) -> Tensor: ...
 
 
 class PointsAtRandom(_LabelledDraws):
     r"""A table, uniformly among those with N rows or more, then N of its rows without replacement."""
 
-    def __init__(self, rows: LabelledRows, num_points: int, *, batch_shape: Size = Size()) -> None:
+    def __init__(self, rows: LabelledRows, num_points: int) -> None:
         if int(rows.sizes.max()) < num_points:
             raise ValueError(
                 f"num_points is {num_points}, expected at most {int(rows.sizes.max())}, the size of the "
                 "largest table: ask for fewer points or add tables"
             )
-        super().__init__(rows, num_points, batch_shape=batch_shape)
+        super().__init__(rows, num_points)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> "PointsAtRandom":
-        return PointsAtRandom(self.rows, self.num_points, batch_shape=Size(batch_shape))
-
-    def _draw(self, num_datasets: int) -> Tensor:
+    def _places(self, num_datasets: int) -> Tensor:
         large = (self.rows.sizes >= self.num_points).nonzero()[:, 0]
         table = large[torch.randint(len(large), (num_datasets,))]
         width = self.rows.classes.shape[1]
@@ -104,16 +100,11 @@ class ClassesByPrior(_LabelledDraws):
     M) a data set and round.
     """
 
-    def __init__(
-        self, rows: LabelledRows, num_points: int, *, prior: PartitionPrior, batch_shape: Size = Size()
-    ) -> None:
+    def __init__(self, rows: LabelledRows, num_points: int, *, prior: PartitionPrior) -> None:
         self.prior = prior
-        super().__init__(rows, num_points, batch_shape=batch_shape)
+        super().__init__(rows, num_points)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> "ClassesByPrior":
-        return ClassesByPrior(self.rows, self.num_points, prior=self.prior, batch_shape=Size(batch_shape))
-
-    def _draw(self, num_datasets: int) -> Tensor:
+    def _places(self, num_datasets: int) -> Tensor:
         """Draw until every data set has room."""
         found = torch.zeros(num_datasets, self.num_points, dtype=torch.int64)
         left = torch.arange(num_datasets)
@@ -131,7 +122,7 @@ class ClassesByPrior(_LabelledDraws):
 
     def _attempt(self, num_datasets: int) -> tuple[Tensor, Tensor]:
         """Draw everything once; say for which data sets it fits."""
-        labels = self._partitions(num_datasets)
+        labels = self.prior.partition(self.num_points).expand(Size((num_datasets,))).sample()
         table = torch.randint(len(self.rows.sizes), (num_datasets,))
         sizes, width = self.rows.class_sizes[table], self.rows.classes.shape[1]
         key = torch.rand(sizes.shape, dtype=torch.float64)
@@ -147,9 +138,6 @@ class ClassesByPrior(_LabelledDraws):
         chosen = shuffled.gather(-1, labels.clamp(max=sizes.shape[1] - 1))
         place = (first.gather(-1, chosen) + _rank(labels)).clamp(max=width - 1)
         return order.gather(-1, place) + width * table.unsqueeze(-1), fits
-
-    def _partitions(self, num_datasets: int) -> Tensor:
-        return self.prior.partition(self.num_points).expand(Size((num_datasets,))).sample()
 
 
 def _rank(labels: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
 """Matplotlib pictures of partitions: Axes in, Axes out.
 
 Every ``plot_...`` draws on the ``ax`` or ``axes`` that it is given and returns them; ``plot_certificate`` and
-``plot_training`` alone make a figure. What cannot be drawn, as arrays of shapes that do not fit or numbers that
-are not finite, is a ``ValueError`` that names the argument.
+``plot_training`` make a figure. What cannot be drawn, such as arrays of other shapes or numbers that are no
+finite ones, is a ``ValueError`` that names the argument.
 """
 
 from pyroclust.plots.agreement import (
@@ -55,11 +55,7 @@ from pyroclust.plots.convergence import (
     plot_trace,
 )
 from pyroclust.plots.graphs import plot_block_matrix, plot_graph
-from pyroclust.plots.posterior import (
-    plot_co_assignment,
-    plot_co_assignment_difference,
-    plot_num_clusters,
-)
+from pyroclust.plots.posterior import plot_co_assignment, plot_co_assignment_difference, plot_num_clusters
 from pyroclust.plots.style import CYCLE, GREY, INK, new_figure, png_bytes, style
 
 __all__ = [

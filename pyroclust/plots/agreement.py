@@ -16,7 +16,7 @@ from pyroclust.diagnostics.draws.losses import check_same_points
 from pyroclust.diagnostics.limits import MAX_DIFFERENCE
 from pyroclust.partitions.raw_labels import DrawsLike
 from pyroclust.plots.drawable import MAX_BINS, loss_name, plain_text, with_unit
-from pyroclust.plots.style import CYCLE, GREY, INK
+from pyroclust.plots.style import CYCLE, GREY, INK, name_rows
 
 _ROWS = {
     "total_variation": "total variation of the\nnumber of clusters",
@@ -42,7 +42,7 @@ def plot_agreement(found: Agreement, *, ax: Axes, tolerance: float = MAX_DIFFERE
         >>> [line.get_xdata().tolist() for line in ax.lines]
         [[0.2, 0.3, 0.05], [0.02, 0.04, 0.01]]
     """
-    height = np.arange(len(_ROWS))[::-1]
+    height = name_rows(list(_ROWS.values()), ax=ax)
     between = np.array([getattr(found, name) for name in _ROWS])
     noise = np.array([getattr(found, f"noise_{name}") for name in _ROWS])
     limits = (MAX_DIFFERENCE, check_number("tolerance", tolerance, above=0.0, at_most=1.0))
@@ -52,10 +52,8 @@ def plot_agreement(found: Agreement, *, ax: Axes, tolerance: float = MAX_DIFFERE
     ax.hlines(height, noise, between, color=GREY, lw=2, zorder=1)
     ax.plot(between, height, ls="", marker="o", ms=9, color=CYCLE[0], label="between the sources")
     ax.plot(noise, height, ls="", marker="D", ms=7, mfc="white", color=CYCLE[3], label="noise floor")
-    ax.set_yticks(height, list(_ROWS.values()))
-    ax.tick_params(axis="y", length=0)
     top = max(1.2 * max(limits), 1.08 * float(np.nanmax([*between, *noise])))
-    ax.set(xlabel="distance", xlim=(-0.015 * top, top), ylim=(-0.6, len(_ROWS) - 0.4))
+    ax.set(xlabel="distance", xlim=(-0.015 * top, top))
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, borderaxespad=0.1)
     return ax
 

@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 from pyroclust.diagnostics import BallCoverage, Familiarity, PairReliability
 from pyroclust.plots.drawable import drawable
 from pyroclust.plots.posterior import plot_num_clusters
-from pyroclust.plots.style import CYCLE, GREY, INK, draw_inside_and_out
+from pyroclust.plots.style import CYCLE, GREY, INK, draw_inside_and_out, name_rows
 
 
 def plot_averaged_posterior(
@@ -215,7 +215,7 @@ def plot_familiarity(found: Familiarity, *, ax: Axes) -> Axes:
     value, low, middle, high = np.array([(row.value, row.low, row.median, row.high) for row in found.rows]).T
     reach = np.maximum(np.where(value < middle, middle - low, high - middle), 1e-12)
     place = (value - middle) / reach
-    height = np.arange(len(place))[::-1]
+    height = name_rows([row.name for row in found.rows], ax=ax)
     outside = np.array([row.is_unusual for row in found.rows])
     ax.axvspan(-1, 1, color=GREY, alpha=0.2, lw=0, label="90 % of the simulations")
     ax.axvline(0, color=INK, lw=0.9, ls=(0, (4, 3)))
@@ -227,10 +227,7 @@ def plot_familiarity(found: Familiarity, *, ax: Axes) -> Axes:
     ticks = [tick for tick in (-100, -30, -10, -3, -2, -1, 0, 1, 2, 3, 10, 30, 100) if abs(tick) <= end]
     ax.set_xticks(ticks, [f"{tick}".replace("-", "−") for tick in ticks])
     ax.minorticks_off()
-    ax.set_yticks(height, [row.name for row in found.rows])
-    ax.tick_params(axis="y", length=0)
-    ax.set(xlim=(-end, end), ylim=(-0.6, len(place) - 0.4))
-    ax.set(xlabel="distance from the median of the simulations (1: their 5 or 95 %)")
+    ax.set(xlim=(-end, end), xlabel="distance from the median of the simulations (1: their 5 or 95 %)")
     ax.set_title(f"p = {found.overall:.3f} among {found.num_simulations} simulations")
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=3, handletextpad=0.3, borderaxespad=0.1)
     return ax

@@ -21,7 +21,7 @@ from pyroclust.plots.drawable import (
     with_unit,
 )
 from pyroclust.plots.marks import HOLLOW, cluster_colour, cluster_marker, matched_labels, text_colour
-from pyroclust.plots.style import CYCLE, GREY, INK, MARKERS
+from pyroclust.plots.style import CYCLE, GREY, INK, MARKERS, name_rows
 
 
 def plot_point_uncertainty(uncertainty: np.ndarray, assignments: np.ndarray, *, ax: Axes) -> Axes:
@@ -241,11 +241,9 @@ def plot_scores(scores: Mapping[str, Mapping[str, float]], *, ax: Axes) -> Axes:
     table = drawable("scores", [[row[name] for name in names] for row in scores.values()], gaps=True)
     if table.ndim != 2:
         raise ValueError("scores holds more than one number a name, expected one a method and name")
-    height = np.arange(len(table))[::-1]
+    height = name_rows([plain_text(name) for name in scores], ax=ax, grid=True)
     # Equal scores would hide each other: one lies a little above the other.
     shift = np.linspace(0.2, -0.2, len(names)) if len(names) > 1 else np.zeros(1)
-    ax.grid(axis="y", color=GREY, alpha=0.25, lw=0.8)
-    ax.set_axisbelow(True)
     for column, name in enumerate(names):
         ax.plot(
             table[:, column],
@@ -258,11 +256,8 @@ def plot_scores(scores: Mapping[str, Mapping[str, float]], *, ax: Axes) -> Axes:
             label=plain_text(name),
         )
     ax.axvline(1, color=GREY, lw=0.8)
-    ax.set_yticks(height, list(scores))
-    ax.tick_params(axis="y", length=0)
     # fmin passes over gaps.
     least = float(np.fmin.reduce(table, axis=None, initial=1.0))
     ax.set(xlabel="score (1: the known partition)", xlim=(least - 0.05, 1.03))
-    ax.set_ylim(-0.6, len(table) - 0.4)
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(names), handletextpad=0.2, borderaxespad=0.1)
     return ax

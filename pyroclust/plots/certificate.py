@@ -1,6 +1,6 @@
 """A guide's certificate and its training, as one picture each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -149,14 +149,8 @@ def plot_certificate(content: Mapping[str, Any], *, name: str) -> Figure:
         rows = 3 if content.get("coverage") or content.get("reliability") else 2
         figure = new_figure(10, 3.6 * rows)
         figure.suptitle(plain_text(_title(content, name)), x=0.01, ha="left", fontweight="bold")
-        panels = figure.subplots(rows, 2)
-        _efficiency_panel(content, panels[0, 0])
-        _rank_panel(content, panels[0, 1])
-        _cluster_panel(content, panels[1, 0])
-        _order_panel(content, panels[1, 1])
-        if rows == 3:
-            _coverage_panel(content, panels[2, 0])
-            _reliability_panel(content, panels[2, 1])
+        for part, ax in zip(_PARTS, figure.subplots(rows, 2).flat, strict=False):
+            _draw_panel(part, content, ax)
     return figure
 
 
@@ -168,74 +162,64 @@ def _title(content: Mapping[str, Any], name: str) -> str:
     return ", ".join([name, *exact])
 
 
-def _efficiency_panel(content: Mapping[str, Any], ax: Axes) -> None:
-    ax.set_title("Importance-sampling efficiency")
-    if not content.get("sampled"):
-        ranked = {row["functional"] for row in content.get("calibration") or ()}
-        _blank(ax, "not measured" if "log_joint" in ranked or not ranked else "the model has no likelihood")
+def _draw_panel(part: str, content: Mapping[str, Any], ax: Axes) -> None:
+    title, draw = _PARTS[part]
+    ax.set_title(title)
+    if content.get(part):
+        ax.set_title(title + draw(content[part], ax))
         return
-    plot_efficiency(content["sampled"], ax=ax)
+    ranked = {row["functional"] for row in content.get("calibration") or ()}
+    unlikely = part == "sampled" and ranked and "log_joint" not in ranked
+    ax.set_axis_off()
+    words = "the model has no likelihood" if unlikely else "not measured"
+    ax.text(0.5, 0.5, words, transform=ax.transAxes, ha="center", color=GREY)
 
 
-def _rank_panel(content: Mapping[str, Any], ax: Axes) -> None:
-    rows = content.get("calibration")
-    ax.set_title("Calibration")
-    if not rows:
-        _blank(ax)
-        return
-    ax.set_title(f"Calibration: {rows[0]['num_datasets']} data sets of {rows[0]['num_points']} points")
+def _draw_efficiency(rows: Sequence[Mapping[str, Any]], ax: Axes) -> str:
+    plot_efficiency(rows, ax=ax)
+    return ""
+
+
+def _draw_ranks(rows: Sequence[Mapping[str, Any]], ax: Axes) -> str:
     plot_rank_ecdf({row["functional"]: row["counts"] for row in rows}, ax=ax)
+    return f": {rows[0]['num_datasets']} data sets of {rows[0]['num_points']} points"
 
 
-def _cluster_panel(content: Mapping[str, Any], ax: Axes) -> None:
-    row = content.get("num_clusters")
-    ax.set_title("Number of clusters")
-    if not row:
-        _blank(ax)
-        return
-    known = row.get("prior") is not None
-    name = "prior" if known else "simulated"
-    rows = (np.array(row[part]) for part in (name, "averaged", "averaged_se"))
-    plot_averaged_posterior(*rows, ax=ax, prior_name=name)
-    distance = row.get("total_variation")
-    if distance is not None:
-        noise = row["total_variation_noise"]
-        ax.set_title(f"Number of clusters: total variation {distance:.3f} (noise {noise:.3f})")
+def _draw_num_clusters(row: Mapping[str, Any], ax: Axes) -> str:
+    name = "simulated" if row.get("prior") is None else "prior"
+    plot_averaged_posterior(
+        *(np.array(row[part]) for part in (name, "averaged", "averaged_se")), ax=ax, prior_name=name
+    )
+    if row.get("total_variation") is None:
+        return ""
+    return f": total variation {row['total_variation']:.3f} (noise {row['total_variation_noise']:.3f})"
 
 
-def _order_panel(content: Mapping[str, Any], ax: Axes) -> None:
-    ax.set_title("Order of the points")
-    if not content.get("order"):
-        _blank(ax)
-        return
-    plot_order_spread(content["order"], ax=ax)
+def _draw_order(row: Mapping[str, Any], ax: Axes) -> str:
+    plot_order_spread(row, ax=ax)
+    return ""
 
 
-def _coverage_panel(content: Mapping[str, Any], ax: Axes) -> None:
-    row = content.get("coverage")
-    ax.set_title("Credible balls")
-    if not row:
-        _blank(ax)
-        return
+def _draw_coverage(row: Mapping[str, Any], ax: Axes) -> str:
     draw_coverage(*(np.array(row[part]) for part in ("levels", "observed", "low", "high")), ax=ax)
-    ax.set_title(f"Credible balls: p = {row['p_value']:.3f}")
+    return f": p = {row['p_value']:.3f}"
 
 
-def _reliability_panel(content: Mapping[str, Any], ax: Axes) -> None:
-    row = content.get("reliability")
-    ax.set_title("Probabilities of pairs")
-    if not row:
-        _blank(ax)
-        return
+def _draw_reliability(row: Mapping[str, Any], ax: Axes) -> str:
     parts = ("predicted", "observed", "low", "high", "counts")
     draw_reliability(*(np.array(row[part]) for part in parts), ax=ax)
-    error, noise = row["ece"], row["ece_noise"]
-    ax.set_title(f"Probabilities of pairs: error {error:.3f} (noise {noise:.3f})")
+    return f": error {row['ece']:.3f} (noise {row['ece_noise']:.3f})"
 
 
-def _blank(ax: Axes, why: str = "not measured") -> None:
-    ax.set_axis_off()
-    ax.text(0.5, 0.5, why, transform=ax.transAxes, ha="center", color="#8a9099")
+# Titles of the panels, and what draws each part of a certificate and returns the rest of its title.
+_PARTS: Mapping[str, tuple[str, Callable[[Any, Axes], str]]] = {
+    "sampled": ("Importance-sampling efficiency", _draw_efficiency),
+    "calibration": ("Calibration", _draw_ranks),
+    "num_clusters": ("Number of clusters", _draw_num_clusters),
+    "order": ("Order of the points", _draw_order),
+    "coverage": ("Credible balls", _draw_coverage),
+    "reliability": ("Probabilities of pairs", _draw_reliability),
+}
 
 
 _MOST_POINTS = 400

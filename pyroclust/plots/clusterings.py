@@ -22,6 +22,7 @@ from pyroclust.plots.drawable import (
 )
 from pyroclust.plots.marks import (
     HOLLOW,
+    Places,
     cluster_colour,
     cluster_marker,
     draw_panels,
@@ -65,7 +66,7 @@ def plot_clustering(
     assignments = drawable_labels("assignments", assignments, len(data))
     uncertainty = drawable_shares("uncertainty", uncertainty, len(data))
     places = place_points(data, columns=columns)
-    size = 30.0 if places.stacked else float(np.clip(6000 / len(data), 14, 42))
+    size = _size_of_marks(places)
     mark_clusters(places.points, assignments, ax=ax, size=size, uncertainty=uncertainty)
     places.prepare(ax)
     ax.set(xlabel=places.labels[0], ylabel=places.labels[1])
@@ -111,11 +112,15 @@ def plot_modes(
         >>> [ax.get_title() for ax in axes]
         ['75%: 2 clusters', '25%: 2 clusters']
     """
-    sizes = [len(np.unique(row)) for row in modes.partitions]
     titles = [
-        f"{weight:.0%}: {counted(size, 'cluster')}" for weight, size in zip(modes.weights, sizes, strict=True)
+        f"{weight:.0%}: {_clusters_of(row)}"
+        for weight, row in zip(modes.weights, modes.partitions, strict=True)
     ]
     return draw_panels(data, modes.partitions, titles, axes=axes, columns=columns)
+
+
+def _size_of_marks(places: Places) -> float:
+    return 30.0 if places.stacked else float(np.clip(6000 / len(places.points), 14, 42))
 
 
 _DEFAULT_LOSS = VariationOfInformation()
@@ -156,12 +161,11 @@ def plot_credible_ball(
     bounds = np.stack([ball.estimate, ball.horizontal[0], ball.upper[0], ball.lower[0]])
     distances = loss(ball.estimate, bounds)
     unit = loss_unit(loss)
-    words = ["Estimate", "Horizontal bound", "Upper bound", "Lower bound"]
-    sizes = [len(np.unique(row)) for row in bounds]
-    titles = [f"{words[0]}: {counted(sizes[0], 'cluster')}"]
+    words = ("Horizontal bound", "Upper bound", "Lower bound")
+    titles = [f"Estimate: {_clusters_of(ball.estimate)}"]
     titles += [
-        f"{word}: {counted(size, 'cluster')}, {distance:.2f}{unit}"
-        for word, size, distance in zip(words[1:], sizes[1:], distances[1:], strict=True)
+        f"{word}: {_clusters_of(row)}, {distance:.2f}{unit}"
+        for word, row, distance in zip(words, bounds[1:], distances[1:], strict=True)
     ]
     return draw_panels(data, bounds, titles, axes=axes, columns=columns)
 
@@ -206,8 +210,7 @@ def plot_partition_draws(
     if len(flat) < count:
         raise ValueError(f"draws has {len(flat)} draws, expected at least {count}, one for each of the Axes")
     chosen = flat[np.linspace(0, len(flat) - 1, count).round().astype(int)]
-    sizes = [len(np.unique(row)) for row in chosen]
-    titles = [counted(size, "cluster") for size in sizes]
+    titles = [_clusters_of(row) for row in chosen]
     return draw_panels(data, chosen, titles, axes=axes, columns=columns, reference=reference)
 
 
@@ -237,9 +240,12 @@ def plot_baselines(
     check_mapping("partitions", partitions)
     data = drawable_points("data", data)
     rows = [drawable_labels(plain_text(name), labels, len(data)) for name, labels in partitions.items()]
-    sizes = [len(np.unique(row)) for row in rows]
-    titles = [f"{name}: {counted(size, 'cluster')}" for name, size in zip(partitions, sizes, strict=True)]
+    titles = [f"{name}: {_clusters_of(row)}" for name, row in zip(partitions, rows, strict=True)]
     return draw_panels(data, np.stack(rows), titles, axes=axes, columns=columns)
+
+
+def _clusters_of(labels: np.ndarray) -> str:
+    return counted(len(np.unique(labels)), "cluster")
 
 
 # Below, colours would show noise as a finding.
@@ -260,7 +266,7 @@ def plot_moved_points(
     data = drawable_points("data", data)
     change = drawable_shares("change", change, len(data))
     places = place_points(data, columns=columns)
-    size = 30.0 if places.stacked else float(np.clip(6000 / len(data), 14, 42))
+    size = _size_of_marks(places)
     # Points that moved most lie above others.
     order = np.argsort(change, kind="stable")
     across, up = places.points.T
@@ -288,13 +294,7 @@ def plot_moved_points(
             )
             handles.append(Line2D([], [], color=colour, ls=dashes, lw=1.1, label=name))
     ax.scatter(
-        across[bound],
-        up[bound],
-        s=1.6 * size,
-        facecolors="none",
-        edgecolors=INK,
-        linewidths=1.2,
-        zorder=5,
+        across[bound], up[bound], s=1.6 * size, facecolors="none", edgecolors=INK, linewidths=1.2, zorder=5
     )
     handles.append(Line2D([], [], ls="", marker="o", mfc="none", mec=INK, label="constrained row"))
     places.prepare(ax)

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from pyroclust.core.arrays import whole_numbers
 from pyroclust.plots.drawable import counted, drawable, plain_text
 from pyroclust.plots.marks import as_sequence, cluster_colour, cluster_marker
-from pyroclust.plots.style import CYCLE, GREY
+from pyroclust.plots.style import CYCLE, GREY, name_rows
 
 
 def plot_cluster_parameters(
@@ -53,25 +53,18 @@ def plot_cluster_parameters(
         )
     flat = as_sequence(axes, centre.shape[1], what="columns")
     titles = [plain_text(name) for name in columns] or [f"column {d + 1}" for d in range(centre.shape[1])]
-    height = np.arange(len(centre))[::-1]
+    names = [f"cluster {k + 1}" for k in range(len(centre))]
+    if sizes is not None:
+        names = [f"{name} ({counted(int(size), 'point')})" for name, size in zip(names, sizes, strict=True)]
     for column, (ax, title) in enumerate(zip(flat, titles, strict=True)):
+        height = name_rows([""] * len(names) if column else names, ax=ax, grid=True)
         for label, place in enumerate(height):
             ax.plot([low[label, column], high[label, column]], [place] * 2, color=cluster_colour(label), lw=2)
             ax.plot(
                 centre[label, column], place, marker=cluster_marker(label), color=cluster_colour(label), ms=7
             )
-        ax.set_yticks(height, _names(len(centre), sizes) if column == 0 else [""] * len(centre))
-        ax.tick_params(axis="y", length=0)
-        ax.grid(axis="y", color=GREY, alpha=0.25, lw=0.8)
-        ax.set_axisbelow(True)
-        ax.set(xlabel=title, ylim=(-0.6, len(centre) - 0.4))
+        ax.set_xlabel(title)
     return flat
-
-
-def _names(count: int, sizes: np.ndarray | None) -> list[str]:
-    if sizes is None:
-        return [f"cluster {k + 1}" for k in range(count)]
-    return [f"cluster {k + 1} ({counted(int(size), 'point')})" for k, size in enumerate(sizes)]
 
 
 _MOST = 60
@@ -105,8 +98,7 @@ def plot_missing_numbers(draws: np.ndarray, observed: np.ndarray, *, ax: Axes, c
             "with at least one draw of a cell"
         )
     centre, (low, high) = values.mean(0), np.quantile(values, (0.025, 0.975), axis=0)
-    order = np.argsort(centre, kind="stable")
-    order = order[np.unique(np.linspace(0, len(order) - 1, min(_MOST, len(order))).round().astype(int))]
+    order = _thinned(np.argsort(centre, kind="stable"))
     height = np.arange(len(order)) + 1.0
     ax.hlines(height, low[order], high[order], color=CYCLE[0], lw=1.2)
     ax.plot(centre[order], height, "o", color=CYCLE[0], ms=3)
@@ -148,8 +140,7 @@ def plot_missing_levels(
         raise ValueError(f"probabilities has shape {shares.shape}, expected (M, {len(levels)})")
     if not ((shares >= 0) & (shares <= 1)).all():
         raise ValueError(f"probabilities reach from {shares.min():g} to {shares.max():g}, expected 0 to 1")
-    order = np.lexsort(shares.T[::-1])
-    order = order[np.unique(np.linspace(0, len(order) - 1, min(_MOST, len(order))).round().astype(int))]
+    order = _thinned(np.lexsort(shares.T[::-1]))
     height, begin = np.arange(len(order)), np.zeros(len(order))
     for place, level in enumerate(levels):
         own = shares[order, place]
@@ -160,3 +151,7 @@ def plot_missing_levels(
     ax.spines["left"].set_visible(False)
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(3, len(levels)))
     return ax
+
+
+def _thinned(order: np.ndarray) -> np.ndarray:
+    return order[np.unique(np.linspace(0, len(order) - 1, min(_MOST, len(order))).round().astype(int))]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from pyroclust.core.counts import check_count
 from pyroclust.plots.drawable import counted, drawable, drawable_labels, drawable_shares
 from pyroclust.plots.marks import cluster_colour
+from pyroclust.plots.style import name_clusters
 
 _GAP = 1
 # Between the zero lines of neighbouring channels, in units of the largest mean waveform.
@@ -54,14 +55,7 @@ def plot_contact_sheet(
     shown = np.argsort(-sizes, kind="stable")[:most_clusters]
     rows = [_some_of(np.flatnonzero(assignments == one), uncertainty, most_images) for one in shown]
     _draw_sheet(images, rows, ax=ax)
-    height = images.shape[1] + _GAP
-    ax.set_yticks(
-        height * np.arange(len(rows)) + images.shape[1] / 2,
-        [f"cluster {one + 1}: {sizes[one]}" for one in shown],
-    )
-    for label, one in zip(ax.get_yticklabels(), shown, strict=True):
-        label.set_color(cluster_colour(int(one)))
-        label.set_fontweight("bold")
+    name_clusters(_middles(len(rows), images.shape[1]), shown.tolist(), sizes, ax=ax)
     ax.set_xlabel(f"sure to unsure{_left_out(len(sizes) - len(shown))}")
     return ax
 
@@ -83,28 +77,20 @@ def plot_generated(images: np.ndarray, *, ax: Axes) -> Axes:
         >>> [label.get_text() for label in ax.get_yticklabels()]
         ['1', '2', '3']
     """
-    given = np.asarray(images)
-    if given.ndim != 4:
-        raise ValueError(f"images has shape {given.shape}, expected (K, S, H, W): clusters and styles")
-    clusters, styles = given.shape[:2]
-    flat = _drawable_images(given.reshape(-1, *given.shape[2:]))
+    stacked = np.asarray(images)
+    if stacked.ndim != 4:
+        raise ValueError(f"images has shape {stacked.shape}, expected (K, S, H, W): clusters and styles")
+    clusters, styles = stacked.shape[:2]
+    flat = _drawable_images(stacked.reshape(-1, *stacked.shape[2:]))
     rows = np.arange(clusters * styles).reshape(clusters, styles)
     _draw_sheet(flat, list(rows), ax=ax)
-    ax.set_yticks(
-        (given.shape[2] + _GAP) * np.arange(clusters) + given.shape[2] / 2,
-        [str(one + 1) for one in range(clusters)],
-    )
+    ax.set_yticks(_middles(clusters, stacked.shape[2]), [str(one + 1) for one in range(clusters)])
     ax.set(xlabel="style", ylabel="cluster")
     return ax
 
 
 def plot_uncertain_images(
-    images: np.ndarray,
-    uncertainty: np.ndarray,
-    *,
-    ax: Axes,
-    most_images: int = 24,
-    columns: int = 12,
+    images: np.ndarray, uncertainty: np.ndarray, *, ax: Axes, most_images: int = 24, columns: int = 12
 ) -> Axes:
     """Draw the images whose place is least sure, the worst first, row by row.
 
@@ -129,10 +115,8 @@ def plot_uncertain_images(
     rows = [worst[start : start + columns] for start in range(0, len(worst), columns)]
     _draw_sheet(images, rows, ax=ax)
     ends = [(f"{uncertainty[row[0]]:.2f}", f"{uncertainty[row[-1]]:.2f}") for row in rows]
-    ax.set_yticks(
-        (images.shape[1] + _GAP) * np.arange(len(rows)) + images.shape[1] / 2,
-        [high if high == low else f"{high} to {low}" for high, low in ends],
-    )
+    names = [high if high == low else f"{high} to {low}" for high, low in ends]
+    ax.set_yticks(_middles(len(rows), images.shape[1]), names)
     ax.set_ylabel("uncertainty")
     return ax
 
@@ -179,6 +163,10 @@ def plot_waveforms(
     ax.set_xlabel(f"sample{_left_out(len(sizes) - len(shown))}")
     ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), borderaxespad=0)
     return ax
+
+
+def _middles(rows: int, height: int) -> list[float]:
+    return [(height + _GAP) * row + height / 2 for row in range(rows)]
 
 
 def _left_out(number: int) -> str:

@@ -23,7 +23,7 @@ from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS
 from pyroclust.partitions.raw_labels import DrawsLike
 from pyroclust.plots.drawable import MAX_BINS, drawable, loss_name, plain_text, with_unit
 from pyroclust.plots.marks import as_sequence
-from pyroclust.plots.style import CYCLE, GREY, INK, draw_limit
+from pyroclust.plots.style import CYCLE, INK, draw_limit, name_rows
 
 MAX_POINTS = 600
 
@@ -199,20 +199,14 @@ def plot_convergence(rows: Sequence[Convergence], *, axes: Sequence[Axes]) -> li
     if not rows:
         raise ValueError("rows is empty, expected one row a functional")
     left, right = as_sequence(axes, 2, what="figures, R-hat and effective draws")
-    height = np.arange(len(rows))[::-1]
+    names = [plain_text(functional_name(row.name) + (" (constant)" if row.constant else "")) for row in rows]
+    height = name_rows(names, ax=left, grid=True)
+    name_rows([""] * len(rows), ax=right, grid=True)
     table = np.array([(row.rhat, row.ess_bulk, row.ess_tail) for row in rows], dtype=np.float64)
     table[[row.constant for row in rows]] = np.nan
     good = np.array([row.is_good for row in rows])
     _rhat_panel(table[:, 0], good, height, left)
     _ess_panel(table[:, 1:], height, right)
-    names = [functional_name(row.name) + (" (constant)" if row.constant else "") for row in rows]
-    left.set_yticks(height, [plain_text(name) for name in names])
-    right.set_yticks(height, [""] * len(rows))
-    for ax in (left, right):
-        ax.set_ylim(-0.6, len(rows) - 0.4)
-        ax.tick_params(axis="y", length=0)
-        ax.grid(axis="y", color=GREY, alpha=0.25, lw=0.8)
-        ax.set_axisbelow(True)
     return [left, right]
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pyroclust.partitions.graph_spectra import node_positions
 from pyroclust.plots.drawable import drawable, drawable_labels, drawable_points, drawable_shares, plain_text
 from pyroclust.plots.marks import cluster_colour, mark_clusters
-from pyroclust.plots.style import INK
+from pyroclust.plots.style import INK, name_clusters
 
 MOST_EDGES = 20_000
 """Edges that a picture of a graph shows; more are a grey cloud that takes a minute."""
@@ -125,12 +125,7 @@ def plot_block_matrix(adjacency: np.ndarray, assignments: np.ndarray, *, ax: Axe
     ax.set_xticks([])
     # Names of blocks of few rows would lie above one another.
     named = [place for place, block in enumerate(by_size) if sizes[block] >= len(adjacency) / 25]
-    ax.set_yticks(
-        [middles[k] for k in named], [f"cluster {by_size[k] + 1}: {sizes[by_size[k]]}" for k in named]
-    )
-    for label, place in zip(ax.get_yticklabels(), named, strict=True):
-        label.set_color(cluster_colour(int(by_size[place])))
-        label.set_fontweight("bold")
+    name_clusters([middles[k] for k in named], by_size[named].tolist(), sizes, ax=ax)
     ax.tick_params(length=0)
     return ax
 

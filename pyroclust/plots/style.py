@@ -2,7 +2,7 @@
 
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from typing import Any
@@ -116,6 +116,26 @@ def pixels(figure: Figure, *, dpi: int) -> np.ndarray:
     with _without_glyphs():
         canvas.draw()
     return np.ascontiguousarray(np.asarray(canvas.buffer_rgba())[..., :3])
+
+
+def name_rows(names: Sequence[str], *, ax: Axes, grid: bool = False) -> np.ndarray:
+    """Name rows from the top down, and return their heights."""
+    height = np.arange(len(names))[::-1]
+    ax.set_yticks(height, names)
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(-0.6, len(names) - 0.4)
+    if grid:
+        ax.grid(axis="y", color=GREY, alpha=0.25, lw=0.8)
+        ax.set_axisbelow(True)
+    return height
+
+
+def name_clusters(places: Sequence[float], clusters: Sequence[int], sizes: np.ndarray, *, ax: Axes) -> None:
+    """Name clusters and their sizes beside their places on the page, in their colours."""
+    ax.set_yticks(places, [f"cluster {one + 1}: {sizes[one]}" for one in clusters])
+    for label, one in zip(ax.get_yticklabels(), clusters, strict=True):
+        label.set_color(CYCLE[one % len(CYCLE)])
+        label.set_fontweight("bold")
 
 
 def draw_limit(value: float, *, ax: Axes, text: str, dashes: tuple[float, float] | None = None) -> None:
