@@ -27,7 +27,7 @@ class LawWithoutDensity(TorchDistribution):
             NotImplementedError: always.
         """
         raise NotImplementedError(
-            f"{type(self).__name__} has no log_prob: it can only be drawn from; train a guide on its draws "
+            f"{type(self).__name__} has no log_prob: it can only be simulated; train a guide on its draws "
             "with InclusiveKL"
         )
 

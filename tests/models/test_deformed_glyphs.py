@@ -2,11 +2,9 @@
 
 import pytest
 import torch
-from pyro import poutine
-from pyro.distributions import Gamma
 from torch import Tensor
 
-from pyroclust.distributions import ChineseRestaurantPrior, PitmanYorPrior
+from pyroclust.distributions import PitmanYorPrior
 from pyroclust.infer import simulate
 from pyroclust.models import DeformedGlyphs, GlyphImages
 from pyroclust.models.deformed_glyphs import (
@@ -17,8 +15,6 @@ from pyroclust.models.deformed_glyphs import (
     _quarter_turns,
     glyph_shapes,
 )
-from pyroclust.partitions import is_canonical
-from pyroclust.saving.models import build_model, describe_model
 
 
 @pytest.fixture(scope="module")
@@ -121,17 +117,11 @@ def test_quarter_turns_are_the_symmetries_of_the_square() -> None:
     assert turns.det().abs().sub(1).abs().max() < 1e-6
 
 
-@pytest.mark.parametrize("side", [8, 28])
-def test_simulated_data_sets(side: int) -> None:
+def test_pixels_are_shares_of_ink() -> None:
     torch.manual_seed(0)
-    model = DeformedGlyphs(side)
-    data, labels = simulate(model, torch.empty(2, 3, 20, side, side))
-    assert data.shape == (2, 3, 20, side, side)
-    assert labels.shape == (2, 3, 20)
-    assert is_canonical(labels).all()
-    assert data.min() >= 0
-    assert data.max() <= 1
-    assert torch.allclose(data.std(-1).std(-1) > 0, torch.tensor(data=True))
+    data, _ = simulate(DeformedGlyphs(8), torch.empty(6, 20, 8, 8))
+    assert 0 <= data.min() <= data.max() <= 1
+    assert (data.std((-1, -2)) > 0).all()
 
 
 def test_clusters_have_distinct_classes() -> None:
@@ -159,39 +149,3 @@ def test_partitions_follow_the_prior() -> None:
     found = (labels.max(-1).values == 0).double().mean()
     expected = prior.partition(3).log_prob(torch.zeros(3, dtype=torch.int64)).exp()
     assert abs(found - expected) < 4 * (expected * (1 - expected) / 2000).sqrt()
-
-
-def test_there_is_no_density(shapes: GlyphShapes) -> None:
-    law = GlyphImages(shapes, torch.zeros(1, 2, dtype=torch.int64), side=8, margin=0.1, strength=1.0)
-    with pytest.raises(NotImplementedError, match="can only be simulated"):
-        law.log_prob(torch.zeros(1, 2, 8, 8))
-    assert law.expand((3,)).sample().shape == (3, 2, 8, 8)
-    assert not DeformedGlyphs(8).has_likelihood
-
-
-def test_a_card_builds_the_same_model_again() -> None:
-    model = DeformedGlyphs(8, prior=PitmanYorPrior(0.2, 1.0), margin=0.05, strength=0.5)
-    again = build_model(describe_model(model))
-    assert again == model
-    assert hash(again) == hash(model)
-    assert describe_model(again) == describe_model(model)
-    assert again != DeformedGlyphs(8)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"side": 3}, "side is 3, expected"),
-        ({"margin": 0.5}, "margin is 0.5, expected"),
-        ({"strength": -1.0}, "strength is -1.0, expected"),
-        ({"prior": ChineseRestaurantPrior(Gamma(1.0, 1.0))}, "prior has the random"),
-    ],
-)
-def test_bad_arguments_are_named(arguments: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        DeformedGlyphs(**arguments)
-
-
-def test_images_of_another_size_are_refused() -> None:
-    with pytest.raises(ValueError, match="data has shape"):
-        poutine.uncondition(DeformedGlyphs(8))(torch.empty(3, 20, 28, 28))

@@ -9,7 +9,6 @@ from pyroclust.distributions import DiagonalMixture
 from pyroclust.infer import simulate
 from pyroclust.models import GaussianClusters, filtering_clusters, set_transformer_clusters
 from pyroclust.partitions import canonical, num_clusters
-from pyroclust.saving.models import build_model, describe_model
 
 
 def sites_of(model: GaussianClusters, sets: int, points: int) -> dict[str, torch.Tensor]:
@@ -73,23 +72,3 @@ def test_sites_fit_one_another() -> None:
     assert off.std().item() == pytest.approx(1.0, abs=0.05)
     assert (sites["weights"] == 0).any()
     assert (sites_of(set_transformer_clusters(4), 50, 9)["weights"] > 0).all()
-
-
-def test_a_model_is_built_again_from_its_description() -> None:
-    for model in (set_transformer_clusters(6), filtering_clusters(12)):
-        assert build_model(describe_model(model)) == model
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({}, "half_width is None and centre_scale None"),
-        ({"half_width": 1.0, "centre_scale": 1.0}, "expected one of them"),
-        ({"half_width": -1.0}, "half_width is -1"),
-        ({"half_width": 1.0, "scale": 0.0}, "scale is 0"),
-        ({"half_width": 1.0, "dim": 0}, "dim is 0"),
-    ],
-)
-def test_bad_arguments_are_named(arguments: dict, sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
-        GaussianClusters(3, **arguments)

@@ -17,10 +17,7 @@ from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer import FitSettings, InclusiveKL, fit, simulate
 from pyroclust.models.training_data.labelled_tables import (
-    ClassesByPrior,
-    LabelledRows,
     LabelledTables,
-    PointsAtRandom,
 )
 from pyroclust.nn import RandomOrder
 from pyroclust.partitions import canonical, enumerate_partitions, is_canonical
@@ -141,15 +138,6 @@ def test_columns_are_standardised_table_by_table() -> None:
     assert data.dtype == torch.get_default_dtype()
 
 
-def test_batches_have_any_shape_and_plates() -> None:
-    for prior in (None, ChineseRestaurantPrior(1.0)):
-        model = LabelledTables(tables(), prior=prior, standardise=False)
-        for batch in [(), (3,), (2, 3)]:
-            trace = poutine.trace(poutine.uncondition(model)).get_trace(torch.empty(*batch, 4, 2))
-            assert trace.nodes["assignments"]["value"].shape == (*batch, 4)
-            assert trace.nodes["data"]["value"].shape == (*batch, 4, 2)
-
-
 def test_what_guides_ask_of_it() -> None:
     points = np.array([[0.0, 0.0], [2.0, 2.0], [10.0, 10.0], [14.0, 14.0]])
     model = LabelledTables([(points, np.array([0, 0, 1, 1]))], standardise=False, name="pairs")
@@ -244,11 +232,3 @@ def test_bad_templates_and_priors() -> None:
     crowded = LabelledTables(tables(), prior=ChineseRestaurantPrior(1.0), standardise=False)
     with pytest.raises(ValueError, match="prior gives partitions of 10 points that fit no table"):
         simulated(crowded, 2, 10)
-
-
-def test_draws_have_no_density() -> None:
-    rows = LabelledRows.of([torch.tensor([0, 1])])
-    for law in (PointsAtRandom(rows, 2), ClassesByPrior(rows, 2, prior=ChineseRestaurantPrior(1.0))):
-        with pytest.raises(NotImplementedError, match="has no log_prob"):
-            law.log_prob(law.sample())
-        assert law.expand((3,)).sample((2,)).shape == (2, 3, 2)

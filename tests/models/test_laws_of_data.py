@@ -65,12 +65,6 @@ def test_distorted_clusters_have_heavier_tails() -> None:
     assert (data**4).mean() > 3.6
 
 
-def test_batches_have_any_shape() -> None:
-    for law in (DistortedClusters(gaussian2d()), UnlabelledTables([torch.randn(30, 2)], dim=2)):
-        assert drawn(law, 7, 2).shape == (7, 2)
-        assert drawn(law, 2, 3, 7, 2).shape == (2, 3, 7, 2)
-
-
 def test_what_they_cannot_do_is_said() -> None:
     with pytest.raises(ValueError, match=r"tables has none with 3 columns of at least 10"):
         UnlabelledTables([torch.randn(30, 2)], dim=3)

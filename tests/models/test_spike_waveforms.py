@@ -2,25 +2,10 @@
 
 import pytest
 import torch
-from pyro import poutine
-from pyro.distributions import Gamma
 from torch import Tensor
 
-from pyroclust.distributions import ChineseRestaurantPrior, PitmanYorPrior
-from pyroclust.infer import simulate
-from pyroclust.models import SpikeRecording, SpikeWaveforms, spike_waveforms
+from pyroclust.models import SpikeRecording, spike_waveforms
 from pyroclust.models.spike_waveforms import _Neurons, _noise
-from pyroclust.partitions import is_canonical
-from pyroclust.saving.models import build_model, describe_model
-
-
-def test_simulated_recordings() -> None:
-    torch.manual_seed(0)
-    waves, neurons = simulate(SpikeWaveforms(), torch.empty(2, 3, 40, 7, 32))
-    assert waves.shape == (2, 3, 40, 7, 32)
-    assert neurons.shape == (2, 3, 40)
-    assert is_canonical(neurons).all()
-    assert waves.isfinite().all()
 
 
 def test_noise_has_standard_deviation_one_and_is_correlated() -> None:
@@ -122,38 +107,3 @@ def test_recordings_have_neurons_of_their_own(monkeypatch: pytest.MonkeyPatch) -
     assert own[0].abs().min() < 0.3
     among = (middle[1:, 0] @ middle[1:, 0].T).abs()
     assert among.median() < 0.9
-
-
-def test_a_card_builds_the_same_model_again() -> None:
-    model = SpikeWaveforms(PitmanYorPrior(0.2, 1.0), num_channels=4, num_samples=20)
-    assert build_model(describe_model(model)) == model
-    assert hash(build_model(describe_model(model))) == hash(model)
-    default = SpikeWaveforms()
-    assert build_model(describe_model(default)) == default
-    assert model != default
-
-
-def test_there_is_no_density() -> None:
-    law = SpikeRecording(torch.zeros(2, dtype=torch.int64), num_channels=2, num_samples=8)
-    assert law.expand((3,)).sample((4,)).shape == (4, 3, 2, 2, 8)
-    with pytest.raises(NotImplementedError, match="can only be simulated"):
-        law.log_prob(torch.zeros(2, 2, 8))
-    assert not SpikeWaveforms().has_likelihood
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ({"num_channels": 0}, "num_channels is 0"),
-        ({"num_samples": 4}, "num_samples is 4"),
-        ({"prior": ChineseRestaurantPrior(Gamma(1.0, 1.0))}, "prior has the random"),
-    ],
-)
-def test_bad_arguments_are_named(arguments: dict, expected: str) -> None:
-    with pytest.raises(ValueError, match=expected):
-        SpikeWaveforms(**arguments)
-
-
-def test_waveforms_of_another_shape_are_refused() -> None:
-    with pytest.raises(ValueError, match="data has shape"):
-        poutine.uncondition(SpikeWaveforms())(torch.empty(3, 20, 7, 30))

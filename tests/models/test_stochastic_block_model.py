@@ -15,7 +15,6 @@ from pyroclust.distributions.block_rates import GraphOfBlocks
 from pyroclust.infer import exact_posterior, simulate
 from pyroclust.models import StochasticBlockModel
 from pyroclust.partitions import enumerate_partitions, is_canonical
-from pyroclust.saving.models import build_model, describe_model
 
 
 def every_graph(num_nodes: int) -> Tensor:
@@ -100,13 +99,6 @@ def test_renamed_nodes_have_the_same_posterior() -> None:
     assert first.exp().sum().item() == pytest.approx(1.0)
 
 
-def test_a_card_builds_the_same_model_again() -> None:
-    model = StochasticBlockModel(PitmanYorPrior(0.2, 1.0), within=(2, 1), between=(1, 9), shared=True)
-    assert build_model(describe_model(model)) == model
-    assert hash(build_model(describe_model(model))) == hash(model)
-    assert model != StochasticBlockModel()
-
-
 @pytest.mark.parametrize(
     ("graph", "expected"),
     [
@@ -122,16 +114,3 @@ def test_what_is_no_graph_is_refused(graph: object, expected: str) -> None:
     with pytest.raises(ValueError, match=expected) as caught:
         exact_posterior(StochasticBlockModel(), graph)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ({"within": (1.0,)}, "within is .1.0,., expected the two parameters"),
-        ({"between": (0.0, 1.0)}, r"between\[0\] is 0.0, expected"),
-        ({"within": (1.0, math.nan)}, r"within\[1\] is nan"),
-    ],
-)
-def test_bad_rates_are_refused(arguments: dict, expected: str) -> None:
-    with pytest.raises(ValueError, match=expected):
-        StochasticBlockModel(**arguments)

