@@ -71,12 +71,10 @@ class AnchoredGuide(AmortizedGuide):
 
     @property
     def mixes_orders(self) -> bool:
-        """Whether the posteriors of the guide are mixtures over visiting orders."""
         return bool(self.guide.mixes_orders)
 
     @property
     def why_no_constraints(self) -> str:
-        """Why posteriors cannot be held to constraints."""
         return "anchors would be labelled without knowing which of the others are tied to them"
 
     def posterior(self, data: Points) -> Any:
@@ -157,11 +155,7 @@ class ContinuedDraws:
         self.model, self._draws = model, draws
 
     def posterior(self, data: Tensor) -> AnchoredPartition:
-        """Return the law of the partition of all rows, ``(N + M, D)``, the old ones first.
-
-        Args:
-            data: the rows.
-        """
+        """Return the law of the partition of all rows, ``(N + M, D)``, the old ones first."""
         old = self._draws.shape[-1]
         first = torch.arange(old)
         order = torch.cat([first, old + torch.randperm(len(data) - old)])

@@ -260,7 +260,6 @@ class AmortizedGuide(PyroModule):
         return points
 
     def __repr__(self) -> str:
-        """Say what it is a guide of, and how large."""
         weights = sum(one.numel() for one in self.parameters())
         told = "".join(f", {name}=..." for name in self.conditions)
         told += "" if self.constraints is None else f", {self.constraints!r}"
@@ -269,15 +268,7 @@ class AmortizedGuide(PyroModule):
 
 
 def bandwidths(number: int, *, ratio: float = 2.0) -> tuple[float, ...]:
-    """Return the bandwidths that kernels of a network start with, in units of a typical cluster's scale.
-
-    Raises:
-        ValueError: if the number or the ratio is out of range.
-
-    Example:
-        >>> bandwidths(3)
-        (0.7, 1.4, 2.8)
-    """
+    """Return the bandwidths that kernels of a network start with, in units of a typical cluster's scale."""
     number = check_count("num_bandwidths", number, at_least=0, at_most=MAX_BLOCKS)
     ratio = check_scale("bandwidth_ratio", ratio)
     try:
@@ -287,22 +278,12 @@ def bandwidths(number: int, *, ratio: float = 2.0) -> tuple[float, ...]:
 
 
 def num_columns(model: Model) -> int:
-    """Return how many numbers a point has.
-
-    Example:
-        >>> from pyroclust.models import gaussian2d
-        >>> num_columns(gaussian2d())
-        2
-    """
+    """Return how many numbers a point has."""
     return prod(model.event_shape)
 
 
 def checked_permutations(order: Tensor, *, num_points: int, batch: Size) -> Tensor:
-    """Return permutations of the points of flat data sets, ``(B, N)``.
-
-    Raises:
-        ValueError: if they are none.
-    """
+    """Return permutations of the points of flat data sets, ``(B, N)``."""
     straight = torch.arange(num_points, device=order.device)
     if order.is_floating_point() or order.dtype == torch.bool or order.is_complex():
         raise ValueError(f"order has dtype {order.dtype}, expected permutations in whole numbers")
@@ -321,15 +302,7 @@ def checked_permutations(order: Tensor, *, num_points: int, batch: Size) -> Tens
 
 
 def checked_names(conditions: Any) -> tuple[str, ...]:
-    """Return the names of conditions.
-
-    Raises:
-        ValueError: if these are no names, or one comes twice.
-
-    Example:
-        >>> checked_names(["concentration"])
-        ('concentration',)
-    """
+    """Return the names of conditions."""
     given = conditions if isinstance(conditions, list | tuple | set | frozenset | Mapping) else [None]
     names = tuple(conditions) if all(isinstance(one, str) for one in given) else ()
     if len(names) != len(given) or len(set(names)) != len(names):
@@ -341,11 +314,7 @@ def checked_names(conditions: Any) -> tuple[str, ...]:
 
 
 def checked_order(order: Any) -> Any:
-    """Return a rule for the visiting order.
-
-    Raises:
-        ValueError: if it cannot be called.
-    """
+    """Return a rule for the visiting order."""
     if not callable(order):
         raise ValueError(
             f"order is of type {type(order).__name__}, expected a rule, such as pyroclust.nn.RandomOrder(): "
@@ -355,11 +324,7 @@ def checked_order(order: Any) -> Any:
 
 
 def refuse_a_view(condition_values: Mapping[str, Any]) -> None:
-    """Refuse to save or rebuild a guide that was conditioned.
-
-    Raises:
-        ValueError: if there are values.
-    """
+    """Refuse to save or rebuild a guide that was conditioned."""
     if condition_values:
         raise ValueError(
             f"guide is conditioned on {', '.join(condition_values)}, expected the guide it is a view of: "
@@ -370,17 +335,7 @@ def refuse_a_view(condition_values: Mapping[str, Any]) -> None:
 def checked_values(
     values: Mapping[str, float | Tensor], *, names: Sequence[str], hyperpriors: Mapping[str, Distribution]
 ) -> dict[str, float | Tensor]:
-    """Return the values in the order of the names, numbers as floats.
-
-    Raises:
-        ValueError: if a name is unknown or missing, or a value lies outside the support of its prior.
-
-    Example:
-        >>> from pyro.distributions import Gamma
-        >>> priors = {"concentration": Gamma(2.0, 4.0)}
-        >>> checked_values({"concentration": 1}, names=["concentration"], hyperpriors=priors)
-        {'concentration': 1.0}
-    """
+    """Return the values in the order of the names, numbers as floats."""
     wanted = ", ".join(names)
     for name in values:
         if name not in names:
@@ -394,14 +349,7 @@ def checked_values(
 def values_of_data_sets(
     values: Mapping[str, float | Tensor], batch: Size, device: torch.device
 ) -> dict[str, Tensor]:
-    """Return numbers as scalars, and batches flat: one value a data set.
-
-    Shape:
-        values: numbers, or tensors that broadcast with ``(*batch)``; output: ``()`` or ``(B,)``.
-
-    Raises:
-        ValueError: if a value does not broadcast with the batch of the data.
-    """
+    """Return numbers as scalars, and batches flat: one value a data set."""
     found = {}
     for name, one in values.items():
         if not isinstance(one, Tensor):

@@ -92,7 +92,6 @@ class ClusterwiseClusteringProcess(AmortizedGuide):
 
     @property
     def why_no_constraints(self) -> str:
-        """Why posteriors cannot be held to constraints: their log-probabilities would not be exact."""
         if not self.network.is_exact:
             return "its latents are continuous, so that log-probabilities are estimates"
         if self.order is None:
@@ -174,25 +173,7 @@ def clusterwise_network_for(
     encoder: Encoder | None = None,
     foresight: bool = False,
 ) -> ClusterwiseNetwork:
-    """Return an untrained network that fits a model.
-
-    Args:
-        model: a mixture, or any Pyro program.
-        width: of points and contexts.
-        decoder_width: of the network that asks each point.
-        num_latents: dimensions of a cluster's latent.
-        num_values: values of a discrete latent, with exact probabilities; 0 for a Gaussian latent.
-        num_bandwidths: kernels, 0.7 times powers of two of the model's scale; 0 for none.
-        differences: see points relative to anchors and centres.
-        gates: pool by learned gates; else by plain sums.
-        encoder: maps points of any shape to vectors whose differences are looked at in units of 1; None for
-            vectors.
-        foresight: let the exact filter of a conjugate model label the points that are left, see
-            :class:`~pyroclust.nn.ClusterwiseNetwork`.
-
-    Raises:
-        ValueError: if there is no filter to look ahead with.
-    """
+    """Return an untrained network that fits a model."""
     model = as_model(model)
     return ClusterwiseNetwork(
         num_columns(model) if encoder is None else encoder.dim,
@@ -214,11 +195,7 @@ def latents_for(num_latents: int, num_values: int) -> ClusterLatents:
 
 
 def filter_for(model: Model) -> FilterScorer:
-    """Return the exact filter of a model, for a network with foresight.
-
-    Raises:
-        ValueError: if the model has none.
-    """
+    """Return the exact filter of a model, for a network with foresight."""
     if not model.is_conjugate:
         raise ValueError(
             "foresight is True, expected False: the model is not conjugate, so that it has no exact filter"
@@ -252,7 +229,6 @@ class AttentiveClusteringProcess(ClusterwiseClusteringProcess):
 
     @classmethod
     def default_network(cls, model: Model) -> ClusterwiseNetwork:
-        """Return an untrained network of ACP that fits the model."""
         return attentive_network_for(model)
 
 
@@ -272,28 +248,7 @@ def attentive_network_for(
     encoder: Encoder | None = None,
     foresight: bool = False,
 ) -> ClusterwiseNetwork:
-    """Return an untrained network with attention that fits a model.
-
-    Args:
-        model: a mixture, or any Pyro program.
-        anchored: attend among the anchor and the unassigned points for every cluster (ACP), or once among
-            all points (ACP-S).
-        width: of points and contexts.
-        decoder_width: of the network that asks each point.
-        num_blocks: blocks of induced attention.
-        num_inducing: inducing points of a block.
-        num_latents: dimensions of a cluster's latent.
-        num_values: values of a discrete latent, with exact probabilities; 0 for a Gaussian latent.
-        num_bandwidths: kernels, 0.7 times powers of two of the model's scale; 0 for none.
-        differences: see points relative to anchors and centres.
-        encoder: maps points of any shape to vectors whose differences are looked at in units of 1; None for
-            vectors.
-        foresight: let the exact filter of a conjugate model label the points that are left, see
-            :class:`~pyroclust.nn.ClusterwiseNetwork`.
-
-    Raises:
-        ValueError: if there is no filter to look ahead with.
-    """
+    """Return an untrained network with attention that fits a model."""
     attention = SetEncoder(width, num_blocks=num_blocks, num_inducing=num_inducing)
     model = as_model(model)
     return ClusterwiseNetwork(

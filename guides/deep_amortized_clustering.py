@@ -92,7 +92,6 @@ class DeepAmortizedClustering(AmortizedGuide):
 
     @property
     def why_no_constraints(self) -> str:
-        """Why posteriors cannot be held to constraints: where the network has no anchors."""
         return "" if self.network.anchored else "its clusters have no anchors whose groups would come first"
 
     def posterior(self, data: Points, *, order: Tensor | None = None) -> PartitionDistribution:
@@ -271,12 +270,7 @@ class DeepAmortizedClustering(AmortizedGuide):
         return (flat.shape[1] * best).view(batch)
 
     def _left(self, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Remove some clusters of each data set, and put a random point of the others in front.
-
-        Shape:
-            labels: ``(B, N)``; output: places of the points that are left, padded, and which these are, both
-            ``(B, T)``.
-        """
+        """Remove some clusters of each data set, and put a random point of the others in front."""
         device = labels.device
         clusters = labels.amax(-1) + 1
         most = int(clusters.max())

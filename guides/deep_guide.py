@@ -32,11 +32,6 @@ class DeepGuide(AmortizedGuide):
     encoder: Any
 
     def points(self, data: Points) -> Tensor:
-        """Return data sets as a tensor, once they fit the model and its law of observations.
-
-        Raises:
-            ValueError: as :meth:`AmortizedGuide.points`, or if points are none that the law can have.
-        """
         points = super().points(data)
         own: Any = self.model
         own.observation.check(points)
@@ -101,21 +96,12 @@ class DeepGuide(AmortizedGuide):
 
 
 def scale_of(raw: Tensor, *, first: float) -> Tensor:
-    """Return standard deviations that are ``first`` where a network says 0, and never quite 0.
-
-    Example:
-        >>> scale_of(torch.zeros(1), first=0.5)
-        tensor([0.5001])
-    """
+    """Return standard deviations that are ``first`` where a network says 0, and never quite 0."""
     return F.softplus(raw + math.log(math.expm1(first))) + _SMALLEST_SCALE
 
 
 def encoder_for(model: Any, encoder: Encoder | None) -> Any:
-    """Return the encoder of a guide: dense layers that fit the model by default.
-
-    Raises:
-        ValueError: if it does not say how many numbers its vectors have.
-    """
+    """Return the encoder of a guide: dense layers that fit the model by default."""
     found: Any = DenseEncoder(model.event_shape) if encoder is None else encoder
     if not isinstance(getattr(found, "dim", None), int) or not isinstance(found, nn.Module):
         raise ValueError(

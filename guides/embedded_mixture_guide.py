@@ -91,12 +91,6 @@ class EmbeddedMixtureGuide(DeepGuide):
         own.set_clusters(*(torch.as_tensor(one).to(vectors) for one in parts))
 
     def loss_terms(self, data: Tensor, known: Tensor | None = None) -> dict[str, Tensor]:
-        """Return the terms of the loss of data sets in nats, with one fresh sample a point.
-
-        Args:
-            data: ``(*batch, N, *event_shape)``.
-            known: not looked at: this guide knows of no labels.
-        """
         own: Any = self.model
         data = self.points(data)
         mean, scale = self._embedded(data)

@@ -30,15 +30,7 @@ from pyroclust.nn.compiled.filter import CompiledFilterScorer
 
 
 def filter_scorer(model: Model, *, conditions: Sequence[str] = ()) -> FilterScorer:
-    """Return the log-weights of a model's exact filter.
-
-    Args:
-        model: a collapsed mixture.
-        conditions: names of random hyperparameters that arrive with the data.
-
-    Raises:
-        ValueError: if the model is not conjugate, or a hyperparameter is random and no condition.
-    """
+    """Return the log-weights of a model's exact filter."""
     if not model.is_conjugate:
         raise ValueError(
             f"model '{model.name}' has no conjugate component family, expected one: the exact filter needs "
@@ -96,13 +88,11 @@ class PredictiveFilter(SequentialGuide):
     def posterior(
         self, data: Points, *, order: Tensor | None = None
     ) -> SequentialPartition | OrderAveragedPartition:
-        """Return the distribution over partitions of data sets, as :meth:`SequentialGuide.posterior`."""
         if not self._to_find:
             return super().posterior(data, order=order)
         return self.with_hyperparameters_of(data).posterior(data, order=order)
 
     def with_hyperparameters_of(self, data: Points) -> "PredictiveFilter":
-        """Return a view that knows the hyperparameters that draws of the filter find in data sets."""
         if not self._to_find:
             return self
         data = self.points(data)
@@ -177,7 +167,6 @@ class BlockFilter(AmortizedGuide):
 
     @property
     def why_no_constraints(self) -> str:
-        """Why posteriors cannot be held to constraints: no kernel of graphs moves groups of nodes."""
         return "graphs have no constraints, since no kernel moves groups of nodes"
 
     def posterior(self, data: Points, *, order: Tensor | None = None) -> FilteredGraph:
@@ -209,22 +198,7 @@ class BlockFilter(AmortizedGuide):
 
 
 def exact_filter(model: Model, *, conditions: Sequence[str] = ()) -> PredictiveFilter | BlockFilter:
-    """Return the exact filter of a model: of points, or of the nodes of graphs.
-
-    Args:
-        model: a conjugate model.
-        conditions: names of random hyperparameters that the filter is told.
-
-    Raises:
-        ValueError: if the model has no filter.
-
-    Example:
-        >>> from pyroclust.models import StochasticBlockModel, gaussian2d
-        >>> exact_filter(gaussian2d())
-        PredictiveFilter(model=gaussian2d, no weights)
-        >>> exact_filter(StochasticBlockModel())
-        BlockFilter(model=stochastic_block_model, no weights)
-    """
+    """Return the exact filter of a model: of points, or of the nodes of graphs."""
     if is_of_graphs(model) and model.is_conjugate and not conditions:
         return BlockFilter(model)
     return PredictiveFilter(model, conditions=conditions)

@@ -35,22 +35,7 @@ from pyroclust.nn.encoders.encoder import Encoder
 def network_inputs(
     model: Model, conditions: Sequence[str] | ConditionInputs, *, own: ConditionInputs | None = None
 ) -> ConditionInputs | None:
-    """Return how the conditions enter the network, None where there are none.
-
-    Args:
-        model: the model whose random hyperparameters they are.
-        conditions: names, or how they enter.
-        own: those of a scorer that is built already, which are taken where ``conditions`` is empty or names
-            the same.
-
-    Raises:
-        ValueError: if one is no random hyperparameter of the model.
-
-    Example:
-        >>> from pyroclust.models import sensitivity2d
-        >>> network_inputs(sensitivity2d(), ["concentration"]).names
-        ('concentration',)
-    """
+    """Return how the conditions enter the network, None where there are none."""
     names = conditions.names if isinstance(conditions, ConditionInputs) else tuple(conditions)
     if own is not None and names in ((), own.names):
         conditions = own
@@ -152,7 +137,6 @@ class NeuralClusteringProcess(SequentialGuide):
 
     @property
     def fits_any_model(self) -> bool:
-        """Whether :meth:`of` gives a guide with the same weights for other models."""
         return cast(NetworkScorer[Any], self.scorer).fits_any_model
 
     def of(self, model: Model | Callable[[Tensor], Any]) -> Self:
@@ -257,16 +241,7 @@ def summed_scorer_for(
     future: Future | None = None,
     conditions: Sequence[str] | ConditionInputs = (),
 ) -> SummedScorer:
-    """Build the published scorer that fits a model; conditions are further columns of its points.
-
-    Args:
-        model: a mixture.
-        width: hidden width.
-        sizes: of the representations of points and of clusters.
-        encoder: maps data to vectors; None for vectors.
-        future: contexts of the points still to come, instead of a sum over them.
-        conditions: names of random hyperparameters of the model, or how they enter.
-    """
+    """Build the published scorer that fits a model; conditions are further columns of its points."""
     model = as_model(model)
     inputs = network_inputs(model, conditions)
     columns = 0 if inputs is None else len(inputs.names)
@@ -301,12 +276,7 @@ def column_scorer_for(
 
 @register(NeuralClusteringProcess, name="neighbours")
 def neighbour_scorer_for(model: Model | Callable[[Tensor], Any], *, width: int = 48) -> NeighbourScorer:
-    """Build the neighbour scorer in units of the model's typical scale.
-
-    Args:
-        model: a mixture.
-        width: hidden width.
-    """
+    """Build the neighbour scorer in units of the model's typical scale."""
     return NeighbourScorer(as_model(model).typical_scale, width=width)
 
 
@@ -314,16 +284,7 @@ def neighbour_scorer_for(model: Model | Callable[[Tensor], Any], *, width: int =
 def graph_scorer_for(
     model: Model | Callable[[Tensor], Any], *, width: int = 48, encoder: Encoder | None = None
 ) -> GraphScorer:
-    """Build the scorer of the nodes of graphs, with the exact filter of a stochastic block model.
-
-    Args:
-        model: a :class:`~pyroclust.models.StochasticBlockModel`.
-        width: hidden width.
-        encoder: of the nodes; :class:`~pyroclust.nn.GraphEncoder` by default.
-
-    Raises:
-        ValueError: if the model is not one of graphs with a likelihood.
-    """
+    """Build the scorer of the nodes of graphs, with the exact filter of a stochastic block model."""
     model = as_model(model)
     if not (is_of_graphs(model) and model.is_conjugate):
         raise ValueError(

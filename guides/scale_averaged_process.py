@@ -69,12 +69,10 @@ class ScaleAveragedProcess(NeuralClusteringProcess):
 
     @classmethod
     def model_of_network(cls, model: Any, arguments: Mapping[str, Any]) -> Any:
-        """Return the model with the known scale."""
         return model.given({scale_name(model): arguments.get("reference", _REFERENCE)})
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Arguments of the constructor but the model."""
         return {
             "scorer": self.scorer,
             "order": self.order,
@@ -84,16 +82,9 @@ class ScaleAveragedProcess(NeuralClusteringProcess):
 
     @property
     def mixes_orders(self) -> bool:
-        """Its posteriors are mixtures."""
         return True
 
     def posterior(self, data: Points, *, order: Tensor | None = None) -> OrderAveragedPartition:
-        """Encode data sets in several units and return the distribution over their partitions.
-
-        Args:
-            data: ``(*batch, N, D)``.
-            order: permutations ``(*batch, N)`` or ``(N,)``; the guide's own rule otherwise.
-        """
         data = self.points(data)
         flat = data.reshape(-1, *data.shape[-2:])
         visit = None if order is None else order.expand(data.shape[:-1]).reshape(flat.shape[:-1])
@@ -104,7 +95,6 @@ class ScaleAveragedProcess(NeuralClusteringProcess):
         return OrderAveragedPartition(inner.on(inner.dataset.view(-1, *data.shape[:-2])))
 
     def with_hyperparameters_of(self, data: Points) -> Self:
-        """Return a view that averages over the scales that these data sets make likely."""
         view = copy.copy(self)
         data = self.points(data)
         view._scales = self._likely_scales(data.reshape(-1, *data.shape[-2:]), None)

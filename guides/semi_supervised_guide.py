@@ -104,15 +104,6 @@ class SemiSupervisedGuide(DeepGuide):
         self.code_head = nn.Linear(own.feature_dim, own.num_classes)
 
     def loss_terms(self, data: Tensor, known: Tensor) -> dict[str, Tensor]:
-        """Return the terms of N L for data sets, with one fresh relaxed code a point.
-
-        Shape:
-            data: ``(*batch, N, *event_shape)``; known: ``(*batch, N)`` int64, negative where a label is
-            unknown; output: ``(*batch)`` each.
-
-        Raises:
-            ValueError: if a data set has no label, or one beyond K.
-        """
         own: Any = self.model
         data = self.points(data)
         features = self._features(data)

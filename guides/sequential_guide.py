@@ -51,12 +51,10 @@ class SequentialGuide(AmortizedGuide):
 
     @property
     def why_no_constraints(self) -> str:
-        """Nothing: candidates that are ruled out are masked."""
         return ""
 
     @property
     def mixes_orders(self) -> bool:
-        """Whether its posteriors are mixtures over visiting orders."""
         return self.num_orders > 1
 
     def mixed(self, num_orders: int) -> Self:
@@ -170,10 +168,7 @@ class SequentialGuide(AmortizedGuide):
         return self.order(flat)
 
     def _known_first(self, order: Tensor) -> Tensor:
-        """Visit points that something is known of before the others, where any order will do.
-
-        What is ruled out is then known before the free points are labelled.
-        """
+        """Visit points that something is known of before the others, where any order will do."""
         if (known := self.links) is None or not isinstance(self.order, RandomOrder):
             return order
         free = torch.ones(order.shape[-1], dtype=torch.uint8, device=order.device)

@@ -88,7 +88,6 @@ class SpanningForestGuide(AmortizedGuide):
 
     @property
     def why_no_constraints(self) -> str:
-        """Nothing: forests keep to constraints."""
         return ""
 
     @property

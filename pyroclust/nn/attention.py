@@ -59,7 +59,6 @@ class MultiheadAttentionBlock(nn.Module):
         )
 
     def forward(self, queries: Tensor, keys: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Attend to the keys where the mask is true, to all without one."""
         normed = self.norm_keys(keys)
         heads = (self.to_queries(self.norm_queries(queries)), self.to_keys(normed), self.to_values(normed))
         asked, offered, values = (one.unflatten(-1, (self.num_heads, -1)).transpose(-3, -2) for one in heads)
@@ -129,7 +128,6 @@ class InducedSetAttention(nn.Module):
         self.spread = MultiheadAttentionBlock(width, num_heads=num_heads, norm=norm)
 
     def forward(self, points: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Attend from the inducing points to the points where the mask is true, and back."""
         summary = self.gather(self.inducing.expand(len(points), -1, -1), points, mask)
         output: Tensor = self.spread(points, summary)
         return output
@@ -176,7 +174,6 @@ class PooledAttention(nn.Module):
         self.block = MultiheadAttentionBlock(width, num_heads=num_heads, norm=norm)
 
     def forward(self, points: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Attend from the seeds to the points where the mask is true."""
         output: Tensor = self.block(self.seeds.expand(len(points), -1, -1), self.before(points), mask)
         return output
 
@@ -218,7 +215,6 @@ class SetEncoder(nn.Module):
         )
 
     def forward(self, points: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Attend in every block to the points where the mask is true."""
         for block in self.blocks:
             points = block(points, mask)
         return points
@@ -256,7 +252,6 @@ class FullSetEncoder(nn.Module):
         )
 
     def forward(self, points: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Attend in every block to the points where the mask is true."""
         for block in self.blocks:
             points = block(points, points, mask)
         return points
@@ -293,6 +288,5 @@ class PointEncoder(nn.Module):
         )
 
     def forward(self, points: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Encode each point."""
         found: Tensor = self.layers(points)
         return found

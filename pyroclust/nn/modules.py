@@ -18,16 +18,7 @@ _SMALLEST, _LARGEST = 1e-100, 1e100
 
 
 def check_scale(name: str, value: float) -> float:
-    """Return a positive number whose square is one too.
-
-    Raises:
-        ValueError: if it is something else.
-
-    Example:
-        >>> check_scale("scale", 0.0)
-        Traceback (most recent call last):
-        ValueError: scale is 0.0, expected a positive number from 1e-100 to 1e+100
-    """
+    """Return a positive number whose square is one too."""
     try:
         return check_number(name, value, at_least=_SMALLEST, at_most=_LARGEST)
     except ValueError:
@@ -37,15 +28,7 @@ def check_scale(name: str, value: float) -> float:
 
 
 def check_bandwidths(values: Sequence[Any]) -> tuple[float, ...]:
-    """Return the bandwidths of kernels as numbers.
-
-    Raises:
-        ValueError: if one is not positive, or there are too many.
-
-    Example:
-        >>> check_bandwidths([0.7, 1.4])
-        (0.7, 1.4)
-    """
+    """Return the bandwidths of kernels as numbers."""
     if len(values) > MAX_BLOCKS:
         raise ValueError(f"bandwidths has {len(values)} numbers, expected at most {MAX_BLOCKS}")
     return tuple(check_scale(f"bandwidths[{place}]", one) for place, one in enumerate(values))
@@ -53,19 +36,7 @@ def check_bandwidths(values: Sequence[Any]) -> tuple[float, ...]:
 
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
-    """Put a module into evaluation mode for a while, and back into the mode that it was in.
-
-    Args:
-        module: with all that is in it.
-
-    Example:
-        >>> network = nn.Dropout()
-        >>> with evaluating(network):
-        ...     print(network.training)
-        False
-        >>> network.training
-        True
-    """
+    """Put a module into evaluation mode for a while, and back into the mode that it was in."""
     mode = module.training
     module.eval()
     try:
@@ -75,18 +46,7 @@ def evaluating(module: nn.Module) -> Iterator[None]:
 
 
 def tensors_difference(found: Any, expected: Mapping[str, Tensor]) -> str:
-    """Return in words how named tensors differ in kind from what is expected; empty where they do not.
-
-    Names, shapes and types of numbers have to be the same, and no number nan or infinite.
-
-    Args:
-        found: what was read: a table of tensors, if all is well.
-        expected: such a state of the module itself; its numbers do not matter.
-
-    Example:
-        >>> tensors_difference({"bias": torch.zeros(3)}, {"bias": torch.zeros(2)})
-        "'bias' has shape (3,), expected (2,)"
-    """
+    """Return in words how named tensors differ in kind from what is expected; empty where they do not."""
     if not isinstance(found, Mapping):
         return f"is a {type(found).__name__}, expected a table of tensors"
     missing = sorted(set(expected) - set(found))
@@ -101,12 +61,7 @@ def tensors_difference(found: Any, expected: Mapping[str, Tensor]) -> str:
 
 
 def tensor_difference(found: Any, expected: Tensor) -> str:
-    """Return in words how a tensor differs in kind from what is expected; empty where it does not.
-
-    Example:
-        >>> tensor_difference(torch.tensor([torch.nan]), torch.zeros(1))
-        'holds nan or infinite numbers, expected finite ones'
-    """
+    """Return in words how a tensor differs in kind from what is expected; empty where it does not."""
     if not isinstance(found, Tensor) or found.layout != torch.strided or found.is_meta:
         return f"is a {type(found).__name__}, expected a dense tensor"
     if found.shape != expected.shape:

@@ -18,9 +18,7 @@ _REFERENCES = 4096
 class Order(Protocol):
     """A rule that turns positions ``(B, N, *event_shape)`` into permutations ``(B, N)``."""
 
-    def __call__(self, positions: Tensor) -> Tensor:
-        """Return a permutation a data set."""
-        ...
+    def __call__(self, positions: Tensor) -> Tensor: ...
 
 
 @register(Order)
@@ -33,7 +31,6 @@ class RandomOrder:
     """
 
     def __call__(self, positions: Tensor) -> Tensor:
-        """Sort uniform noise, O(N log N)."""
         return torch.rand(positions.shape[:2], dtype=torch.float32, device=positions.device).argsort(-1)
 
 
@@ -57,12 +54,6 @@ class DensestFirst:
         self.bandwidth = check_scale("bandwidth", bandwidth)
 
     def __call__(self, positions: Tensor) -> Tensor:
-        """Rank the points by density.
-
-        Raises:
-            ValueError: if the positions are no finite floating-point numbers, ``(B, N, D)`` or of points of
-                another shape, which are laid flat.
-        """
         return self.density(_as_vectors(positions)).argsort(dim=-1, descending=True, stable=True)
 
     def density(self, positions: Tensor) -> Tensor:
@@ -80,22 +71,7 @@ class DensestFirst:
 
 
 def random_orders(num_orders: int, like: Tensor) -> Tensor:
-    """Return independent uniform permutations of the points of each data set, O(M B N log N).
-
-    Args:
-        num_orders: M, orders a data set.
-        like: data sets; their number, size and device count.
-
-    Shape:
-        like: ``(B, N, ...)``; output: ``(M, B, N)``.
-
-    Raises:
-        ValueError: if ``num_orders`` is below 1.
-
-    Example:
-        >>> random_orders(3, torch.zeros(2, 5, 2)).shape
-        torch.Size([3, 2, 5])
-    """
+    """Return independent uniform permutations of the points of each data set, ``(M, B, N)``."""
     num_orders = _checked_orders(num_orders, like)
     datasets, points = like.shape[:2]
     noise = torch.rand(num_orders * datasets, points, dtype=torch.float32, device=like.device)
@@ -103,30 +79,9 @@ def random_orders(num_orders: int, like: Tensor) -> Tensor:
 
 
 def antithetic_orders(num_orders: int, like: Tensor) -> Tensor:
-    """Return uniform permutations in pairs, the second of a pair being the first one reversed.
+    """Return uniform permutations in pairs, ``(M, B, N)``, the second of a pair being the first reversed.
 
-    What is decided early in one order, with most points to come, is decided late in the other: errors of a
-    guide in the two are negatively correlated, and averages over orders vary less. An odd number leaves the
-    last order alone.
-
-    Args:
-        num_orders: M, orders a data set.
-        like: data sets; their number, size and device count.
-
-    Shape:
-        like: ``(B, N, ...)``; output: ``(M, B, N)``, row 2 i + 1 being row 2 i reversed.
-
-    Raises:
-        ValueError: if ``num_orders`` is below 1.
-
-    Example:
-        >>> first, second, alone = antithetic_orders(3, torch.zeros(2, 5, 2))
-        >>> torch.equal(first.flip(-1), second)
-        True
-
-    References:
-        Hammersley & Morton (1956), A new Monte Carlo technique: antithetic variates.
-        https://doi.org/10.1017/S0305004100031455
+    What is decided early in one order is decided late in the other: averages over orders vary less.
     """
     num_orders = _checked_orders(num_orders, like)
     half = random_orders((num_orders + 1) // 2, like)
@@ -160,12 +115,6 @@ class NearestNext(DensestFirst):
     """
 
     def __call__(self, positions: Tensor) -> Tensor:
-        """Return a permutation a data set, ``(B, N, D) -> (B, N)``.
-
-        Raises:
-            ValueError: if the positions are no finite floating-point numbers, ``(B, N, D)`` or of points of
-                another shape, which are laid flat.
-        """
         positions = _as_vectors(positions)
         away = torch.cdist(
             positions.detach(), positions.detach(), compute_mode="donot_use_mm_for_euclid_dist"
@@ -206,12 +155,6 @@ class FarthestLast:
     """
 
     def __call__(self, positions: Tensor) -> Tensor:
-        """Return a permutation a data set, ``(B, N, D) -> (B, N)``.
-
-        Raises:
-            ValueError: if the positions are no finite floating-point numbers, ``(B, N, D)`` or of points of
-                another shape, which are laid flat.
-        """
         points = _as_vectors(positions).detach()
         every = torch.arange(len(points), device=points.device)
         # Halves, so that differences of the largest numbers are finite.
@@ -254,19 +197,9 @@ def _checked_orders(num_orders: int, like: Tensor) -> int:
 
 
 class Anchors(Protocol):
-    """A rule that chooses points by the data alone, each data set on its own."""
+    """A rule that chooses A different points by the data alone, ``(B, N, D), A -> (B, A)``."""
 
-    def __call__(self, positions: Tensor, number: int) -> Tensor:
-        """Choose points.
-
-        Args:
-            positions: ``(B, N, D)``.
-            number: A, at most N.
-
-        Shape:
-            output: ``(B, A)`` int64, all different.
-        """
-        ...
+    def __call__(self, positions: Tensor, number: int) -> Tensor: ...
 
 
 @register(Anchors)
@@ -279,7 +212,6 @@ class RandomAnchors:
     """
 
     def __call__(self, positions: Tensor, number: int) -> Tensor:
-        """Choose points."""
         return RandomOrder()(positions)[:, :number]
 
 
@@ -298,7 +230,6 @@ class StratifiedAnchors:
     """
 
     def __call__(self, positions: Tensor, number: int) -> Tensor:
-        """Choose points."""
         points = positions.detach().double()
         sets, size = points.shape[:2]
         order = torch.arange(size, device=points.device).expand(sets, size)

@@ -12,7 +12,7 @@ from pyroclust.nn.encoders.dense_encoders import checked_widths, dense_layers
 
 
 class Decoder(Protocol):
-    """A module from latent numbers to outputs of the shape of a point, one row each.
+    """A module from latent numbers to points, ``(R, dim) -> (R, *event_shape)``.
 
     Attributes:
         dim: how many latent numbers it takes.
@@ -20,13 +20,7 @@ class Decoder(Protocol):
 
     dim: int
 
-    def __call__(self, latents: Tensor) -> Tensor:
-        """Decode rows.
-
-        Shape:
-            latents: ``(R, dim)``; output: ``(R, *event_shape)``.
-        """
-        ...
+    def __call__(self, latents: Tensor) -> Tensor: ...
 
 
 @register(Decoder)
@@ -60,7 +54,6 @@ class DenseDecoder(nn.Module):
         self.last = nn.Linear(self.widths[-1], math.prod(self.event_shape))
 
     def forward(self, latents: Tensor) -> Tensor:
-        """Decode rows."""
         outputs: Tensor = self.last(self.layers(latents))
         return outputs.unflatten(-1, self.event_shape)
 
@@ -111,7 +104,6 @@ class ImageDecoder(nn.Module):
         self.layers = nn.Sequential(*layers)
 
     def forward(self, latents: Tensor) -> Tensor:
-        """Decode rows; the middle of a larger image is the image."""
         large: Tensor = self.layers(latents).squeeze(1)
         top, left = (large.shape[-2] - self.height) // 2, (large.shape[-1] - self.width) // 2
         return large[..., top : top + self.height, left : left + self.width]

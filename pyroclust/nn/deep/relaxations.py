@@ -69,11 +69,9 @@ class GumbelSoftmax(Relaxation):
         self.straight_through = straight_through
 
     def expect(self, log_shares: Tensor, value: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return the value of one relaxed sample a point."""
         return value(self._law(log_shares).rsample())
 
     def sample(self, name: str, log_shares: Tensor) -> Tensor:
-        """Sample a site of relaxed codes, without a density."""
         codes: Tensor = pyro.sample(name, self._law(log_shares).mask(False))
         return codes
 
@@ -99,7 +97,6 @@ class ExactSum(Relaxation):
     is_exact = True
 
     def expect(self, log_shares: Tensor, value: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return the sum over clusters."""
         clusters = log_shares.shape[-1]
         corners = torch.eye(clusters, dtype=log_shares.dtype, device=log_shares.device)
         codes = corners.view(clusters, *(1,) * (log_shares.dim() - 1), clusters)
@@ -107,7 +104,6 @@ class ExactSum(Relaxation):
         return (log_shares.exp().movedim(-1, 0) * found).sum(0)
 
     def sample(self, name: str, log_shares: Tensor) -> Tensor:
-        """Sample a site of codes that is enumerated."""
         law = dist.OneHotCategorical(logits=log_shares)
         codes: Tensor = pyro.sample(name, law, infer={"enumerate": "parallel"})
         return codes

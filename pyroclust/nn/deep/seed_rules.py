@@ -40,7 +40,6 @@ class NearestSeed(SeedRule):
     """
 
     def classes(self, features: Tensor, known: Tensor) -> Tensor:
-        """Return a class for every point."""
         far = torch.cdist(features.detach(), features.detach())
         nearest = far.masked_fill((known < 0).unsqueeze(-2), torch.inf).argmin(-1)
         return torch.where(known >= 0, known, known.gather(-1, nearest))

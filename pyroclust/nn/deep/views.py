@@ -12,15 +12,9 @@ from pyroclust.core.registry import register
 
 
 class Deformation(Protocol):
-    """Whatever makes of points others of the same clusters."""
+    """Whatever makes of points others of the same clusters, ``(*batch, *event_shape)`` to the same."""
 
-    def __call__(self, data: Tensor) -> Tensor:
-        """Return points that are changed, each in its own way.
-
-        Shape:
-            data: ``(*batch, *event_shape)``; output: the same.
-        """
-        ...
+    def __call__(self, data: Tensor) -> Tensor: ...
 
 
 @register(Deformation)
@@ -52,7 +46,6 @@ class ImageDeformation:
         self.scale = check_number("scale", scale, at_least=0, below=1)
 
     def __call__(self, data: Tensor) -> Tensor:
-        """Return deformed images, each in its own way."""
         if data.dim() < 2:
             raise ValueError(f"data has shape {tuple(data.shape)}, expected images (..., H, W)")
         height, width = data.shape[-2:]
@@ -82,7 +75,6 @@ class NormalNoise:
         self.scale = check_number("scale", scale, at_least=0)
 
     def __call__(self, data: Tensor) -> Tensor:
-        """Return noisy points."""
         return data + self.scale * torch.randn_like(data)
 
 

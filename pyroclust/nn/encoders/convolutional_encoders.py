@@ -69,11 +69,6 @@ class ImageEncoder(nn.Module):
         keep_differences(last, gain=FIRST_SPREAD)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Encode each image on its own.
-
-        Raises:
-            ValueError: if the images have another shape.
-        """
         single = single_points(images, (self.height, self.width)).unsqueeze(1)
         single = (single.to(next(self.parameters()).dtype) - _CENTRE) / _SPREAD
         vectors: Tensor = self.layers(single)
@@ -159,11 +154,6 @@ class WaveformEncoder(nn.Module):
         keep_differences(last, gain=FIRST_SPREAD)
 
     def forward(self, waveforms: Tensor) -> Tensor:
-        """Encode each waveform on its own.
-
-        Raises:
-            ValueError: if the waveforms have another shape.
-        """
         single = single_points(waveforms, (self.num_channels, self.num_samples))
         vectors: Tensor = self.layers(single.to(next(self.parameters()).dtype) / self.scale)
         return vectors.view(*waveforms.shape[:2], self.dim)

@@ -46,22 +46,13 @@ class DenseEncoder(nn.Module):
         self.layers = dense_layers(math.prod(self.event_shape), self.widths)
 
     def forward(self, data: Tensor) -> Tensor:
-        """Encode each point on its own."""
         flat = single_points(data, self.event_shape).flatten(1).to(next(self.parameters()).dtype)
         vectors: Tensor = self.layers(flat.log1p() if self.log_counts else flat)
         return vectors.view(*data.shape[:2], self.dim)
 
 
 def checked_widths(widths: Sequence[int]) -> tuple[int, ...]:
-    """Return the widths of layers.
-
-    Raises:
-        ValueError: if there are none or too many, or one is no count.
-
-    Example:
-        >>> checked_widths([64, 32])
-        (64, 32)
-    """
+    """Return the widths of layers."""
     if not 1 <= len(widths) <= MAX_BLOCKS:
         raise ValueError(f"widths has {len(widths)} numbers, expected 1 to {MAX_BLOCKS}, one a layer")
     return tuple(check_count("widths", one) for one in widths)
@@ -131,11 +122,6 @@ class VectorEncoder(nn.Module):
         keep_differences(self.last, gain=FIRST_SPREAD)
 
     def forward(self, data: Tensor) -> Tensor:
-        """Encode each row on its own.
-
-        Raises:
-            ValueError: if the rows have another number of columns.
-        """
         scaled = single_points(data, (self.num_columns,)).to(self.first.weight.dtype) / self.scale
         bent = nn.functional.silu(self.blocks(self.first(scaled)))
         vectors: Tensor = self.straight(scaled) + self.last(bent)

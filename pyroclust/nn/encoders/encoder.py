@@ -18,40 +18,18 @@ class Encoder(Protocol):
 
     Attributes:
         dim: E, of the vectors.
+
+    Shape:
+        data: ``(B, N, *event_shape)``; output: ``(B, N, E)``.
     """
 
     dim: int
 
-    def __call__(self, data: Tensor) -> Tensor:
-        """Encode each point on its own.
-
-        Shape:
-            data: ``(B, N, *event_shape)``; output: ``(B, N, E)``.
-        """
-        ...
+    def __call__(self, data: Tensor) -> Tensor: ...
 
 
 def single_points(data: Tensor, event_shape: tuple[int, ...]) -> Tensor:
-    """Return the points of all data sets one after the other, in their own shape.
-
-    Args:
-        data: points in their shape, or as tables have them, laid flat.
-        event_shape: what an encoder takes.
-
-    Shape:
-        data: ``(B, N, *event_shape)`` or ``(B, N, D)``, D the product; output: ``(B N, *event_shape)``.
-
-    Raises:
-        ValueError: if the points have another shape, be it of as many numbers.
-
-    Example:
-        >>> import torch
-        >>> single_points(torch.zeros(2, 5, 12), (3, 4)).shape
-        torch.Size([10, 3, 4])
-        >>> single_points(torch.zeros(2, 5, 4, 3), (3, 4))
-        Traceback (most recent call last):
-        ValueError: data has shape (2, 5, 4, 3), expected (B, N, 3, 4) or (B, N, 12) as the encoder takes them
-    """
+    """Return points, or points laid flat as tables have them, one after the other in their own shape."""
     forms = dict.fromkeys([event_shape, (math.prod(event_shape),)])
     if tuple(data.shape[2:]) not in forms:
         expected = " or ".join(f"(B, N, {', '.join(map(str, one))})" for one in forms)

@@ -40,7 +40,6 @@ class _NodeEncoder(nn.Module):
         }
 
     def forward(self, graphs: Tensor) -> Tensor:
-        """Encode the nodes of each graph."""
         graphs = graphs.to(self.first.weight.dtype)
         hidden = self.first(self._features(graphs))
         for layer in self.layers:

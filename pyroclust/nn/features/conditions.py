@@ -140,7 +140,6 @@ class ConditionShift(nn.Module):
         nn.init.zeros_(self.out.weight)
 
     def forward(self, scores: Tensor) -> tuple[Tensor, Tensor]:
-        """Shift the contexts of points and the states of clusters."""
         context, state = self.out(self.hidden(scores)).chunk(2, -1)
         return context, state
 

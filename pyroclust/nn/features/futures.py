@@ -21,9 +21,7 @@ class Future(Protocol):
 
     width: int
 
-    def __call__(self, points: Tensor) -> Tensor:
-        """Return a context a point, ``(R, N, W)``, of the point itself and those after it alone."""
-        ...
+    def __call__(self, points: Tensor) -> Tensor: ...
 
 
 _SMALLEST_WEIGHT = 1e-12
@@ -68,7 +66,6 @@ class FutureAttention(nn.Module):
         self.blocks = nn.Sequential(*(_LaterPoints(width, num_heads=num_heads) for _ in range(num_blocks)))
 
     def forward(self, points: Tensor) -> Tensor:
-        """Let every point attend to those after it."""
         output: Tensor = self.blocks(points)
         return output
 
@@ -168,7 +165,6 @@ class InducedFuture(nn.Module):
         self.spread = MultiheadAttentionBlock(width, num_heads=num_heads)
 
     def forward(self, points: Tensor) -> Tensor:
-        """Gather what comes after each point, and let the point look at it."""
         summaries = self.gather(self.inducing, points)
         seen: Tensor = self.spread(points.flatten(0, 1).unsqueeze(1), summaries.flatten(0, 1))
         return seen.view_as(points)

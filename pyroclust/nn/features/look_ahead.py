@@ -40,7 +40,6 @@ class KernelSummary(nn.Module):
         return len(self.log_bandwidths) * (1 + self.dim)
 
     def forward(self, offsets: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Return features, ``(R, H (1 + D))``, and the mean shift at the second bandwidth, or the one."""
         bandwidths = self.log_bandwidths.exp()
         squared = offsets.square().sum(-1, keepdim=True)
         weight = gaussian_kernel(squared / bandwidths.square()) * mask.unsqueeze(-1)
@@ -50,10 +49,7 @@ class KernelSummary(nn.Module):
         return torch.cat([count.log1p(), scaled.flatten(1)], -1), shift[:, min(1, len(bandwidths) - 1)]
 
     def around_points(self, positions: Tensor) -> Tensor:
-        """Return the features of every point of a data set among the others, ``(B, N, H (1 + D))``.
-
-        Beyond 1,024 points, every k-th point stands for k: time and memory are linear in N.
-        """
+        """Return the features of every point of a data set among the others, ``(B, N, H (1 + D))``."""
         num_points = positions.shape[1]
         stride = -(-num_points // _REFERENCES)
         references = positions[:, ::stride]
@@ -108,10 +104,6 @@ class KernelLookAhead(nn.Module):
         return len(self.log_bandwidths) * per_bandwidth
 
     def forward(self, positions: Tensor, places: Tensor, whiten: Tensor, steps: Tensor) -> Tensor:
-        """Look from places ``(R, T, D)`` at the points after their steps, those of one data set or of R.
-
-        Without gradients, from places in one data set and after one step, the kernels are compiled.
-        """
         if not self.num_features:
             return places.new_zeros(*places.shape[:-1], 0)
         stride = self.stride(positions.shape[1])

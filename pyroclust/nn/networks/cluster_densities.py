@@ -18,7 +18,7 @@ _WIDE = 10
 
 
 class ClusterDensity(Protocol):
-    """A module that scores the points of clusters, each described by a vector.
+    """Log-densities of points given vectors of their clusters, ``(R, W), (R, T, D) -> (R, T)`` in nats.
 
     Attributes:
         dim: D, numbers of a point.
@@ -28,13 +28,7 @@ class ClusterDensity(Protocol):
     dim: int
     width: int
 
-    def __call__(self, context: Tensor, points: Tensor) -> Tensor:
-        """Return log-densities in nats.
-
-        Shape:
-            context: ``(R, W)``; points: ``(R, T, D)``; output: ``(R, T)``.
-        """
-        ...
+    def __call__(self, context: Tensor, points: Tensor) -> Tensor: ...
 
 
 @register(None)
@@ -68,7 +62,6 @@ class GaussianDensity(nn.Module):
         return _WIDE * self.scale * mean, self.scale * (F.softplus(spread) + _SMALLEST_SCALE)
 
     def forward(self, context: Tensor, points: Tensor) -> Tensor:
-        """Score points."""
         points = points.to(context.dtype)
         mean, scale = (one.unsqueeze(-2) for one in self.moments(context))
         if not self.rank_one:
@@ -127,7 +120,6 @@ class FlowDensity(nn.Module):
         return {name: getattr(self, name) for name in names}
 
     def forward(self, context: Tensor, points: Tensor) -> Tensor:
-        """Score points."""
         points = points.to(context.dtype)
         mean, scale = (one.unsqueeze(-2) for one in self.gaussian.moments(context))
         found = (points - mean) / scale
@@ -184,7 +176,6 @@ class AutoencoderDensity(nn.Module):
         return {name: getattr(self, name) for name in ("dim", "width", "num_latents", "hidden_width")}
 
     def forward(self, context: Tensor, points: Tensor) -> Tensor:
-        """Bound the log-densities of points."""
         points = points.to(context.dtype)
         told = context.unsqueeze(-2).expand(*points.shape[:-1], -1)
         mean, spread = self.encode(torch.cat([points, told], -1)).chunk(2, -1)

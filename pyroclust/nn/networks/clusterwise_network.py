@@ -167,25 +167,17 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
 
     @property
     def num_latents(self) -> int:
-        """Z."""
         return int(self.latents.num_latents)
 
     @property
     def num_contributions(self) -> int:
-        """G, the width."""
         return self.width
 
     @property
     def is_exact(self) -> bool:
-        """Whether log-probabilities of memberships are exact."""
         return bool(self.latents.is_exact)
 
     def encode(self, data: Tensor) -> ClusterwiseEncoding:
-        """Embed the points with what lies around each, O(N min(N, 1024) H + N W^2).
-
-        Shape:
-            data: ``(B, N, D)``, or what the encoder takes.
-        """
         positions = self.encoder(data).to(self.latent_to_decoder.weight.dtype) / self.scale
         features = [positions / 10, positions.asinh()]
         if self.kernels is not None:
@@ -200,7 +192,6 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
         return ClusterwiseEncoding(positions, embedded, pooled, decoded, foresight)
 
     def contribution(self, encoding: ClusterwiseEncoding, step: ClusterStep, joined: Tensor) -> Tensor:
-        """Return what finished clusters add to the sum over all of them, ``(R, G)``."""
         size = 1 + joined.sum(-1, keepdim=True)
         embedded = points_at(encoding.embedded, step.dataset, step.others)
         total = (joined.to(embedded).unsqueeze(1) @ embedded).squeeze(1)
@@ -212,7 +203,6 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
     def law(
         self, encoding: ClusterwiseEncoding, step: ClusterStep
     ) -> GaussianMemberships | DiscreteMemberships:
-        """Return the law of who joins."""
         anchor, pooled, decoded = self._points(encoding, step)
         offsets = points_at(encoding.positions, step.dataset, step.others)
         offsets = offsets - encoding.positions[step.dataset, step.anchor].unsqueeze(1)

@@ -149,39 +149,25 @@ class FilteringNetwork(nn.Module, ClusterwiseScorer):
 
     @property
     def num_latents(self) -> int:
-        """Z: none."""
         return 0
 
     @property
     def num_contributions(self) -> int:
-        """G: finished clusters are forgotten."""
         return 0
 
     @property
     def is_exact(self) -> bool:
-        """Whether log-probabilities given the anchors are exact."""
         return True
 
     def encode(self, data: Tensor) -> FilteringEncoding:
-        """Embed every point on its own, O(N D W).
-
-        Shape:
-            data: ``(B, N, D)``, or what the encoder takes.
-        """
         positions = self.encoder(data).to(self.embed.weight.dtype) / self.scale
         embedded = self.embed(torch.cat([positions / 10, positions.asinh()], -1))
         return FilteringEncoding(positions, embedded)
 
     def contribution(self, encoding: FilteringEncoding, step: ClusterStep, joined: Tensor) -> Tensor:
-        """Return nothing."""
         return encoding.embedded.new_zeros(len(joined), 0)
 
     def law(self, encoding: FilteringEncoding, step: ClusterStep) -> IndependentMemberships:
-        """Return the law of who joins the anchor.
-
-        Raises:
-            ValueError: if the network has no anchors.
-        """
         if not self.anchored:
             raise ValueError(
                 "network has no anchors, expected anchored=True: SurestFirstPartition needs none"

@@ -160,14 +160,7 @@ class ClusterLatents(Protocol):
     def memberships(
         self, context: Tensor, logits: Logits, members: Members, summary: Callable[[Tensor], Tensor]
     ) -> GaussianMemberships | DiscreteMemberships:
-        """Return the law of who joins.
-
-        Args:
-            context: of the cluster, ``(R, W)``.
-            logits: the decoder.
-            members: the law of who joins, by log-odds.
-            summary: describes who joins and who does not, ``(R, T) -> (R, 2 W)``.
-        """
+        """Return the law of who joins."""
         ...
 
 

@@ -61,7 +61,6 @@ class AttentiveDecoder(nn.Module):
         self.among = MultiheadAttentionBlock(width, num_heads=num_heads)
 
     def forward(self, points: Tensor, present: Tensor | None = None) -> Tensor:
-        """Pool."""
         pooled = self.pool(points)
         output: Tensor = self.among(pooled, pooled, present)
         return output
@@ -91,7 +90,6 @@ class MeanDecoder(nn.Module):
         )
 
     def forward(self, points: Tensor, present: Tensor | None = None) -> Tensor:
-        """Pool."""
         found: Tensor = self.layers(points.mean(-2)).unflatten(-1, (self.num_components, self.width))
         return found
 
@@ -128,7 +126,6 @@ class RecurrentDecoder(nn.Module):
         self.step = nn.GRUCell(width, width)
 
     def forward(self, points: Tensor, present: Tensor | None = None) -> Tensor:
-        """Emit."""
         state = self.pool(points).squeeze(-2)
         emitted = []
         for _ in range(self.num_components):
@@ -197,12 +194,6 @@ class MixtureNetwork(nn.Module):
         return {name: getattr(self, name) for name in ("dim", "scale", "encoder", "decoder")}
 
     def forward(self, data: Tensor, present: Tensor | None = None) -> MixtureParameters:
-        """Say the parameters, of the components that are present.
-
-        Shape:
-            data: ``(B, N, D)``; present: ``(B, K)`` bool, all without it; output: see
-            :class:`MixtureParameters`.
-        """
         found = self.out(self.decoder(self.encoder(self.embed(data.to(self.embed.weight.dtype))), present))
         logits, means, scales = found.split([1, self.dim, self.dim], -1)
         logits = logits.squeeze(-1)

@@ -13,9 +13,7 @@ from pyroclust.nn.attention import PooledAttention
 class PointPool(Protocol):
     """Makes a module that pools ``(R, T, W)`` under a mask ``(R, T)`` into ``(R, W)``."""
 
-    def __call__(self, width: int) -> nn.Module:
-        """Return a module with weights of its own."""
-        ...
+    def __call__(self, width: int) -> nn.Module: ...
 
 
 @register(PointPool)
@@ -43,7 +41,6 @@ class GatedPool(nn.Module):
         self.output = nn.Linear(width + num_gates, width)
 
     def forward(self, points: Tensor, mask: Tensor) -> Tensor:
-        """Pool the points where the mask is true."""
         gate = self.gate(points).sigmoid() * mask.unsqueeze(-1)
         count = gate.sum(1)
         value = self.value(points).unflatten(-1, (gate.shape[-1], -1))
@@ -70,7 +67,6 @@ class AttentivePool(nn.Module):
         self.attention = PooledAttention(width, num_heads=num_heads)
 
     def forward(self, points: Tensor, mask: Tensor) -> Tensor:
-        """Pool the points where the mask is true."""
         output: Tensor = self.attention(points, mask).squeeze(1)
         return output
 
@@ -93,5 +89,4 @@ class SummedPool(nn.Module):
         self.network = nn.Sequential(nn.Linear(width, width), nn.SiLU(), nn.Linear(width, width))
 
     def forward(self, points: Tensor, mask: Tensor) -> Tensor:
-        """Sum over the points where the mask is true."""
         return (self.network(points) * mask.unsqueeze(-1)).sum(1) / 10
