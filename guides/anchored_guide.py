@@ -11,7 +11,7 @@ from pyroclust.distributions.families.clustered_data import block_moments
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.points import Points
 from pyroclust.distributions.sequential.partition import AnchoredPartition
-from pyroclust.guides.base import AmortizedGuide, refuse_a_view
+from pyroclust.guides.base import AmortizedGuide
 from pyroclust.guides.exact_filters import PredictiveFilter, exact_filter
 from pyroclust.nn import StratifiedAnchors
 from pyroclust.nn.orders import Anchors
@@ -58,16 +58,6 @@ class AnchoredGuide(AmortizedGuide):
         self.guide = guide
         self.num_anchors = check_count("num_anchors", num_anchors)
         self.anchors: Any = StratifiedAnchors() if anchors is None else anchors
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Arguments of the constructor.
-
-        Raises:
-            ValueError: if the guide is conditioned.
-        """
-        refuse_a_view(self.guide.condition_values)
-        return {"guide": self.guide, "num_anchors": self.num_anchors, "anchors": self.anchors}
 
     @property
     def mixes_orders(self) -> bool:

@@ -1,6 +1,7 @@
 """The base class of all guides: one method to write."""
 
 import copy
+import inspect
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, ClassVar, Self
@@ -96,6 +97,13 @@ class AmortizedGuide(PyroModule):
     def model_of_network(cls, model: Any, arguments: Mapping[str, Any]) -> Any:
         """Return the model that parts of the network are made of, by arguments of the constructor."""
         return model
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of the constructor but the model, as attributes of these names have them."""
+        refuse_a_view(self.condition_values)
+        names = inspect.signature(type(self)).parameters
+        return {name: getattr(self, name) for name in names if name != "model"}
 
     @property
     def event_dim(self) -> int:
@@ -219,6 +227,11 @@ class AmortizedGuide(PyroModule):
             view.model = under(constraints)
         return view
 
+    def _flat(self, data: Tensor) -> tuple[Tensor, Size]:
+        """Return data sets in a row, ``(B, N, *event_shape)``, and the shape of their batch."""
+        batch, inside = data.shape[: -self.event_dim], data.shape[-self.event_dim :]
+        return data.reshape(-1, *inside), batch
+
     @property
     def links(self) -> Constraints | None:
         """What is known of points, which decisions keep to; of the number of clusters they know nothing."""
@@ -280,6 +293,14 @@ def bandwidths(number: int, *, ratio: float = 2.0) -> tuple[float, ...]:
 def num_columns(model: Model) -> int:
     """Return how many numbers a point has."""
     return prod(model.event_shape)
+
+
+def visiting_order(rule: Any, flat: Tensor, order: Tensor | None, batch: Size) -> Tensor:
+    """Return permutations of the points of flat data sets, ``(B, N)``: those of the user, or by the rule."""
+    if order is not None:
+        return checked_permutations(order.to(flat.device), num_points=flat.shape[1], batch=batch)
+    visit: Tensor = rule(flat)
+    return visit
 
 
 def checked_permutations(order: Tensor, *, num_points: int, batch: Size) -> Tensor:

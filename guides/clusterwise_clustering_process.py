@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import pyro
 import torch
@@ -15,15 +15,14 @@ from pyroclust.distributions.clusterwise.partition import ClusterwisePartition
 from pyroclust.distributions.clusterwise.steps import ClusterwiseScorer
 from pyroclust.distributions.points import Points
 from pyroclust.distributions.programs import as_model
-from pyroclust.distributions.protocols import CollapsedModel, Model
-from pyroclust.distributions.sequential.filter import FilterScorer
-from pyroclust.guides.base import AmortizedGuide, bandwidths, checked_order, checked_permutations, num_columns
+from pyroclust.distributions.protocols import Model
+from pyroclust.guides.base import AmortizedGuide, bandwidths, checked_order, num_columns, visiting_order
 from pyroclust.guides.exact_filters import filter_scorer
 from pyroclust.nn import Order
 from pyroclust.nn.attention import SetEncoder
 from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.networks.clusterwise_network import ClusterwiseNetwork
-from pyroclust.nn.networks.latents import ClusterLatents, DiscreteLatents, GaussianLatents
+from pyroclust.nn.networks.latents import DiscreteLatents, GaussianLatents
 from pyroclust.nn.networks.pools import AttentivePool, GatedPool, SummedPool
 
 
@@ -81,16 +80,6 @@ class ClusterwiseClusteringProcess(AmortizedGuide):
         return ClusterwiseNetwork(num_columns(model), model.typical_scale)
 
     @property
-    def arguments(self) -> dict[str, Any]:
-        """Arguments of the constructor but the model."""
-        return {
-            "network": self.network,
-            "order": self.order,
-            "num_particles": self.num_particles,
-            "num_orders": self.num_orders,
-        }
-
-    @property
     def why_no_constraints(self) -> str:
         if not self.network.is_exact:
             return "its latents are continuous, so that log-probabilities are estimates"
@@ -128,14 +117,9 @@ class ClusterwiseClusteringProcess(AmortizedGuide):
             (torch.Size([3, 5]), torch.Size([3]))
         """
         data = self.points(data)
-        batch = data.shape[: -self.event_dim]
-        flat = data.reshape(-1, *data.shape[-self.event_dim :])
-        network = self.network
-        visit: Tensor | None = None
-        if order is not None:
-            visit = checked_permutations(order.to(data.device), num_points=flat.shape[1], batch=batch)
-        elif self.order is not None:
-            visit = self.order(flat)
+        flat, batch = self._flat(data)
+        network, uniform = self.network, order is None and self.order is None
+        visit = None if uniform else visiting_order(self.order, flat, order, batch)
         return ClusterwisePartition(
             network,
             network.encode(flat),
@@ -174,33 +158,34 @@ def clusterwise_network_for(
     foresight: bool = False,
 ) -> ClusterwiseNetwork:
     """Return an untrained network that fits a model."""
-    model = as_model(model)
     return ClusterwiseNetwork(
-        num_columns(model) if encoder is None else encoder.dim,
-        model.typical_scale if encoder is None else 1.0,
-        encoder=encoder,
+        **_fitted_to(model, encoder, num_latents, num_values, num_bandwidths, foresight=foresight),
         width=width,
         decoder_width=decoder_width,
-        latents=latents_for(num_latents, num_values),
         pool=GatedPool if gates else SummedPool,
-        bandwidths=bandwidths(num_bandwidths),
         differences=differences,
-        filter=filter_for(model) if foresight else None,
     )
 
 
-def latents_for(num_latents: int, num_values: int) -> ClusterLatents:
-    """Return a discrete latent of so many values, or a Gaussian one where they are none."""
-    return DiscreteLatents(num_latents, num_values) if num_values else GaussianLatents(num_latents)
-
-
-def filter_for(model: Model) -> FilterScorer:
-    """Return the exact filter of a model, for a network with foresight."""
-    if not model.is_conjugate:
-        raise ValueError(
-            "foresight is True, expected False: the model is not conjugate, so that it has no exact filter"
-        )
-    return filter_scorer(cast(CollapsedModel, model))
+def _fitted_to(
+    model: Any,
+    encoder: Encoder | None,
+    num_latents: int,
+    num_values: int,
+    num_bandwidths: int,
+    *,
+    foresight: bool,
+) -> dict[str, Any]:
+    """Return what networks with and without attention take from a model, its encoder and filter."""
+    model = as_model(model)
+    return {
+        "dim": num_columns(model) if encoder is None else encoder.dim,
+        "scale": model.typical_scale if encoder is None else 1.0,
+        "encoder": encoder,
+        "latents": DiscreteLatents(num_latents, num_values) if num_values else GaussianLatents(num_latents),
+        "bandwidths": bandwidths(num_bandwidths),
+        "filter": filter_scorer(model) if foresight else None,
+    }
 
 
 @register(AmortizedGuide)
@@ -250,18 +235,12 @@ def attentive_network_for(
 ) -> ClusterwiseNetwork:
     """Return an untrained network with attention that fits a model."""
     attention = SetEncoder(width, num_blocks=num_blocks, num_inducing=num_inducing)
-    model = as_model(model)
     return ClusterwiseNetwork(
-        num_columns(model) if encoder is None else encoder.dim,
-        model.typical_scale if encoder is None else 1.0,
-        encoder=encoder,
+        **_fitted_to(model, encoder, num_latents, num_values, num_bandwidths, foresight=foresight),
         width=width,
         decoder_width=decoder_width,
-        latents=latents_for(num_latents, num_values),
         pool=AttentivePool,
-        bandwidths=bandwidths(num_bandwidths),
         differences=differences,
-        filter=filter_for(model) if foresight else None,
         up_front=None if anchored else attention,
         each_step=attention if anchored else None,
     )

@@ -19,7 +19,7 @@ from pyroclust.distributions.clusterwise.filtering import (
 from pyroclust.distributions.points import Points
 from pyroclust.distributions.programs import as_model
 from pyroclust.distributions.protocols import Model
-from pyroclust.guides.base import AmortizedGuide, checked_order, checked_permutations, num_columns
+from pyroclust.guides.base import AmortizedGuide, checked_order, num_columns, visiting_order
 from pyroclust.nn import Order, RandomOrder
 from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.networks.cluster_densities import AutoencoderDensity, FlowDensity, GaussianDensity
@@ -86,11 +86,6 @@ class DeepAmortizedClustering(AmortizedGuide):
         self.removed = bool(removed)
 
     @property
-    def arguments(self) -> dict[str, Any]:
-        """Arguments of the constructor but the model."""
-        return {"network": self.network, "order": self.order, "removed": self.removed}
-
-    @property
     def why_no_constraints(self) -> str:
         return "" if self.network.anchored else "its clusters have no anchors whose groups would come first"
 
@@ -106,7 +101,7 @@ class DeepAmortizedClustering(AmortizedGuide):
             ValueError: if the data do not fit, or the order is no permutation.
         """
         data = self.points(data)
-        batch, flat = data.shape[: -self.event_dim], self._flat(data)
+        flat, batch = self._flat(data)
         dataset = torch.arange(len(flat), device=data.device).view(batch)
         encoding = self.network.encode(flat)
         if not self.network.anchored:
@@ -114,7 +109,7 @@ class DeepAmortizedClustering(AmortizedGuide):
         return ClusterwisePartition(
             self.network,
             encoding,
-            order=self._visit(flat, order, batch),
+            order=visiting_order(self.order, flat, order, batch),
             dataset=dataset,
             num_points=flat.shape[1],
             num_particles=1,
@@ -156,9 +151,13 @@ class DeepAmortizedClustering(AmortizedGuide):
             )
         check_count("max_rounds", max_rounds)
         self._check_orders(check_count("num_orders", num_orders), order)
-        batch, flat = data.shape[: -self.event_dim], self._flat(data)
+        flat, batch = self._flat(data)
         many = num_orders > 1
-        visit = random_orders(num_orders, flat).flatten(0, 1) if many else self._visit(flat, order, batch)
+        visit = (
+            random_orders(num_orders, flat).flatten(0, 1)
+            if many
+            else visiting_order(self.order, flat, order, batch)
+        )
         with torch.no_grad():
             found = filter_clusters(
                 self.network,
@@ -225,7 +224,7 @@ class DeepAmortizedClustering(AmortizedGuide):
         data = self.points(data)
         if self.network.density is None:
             raise ValueError("network has no density, expected one: it was trained to find members alone")
-        points = self._flat(data).flatten(2)
+        points = self._flat(data)[0].flatten(2)
         sets, most = filtering.contexts.shape[:2]
         sizes = F.one_hot(filtering.rounds.clamp(min=0), most) * filtering.filtered.unsqueeze(-1)
         weights = sizes.sum(1).double() / points.shape[1]
@@ -244,7 +243,7 @@ class DeepAmortizedClustering(AmortizedGuide):
         Shape:
             data: ``(*batch, N, *event_shape)``; assignments: ``(*batch, N)``; output: ``(*batch)``.
         """
-        batch, flat = data.shape[: -self.event_dim], self._flat(data)
+        flat, batch = self._flat(data)
         labels = assignments.reshape(-1, assignments.shape[-1])
         points, mask = self._left(labels)
         rows = torch.arange(len(flat), device=flat.device)
@@ -284,15 +283,6 @@ class DeepAmortizedClustering(AmortizedGuide):
         count = left.sum(-1)
         width = int(count.max())
         return points[:, :width], torch.arange(width, device=device) < count.unsqueeze(-1)
-
-    def _flat(self, data: Tensor) -> Tensor:
-        return data.reshape(-1, *data.shape[-self.event_dim :])
-
-    def _visit(self, flat: Tensor, order: Tensor | None, batch: torch.Size) -> Tensor:
-        if order is None:
-            visit: Tensor = self.order(flat)
-            return visit
-        return checked_permutations(order.to(flat.device), num_points=flat.shape[1], batch=batch)
 
 
 @register(DeepAmortizedClustering, name="filtering")

@@ -20,8 +20,7 @@ from pyroclust.guides.base import (
     AmortizedGuide,
     checked_names,
     checked_order,
-    checked_permutations,
-    refuse_a_view,
+    visiting_order,
 )
 from pyroclust.guides.hyperparameters import integrated_names, likely_hyperparameters
 from pyroclust.guides.sequential_guide import SequentialGuide
@@ -118,12 +117,6 @@ class PredictiveFilter(SequentialGuide):
         view._to_find, view.condition_values = (), self.condition_values | dict(values)
         return view
 
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Arguments of the constructor but the model."""
-        refuse_a_view(self.condition_values)
-        return {"order": self.order, "conditions": self.conditions, "num_orders": self.num_orders}
-
 
 @register(AmortizedGuide)
 class BlockFilter(AmortizedGuide):
@@ -161,11 +154,6 @@ class BlockFilter(AmortizedGuide):
         self.order = checked_order(RandomOrder() if order is None else order)
 
     @property
-    def arguments(self) -> dict[str, Any]:
-        """Arguments of the constructor but the model."""
-        return {"order": self.order}
-
-    @property
     def why_no_constraints(self) -> str:
         return "graphs have no constraints, since no kernel moves groups of nodes"
 
@@ -187,14 +175,9 @@ class BlockFilter(AmortizedGuide):
             torch.Size([6])
         """
         graphs = self.points(data)
-        batch, nodes = graphs.shape[:-2], graphs.shape[-1]
-        if order is None:
-            visit = self.order(graphs.reshape(-1, nodes, nodes))
-        else:
-            visit = checked_permutations(order.to(graphs.device), num_points=nodes, batch=batch)
-        model = self.model
-        prior, rates = model.prior, model.component  # type: ignore[attr-defined]
-        return FilteredGraph(prior, rates, graphs, order=visit.view(*batch, nodes))
+        visit = visiting_order(self.order, self._flat(graphs)[0], order, graphs.shape[:-2])
+        model: Any = self.model
+        return FilteredGraph(model.prior, model.component, graphs, order=visit.view(graphs.shape[:-1]))
 
 
 def exact_filter(model: Model, *, conditions: Sequence[str] = ()) -> PredictiveFilter | BlockFilter:

@@ -10,7 +10,7 @@ from pyroclust.core.registry import arguments_of, register
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.programs import as_model
 from pyroclust.distributions.protocols import CollapsedModel, Model, is_of_graphs
-from pyroclust.guides.base import AmortizedGuide, bandwidths, num_columns, refuse_a_view
+from pyroclust.guides.base import AmortizedGuide, bandwidths, num_columns
 from pyroclust.guides.exact_filters import filter_scorer
 from pyroclust.guides.sequential_guide import SequentialGuide
 from pyroclust.nn import (
@@ -125,15 +125,8 @@ class NeuralClusteringProcess(SequentialGuide):
     @property
     def arguments(self) -> dict[str, Any]:
         """Arguments of the constructor but the model."""
-        refuse_a_view(self.condition_values)
-        scorer = cast(NetworkScorer[Any], self.scorer)
-        own = self.inputs is not None and "conditions" not in arguments_of(scorer)
-        return {
-            "scorer": scorer,
-            "order": self.order,
-            "conditions": self.inputs if own else (),
-            "num_orders": self.num_orders,
-        }
+        own = self.inputs is not None and "conditions" not in arguments_of(self.scorer)
+        return super().arguments | {"conditions": self.inputs if own else ()}
 
     @property
     def fits_any_model(self) -> bool:

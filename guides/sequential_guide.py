@@ -17,6 +17,7 @@ from pyroclust.guides.base import (
     checked_order,
     checked_permutations,
     values_of_data_sets,
+    visiting_order,
 )
 from pyroclust.nn import Order, RandomOrder
 from pyroclust.nn.orders import antithetic_orders
@@ -114,16 +115,13 @@ class SequentialGuide(AmortizedGuide):
             return self.order_averaged(data, self.num_orders)
         if order is not None and order.dim() > data.dim() - self.event_dim + 1:
             return OrderAveragedPartition(self.over_orders(data, order))
-        batch = data.shape[: -self.event_dim]
-        flat = data.reshape(-1, *data.shape[-self.event_dim :])
+        flat, batch = self._flat(data)
         values = values_of_data_sets(self.condition_values, batch, data.device)
-        visit = (
-            self._known_first(self._visit(flat, values))
-            if order is None
-            else checked_permutations(order.to(flat.device), num_points=flat.shape[1], batch=batch)
+        visit = visiting_order(
+            lambda points: self._known_first(self._visit(points, values)), flat, order, batch
         )
-        dataset = torch.arange(len(flat), device=data.device).view(batch)
-        return self._sequential(flat, visit, dataset, values)
+        every = torch.arange(len(flat), device=data.device)
+        return self._sequential(flat, every, visit, every.view(batch), values)
 
     def order_averaged(self, data: Points, num_orders: int) -> OrderAveragedPartition:
         """Return the mixture of the guide over random orders in antithetic pairs, whatever its own rule.
@@ -135,9 +133,7 @@ class SequentialGuide(AmortizedGuide):
             ValueError: as :meth:`posterior`, or if ``num_orders`` is below 1.
         """
         data = self.points(data)
-        order = self._known_first(
-            antithetic_orders(num_orders, data.reshape(-1, *data.shape[-self.event_dim :]))
-        )
+        order = self._known_first(antithetic_orders(num_orders, self._flat(data)[0]))
         return OrderAveragedPartition(
             self.over_orders(data, order.view(num_orders, *data.shape[: -self.event_dim + 1]))
         )
@@ -154,14 +150,12 @@ class SequentialGuide(AmortizedGuide):
         """
         data = self.points(data)
         batch = torch.Size((len(order), *data.shape[: -self.event_dim]))
-        flat = data.reshape(-1, *data.shape[-self.event_dim :])
+        flat = self._flat(data)[0]
         copies = torch.arange(len(flat), device=data.device).repeat(len(order))
         visit = checked_permutations(order.to(flat.device), num_points=flat.shape[1], batch=batch)
         dataset = torch.arange(len(copies), device=data.device).view(batch)
         values = values_of_data_sets(self.condition_values, batch, data.device)
-        scorer = self._masked_scorer()
-        encoding = scorer.encode_over_orders(flat, copies, visit, values)
-        return SequentialPartition(scorer, encoding, order=visit, dataset=dataset)
+        return self._sequential(flat, copies, visit, dataset, values)
 
     def _visit(self, flat: Tensor, values: Mapping[str, Tensor]) -> Tensor:
         """Apply the rule for the visiting order, ``(B, N, ...) -> (B, N)``."""
@@ -181,11 +175,10 @@ class SequentialGuide(AmortizedGuide):
         return scorer if self.links is None else ConstrainedScorer(scorer, self.links)
 
     def _sequential(
-        self, flat: Tensor, visit: Tensor, dataset: Tensor, values: Mapping[str, Tensor]
+        self, flat: Tensor, copies: Tensor, visit: Tensor, dataset: Tensor, values: Mapping[str, Tensor]
     ) -> SequentialPartition:
         scorer = self._masked_scorer()
-        every = torch.arange(len(flat), device=flat.device)
-        encoding = scorer.encode_over_orders(flat, every, visit, values)
+        encoding = scorer.encode_over_orders(flat, copies, visit, values)
         return SequentialPartition(scorer, encoding, order=visit, dataset=dataset)
 
 

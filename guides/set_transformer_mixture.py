@@ -86,11 +86,6 @@ class SetTransformerMixture(AmortizedGuide):
             )
         self.em_step, self.varied = bool(em_step), bool(varied)
 
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Arguments of the constructor but the model."""
-        return {"network": self.network, "em_step": self.em_step, "varied": self.varied}
-
     def parameters_of(
         self, data: Points, *, num_components: int | Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:

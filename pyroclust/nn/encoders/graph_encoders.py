@@ -29,16 +29,6 @@ class _NodeEncoder(nn.Module):
     def _layer(self) -> nn.Module:
         raise NotImplementedError
 
-    @property
-    def arguments(self) -> dict[str, int]:
-        """Arguments of the constructor."""
-        return {
-            "dim": self.dim,
-            "width": self.width,
-            "num_layers": self.num_layers,
-            "num_eigenvectors": self.num_eigenvectors,
-        }
-
     def forward(self, graphs: Tensor) -> Tensor:
         graphs = graphs.to(self.first.weight.dtype)
         hidden = self.first(self._features(graphs))

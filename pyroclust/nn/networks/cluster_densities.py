@@ -113,12 +113,6 @@ class FlowDensity(nn.Module):
             for place in range(self.num_blocks)
         )
 
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Arguments of the constructor."""
-        names = ("dim", "width", "scale", "num_blocks", "hidden_width")
-        return {name: getattr(self, name) for name in names}
-
     def forward(self, context: Tensor, points: Tensor) -> Tensor:
         points = points.to(context.dtype)
         mean, scale = (one.unsqueeze(-2) for one in self.gaussian.moments(context))
@@ -169,11 +163,6 @@ class AutoencoderDensity(nn.Module):
         self.decode = _two_layers(num_latents + width, hidden_width, dim)
         self.prior = FlowDensity(num_latents, width, num_blocks=2, hidden_width=hidden_width)
         self.log_noise = nn.Parameter(torch.tensor(-1.5))
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Arguments of the constructor."""
-        return {name: getattr(self, name) for name in ("dim", "width", "num_latents", "hidden_width")}
 
     def forward(self, context: Tensor, points: Tensor) -> Tensor:
         points = points.to(context.dtype)

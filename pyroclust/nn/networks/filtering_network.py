@@ -1,5 +1,6 @@
 """The network that finds one cluster among the points that are left, and describes it."""
 
+import inspect
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -143,9 +144,9 @@ class FilteringNetwork(nn.Module, ClusterwiseScorer):
     @property
     def arguments(self) -> dict[str, Any]:
         """Arguments of the constructor."""
-        names = ("dim", "scale", "density", "width", "num_blocks", "num_inducing", "num_heads", "anchored")
+        names = [name for name in inspect.signature(type(self)).parameters if name != "encoder"]
         encoder = None if isinstance(self.encoder, nn.Identity) else self.encoder
-        return {name: getattr(self, name) for name in (*names, "differences")} | {"encoder": encoder}
+        return {name: getattr(self, name) for name in names} | {"encoder": encoder}
 
     @property
     def num_latents(self) -> int:

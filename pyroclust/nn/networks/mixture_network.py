@@ -1,6 +1,6 @@
 """From a set of points to the parameters of a mixture of diagonal Gaussians, in one forward pass."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -187,11 +187,6 @@ class MixtureNetwork(nn.Module):
     def num_components(self) -> int:
         """K."""
         return self.decoder.num_components
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Arguments of the constructor."""
-        return {name: getattr(self, name) for name in ("dim", "scale", "encoder", "decoder")}
 
     def forward(self, data: Tensor, present: Tensor | None = None) -> MixtureParameters:
         found = self.out(self.decoder(self.encoder(self.embed(data.to(self.embed.weight.dtype))), present))
