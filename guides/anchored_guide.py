@@ -68,14 +68,7 @@ class AnchoredGuide(AmortizedGuide):
         return "anchors would be labelled without knowing which of the others are tied to them"
 
     def posterior(self, data: Points) -> Any:
-        """Label the anchors by the guide and return the law that the exact filter continues.
-
-        Args:
-            data: ``(*batch, N, D)``; of at most A points the guide's own posterior is returned.
-
-        Raises:
-            ValueError: if the data do not fit the model.
-        """
+        """Label the anchors by the guide and return the law that the exact filter continues."""
         data = self.points(data)
         batch, (points, dim) = data.shape[:-2], data.shape[-2:]
         if points <= self.num_anchors:
@@ -104,11 +97,6 @@ class DrawsOfRows(PartitionDistribution):
 
     Its log-probability is the log joint density :math:`\log p(c, x)`, which the posterior's exceeds by
     :math:`-\log p(x)`: weights of what is built upon it are relative to that evidence.
-
-    Args:
-        model: the mixture.
-        data: the rows, ``(N, D)``.
-        draws: canonical labels, ``(S, N)``.
     """
 
     def __init__(self, model: Any, data: Tensor, draws: Tensor) -> None:
@@ -129,16 +117,12 @@ class DrawsOfRows(PartitionDistribution):
 
 
 class ContinuedDraws:
-    r"""A guide of old and new rows: the old ones as they were drawn, the new ones by the exact filter.
+    r"""A guide of a table that grows: old rows as they were drawn, new ones by the exact filter.
 
     .. math:: q(c) = p(c_{old} \mid x_{old}) \prod_{i\ new} p(c_i \mid c_{<i}, x_{\le i})
 
     Each posterior visits the new rows in another order. Importance weights are
     :math:`\prod_i p(x_i \mid c_{<i}, x_{<i})`, and their mean the evidence :math:`p(x_{new} \mid x_{old})`.
-
-    Args:
-        model: a conjugate mixture.
-        draws: of the old rows, ``(S, N)``.
     """
 
     def __init__(self, model: Any, draws: Tensor) -> None:

@@ -86,11 +86,7 @@ class AmortizedGuide(PyroModule):
         raise TypeError(f"{type(self).__name__} must define posterior(data)")
 
     def with_hyperparameters_of(self, data: Points) -> "AmortizedGuide":
-        """Return a guide for these data sets alone that has found random hyperparameters once, or itself.
-
-        Args:
-            data: ``(*batch, N, D)``, those of all its posteriors.
-        """
+        """Return a guide for these data sets alone that has found random hyperparameters once, or itself."""
         return self
 
     @classmethod
@@ -128,9 +124,6 @@ class AmortizedGuide(PyroModule):
     def of(self, model: Any) -> Self:
         """Return the guide of another model, a view with the same weights, where they fit any.
 
-        Args:
-            model: another model.
-
         Raises:
             ValueError: if the weights are those of one model.
         """
@@ -153,8 +146,7 @@ class AmortizedGuide(PyroModule):
     def condition(self, **values: float | Tensor) -> Self:
         """Return the guide for known hyperparameters: a view with the same weights, nothing is copied.
 
-        Its model is the guide's model given the values; posteriors, importance sampling and Markov chains
-        take it as any other guide.
+        Its model is the guide's model given the values.
 
         Args:
             **values: every condition by name: a number, or one a data set, ``(*batch)``.
@@ -215,9 +207,6 @@ class AmortizedGuide(PyroModule):
 
         Posteriors do not keep to a number of clusters: draws of others have no weight under the model, and
         are left out by what draws from guides.
-
-        Raises:
-            ValueError: as :meth:`constrained`.
         """
         view = copy.copy(self)
         view.constraints = constraints

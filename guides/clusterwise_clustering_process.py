@@ -38,8 +38,7 @@ class ClusterwiseClusteringProcess(AmortizedGuide):
     their negative is the importance-weighted bound, with doubly reparameterised gradients.
 
     Args:
-        model: the Pyro model whose posterior is approximated: a mixture, or any program with the sites
-            ``"assignments"`` and ``"data"``, of which shape and scale of the points are found by simulation.
+        model: the Pyro model whose posterior is approximated.
         network: what describes anchors and asks points; one that fits the model by default.
         order: rule for the visiting order, whose first unassigned point is the anchor; None for anchors that
             are uniform among the unassigned points, anew for every draw.
@@ -88,10 +87,7 @@ class ClusterwiseClusteringProcess(AmortizedGuide):
         return ""
 
     def estimated_with(self, *, num_particles: int | None = None, num_orders: int | None = None) -> Self:
-        """Return a view whose log-probabilities average over other numbers of latents and orders.
-
-        The weights are shared, nothing is copied. Cost of log-probabilities: proportional to both numbers.
-        """
+        """Return a view whose log-probabilities average over other numbers of latents and orders."""
         view = copy.copy(self)
         view.num_particles = self.num_particles if num_particles is None else num_particles
         view.num_orders = self.num_orders if num_orders is None else num_orders
@@ -101,20 +97,9 @@ class ClusterwiseClusteringProcess(AmortizedGuide):
         """Encode data sets once and return the distribution over their partitions.
 
         Args:
-            data: ``(*batch, N, D)``, finite.
-            order: permutations ``(*batch, N)`` or ``(N,)`` to take anchors from; the guide's own rule
-                otherwise.
+            data: ``(*batch, N, D)``.
+            order: permutations ``(*batch, N)`` or ``(N,)`` to take anchors from, in place of the rule.
 
-        Raises:
-            ValueError: if the data are empty, not finite or of the wrong dimension, or the order is no
-                permutation.
-
-        Example:
-            >>> from pyroclust.models import gaussian2d
-            >>> posterior = ClusterwiseClusteringProcess(gaussian2d()).posterior(torch.zeros(5, 2))
-            >>> partitions, log_q = posterior.sample_and_log_prob((3,))
-            >>> partitions.shape, log_q.shape
-            (torch.Size([3, 5]), torch.Size([3]))
         """
         data = self.points(data)
         flat, batch = self._flat(data)
@@ -196,9 +181,8 @@ class AttentiveClusteringProcess(ClusterwiseClusteringProcess):
     once for all points of a data set, before any anchor is chosen: cheaper by the number of clusters and
     draws. Unassigned points, those that join and those that do not are pooled by attention in both.
 
-    Arguments, methods and estimates are those of
-    :class:`~pyroclust.guides.ClusterwiseClusteringProcess`; the default network is that of ACP, and
-    :func:`attentive_network_for` makes that of ACP-S.
+    All else is as in :class:`~pyroclust.guides.ClusterwiseClusteringProcess`; the default network is that of
+    ACP, and :func:`attentive_network_for` makes that of ACP-S.
 
     Example:
         >>> import torch

@@ -94,11 +94,7 @@ class DeepAmortizedClustering(AmortizedGuide):
 
         Args:
             data: ``(*batch, N, *event_shape)``.
-            order: permutations ``(*batch, N)`` or ``(N,)`` to take anchors from; the guide's own rule
-                otherwise. Without anchors it makes no difference.
-
-        Raises:
-            ValueError: if the data do not fit, or the order is no permutation.
+            order: permutations ``(*batch, N)`` or ``(N,)`` to take anchors from, in place of the rule.
         """
         data = self.points(data)
         flat, batch = self._flat(data)
@@ -195,9 +191,6 @@ class DeepAmortizedClustering(AmortizedGuide):
 
         Shape:
             data: ``(*batch, N, *event_shape)``; output: ``(B,)``, batches flat.
-
-        Raises:
-            ValueError: if the network has no density.
         """
         return self._log_joint(data, filtering).logsumexp(1).sum(-1)
 
@@ -208,13 +201,6 @@ class DeepAmortizedClustering(AmortizedGuide):
 
         A round decides without a look at the clusters of later ones. Clusters without points are left out;
         points that were never filtered have a cluster afterwards.
-
-        Args:
-            data: ``(*batch, N, *event_shape)``.
-            filtering: what :meth:`filtering` found of them.
-
-        Raises:
-            ValueError: if the network has no density.
         """
         best, rounds = self._log_joint(data, filtering).max(1)
         return filtering.moved(torch.where(best.isfinite(), rounds, -1))

@@ -38,20 +38,12 @@ class DeepGuide(AmortizedGuide):
         return points
 
     def features(self, data: Points) -> Tensor:
-        """Return the features of points, ``(*batch, N, E)``.
-
-        Raises:
-            ValueError: if the data do not fit.
-        """
+        """Return the features of points, ``(*batch, N, E)``."""
         with evaluating(self):
             return self._features(self.points(data))
 
     def log_shares(self, data: Points) -> Tensor:
-        """Return log q of every cluster for every point, ``(*batch, N, K)``.
-
-        Raises:
-            ValueError: if the data do not fit.
-        """
+        """Return log q of every cluster for every point, ``(*batch, N, K)``."""
         with evaluating(self):
             return self._shares(self._features(self.points(data)))
 
@@ -77,14 +69,7 @@ class DeepGuide(AmortizedGuide):
         return torch.stack(list(self.loss_terms(data, assignments).values())).sum(0)
 
     def posterior(self, data: Points) -> ComponentLabels:
-        """Return the law of the partition: points choose their clusters independently, the networks known.
-
-        Log-probabilities sum over all ways to name the blocks by clusters, at most 14 of them; draws cost
-        O(N K).
-
-        Raises:
-            ValueError: if the data do not fit.
-        """
+        """Return the law of the partition: points choose their clusters independently, the networks known."""
         return ComponentLabels(self.log_shares(data).double().log_softmax(-1))
 
     def _encode(self, data: Tensor) -> Tensor:

@@ -99,12 +99,7 @@ class DeepMixtureGuide(DeepGuide):
         return self._style(features)
 
     def loss_terms(self, data: Tensor, known: Tensor | None = None) -> dict[str, Tensor]:
-        """Return the terms of the loss of data sets in nats, with one fresh sample a point.
-
-        Args:
-            data: ``(*batch, N, *event_shape)``.
-            known: not looked at: this guide knows of no labels.
-        """
+        """Return the terms of the loss in nats, with one fresh sample a point; labels are not looked at."""
         mixture: Any = self.model
         data = self.points(data)
         features = self._features(data)

@@ -108,7 +108,7 @@ class EmbeddedMixtureGuide(DeepGuide):
         """Sample the site ``"embedding"``.
 
         Raises:
-            ValueError: if the data do not fit, or the weight of the embedding is not 1.
+            ValueError: if the weight of the embedding is not 1.
         """
         if self.embedding_weight != 1:
             raise ValueError(

@@ -56,9 +56,6 @@ class PredictiveFilter(SequentialGuide):
             trained, the filter is exact for all values.
         num_orders: random orders that every posterior mixes, see :meth:`mixed`.
 
-    Raises:
-        ValueError: as :func:`filter_scorer`, or if ``num_orders`` is above 1 and ``order`` is a rule.
-
     Example:
         >>> import torch
         >>> from pyroclust.models import gaussian2d
@@ -162,17 +159,7 @@ class BlockFilter(AmortizedGuide):
 
         Args:
             data: ``(*batch, N, N)``: a tensor, an array, a sparse matrix or a graph of networkx.
-            order: permutations ``(*batch, N)`` or ``(N,)`` to visit the nodes in; the guide's own rule
-                otherwise.
-
-        Raises:
-            ValueError: if the data are no undirected graphs, or the order is no permutation.
-
-        Example:
-            >>> import torch
-            >>> from pyroclust.models import StochasticBlockModel
-            >>> BlockFilter(StochasticBlockModel()).posterior(torch.zeros(6, 6)).sample().shape
-            torch.Size([6])
+            order: permutations ``(*batch, N)`` or ``(N,)`` to visit the nodes in, in place of the rule.
         """
         graphs = self.points(data)
         visit = visiting_order(self.order, self._flat(graphs)[0], order, graphs.shape[:-2])

@@ -34,17 +34,9 @@ def likely_hyperparameters(
         w_s \propto p(c^{(s)}, x) / q(c^{(s)} \mid x, h_s)
 
     Partitions are drawn given values all over the prior, and then given those that come out; the values are
-    quantiles of the law, so that each stands for the same probability. The same data, the same result.
-
-    Args:
-        model: the mixture.
-        flat: data sets, ``(B, N, D)``.
-        number: J.
-        draw: of values ``(J, B)`` by name and S it returns partitions ``(S, J, B, N)`` and their
-            log-probabilities ``(S, J, B)``.
-
-    Shape:
-        output: ``(J, B)`` by name.
+    quantiles of the law, ``(J, B)`` by name, so that each stands for the same probability. The same data, the
+    same result. Of values ``(J, B)`` and a number S, ``draw`` returns partitions ``(S, J, B, N)`` with their
+    log-probabilities.
     """
     component, sets = model.component, len(flat)
     with seeded(0), torch.no_grad():

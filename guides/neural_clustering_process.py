@@ -65,8 +65,7 @@ class NeuralClusteringProcess(SequentialGuide):
     is the guide for these values. Other random hyperparameters are integrated over by simulation.
 
     Args:
-        model: the Pyro model whose posterior is approximated: a mixture, or any program with the sites
-            ``"assignments"`` and ``"data"``, of which shape and scale of the points are found by simulation.
+        model: the Pyro model whose posterior is approximated.
         scorer: :class:`~pyroclust.nn.LightScorer`, :class:`~pyroclust.nn.SummedScorer` or another
             :class:`~pyroclust.nn.NetworkScorer`; the light one that fits the model by default. The published
             one takes the standard scores of the conditions as further columns of the points, so its ``dim``
@@ -77,10 +76,6 @@ class NeuralClusteringProcess(SequentialGuide):
             default.
         num_orders: random orders that every posterior mixes, in antithetic pairs; it needs
             :class:`~pyroclust.nn.RandomOrder`. See :meth:`mixed`.
-
-    Raises:
-        ValueError: if a condition is no random hyperparameter of the model, scorer and conditions do not fit,
-            or ``num_orders`` is above 1 and ``order`` is a rule.
 
     Example:
         >>> import torch
@@ -137,12 +132,6 @@ class NeuralClusteringProcess(SequentialGuide):
 
         Only where the scorer fits models of any kind, as :class:`~pyroclust.nn.ColumnScorer` does tables of
         any columns.
-
-        Args:
-            model: a mixture of a conjugate family.
-
-        Raises:
-            ValueError: if the scorer is made for the guide's own model, or does not fit the other.
 
         Example:
             >>> import torch
@@ -201,10 +190,6 @@ def light_scorer_for(
             for none. Guides with it are better, and their draws dearer.
         conditions: names of random hyperparameters of the model, or how they enter; where one of them is the
             scale of clusters, frames and bandwidths are in units of the data set's own scale.
-
-    Raises:
-        ValueError: if a condition is no random hyperparameter of the model, or the filter is used and another
-            hyperparameter is random.
     """
     model = as_model(model)
     inputs = network_inputs(model, conditions)
@@ -253,9 +238,6 @@ def column_scorer_for(
         width: hidden width.
         column_width: width of what a column says.
         foresight: points to come that each candidate is tried on; 0 for none.
-
-    Raises:
-        ValueError: if the model is not conjugate.
     """
     mixture = _conjugate(model)
     return ColumnScorer(

@@ -40,9 +40,6 @@ class ScaleAveragedProcess(NeuralClusteringProcess):
         reference: the known scale :math:`s_0`.
         num_scales: how many are averaged over.
 
-    Raises:
-        ValueError: if the model has no such hyperparameter.
-
     Example:
         >>> import torch
         >>> from pyroclust.models import normal_mixture
@@ -124,11 +121,7 @@ class ScaleAveragedProcess(NeuralClusteringProcess):
         )
 
     def of(self, model: Model | Callable[[Tensor], Any]) -> Self:
-        """Return the guide of another model whose clusters share a scale, with the same weights.
-
-        Raises:
-            ValueError: if the scorer does not fit other models, or the model has no such scale.
-        """
+        """Return the guide of another model whose clusters share a scale, with the same weights."""
         model = as_model(model)
         view = super().of(self.model_of_network(model, {"reference": self.reference}))
         view.known, view.model, view.scale_name = view.model, model, scale_name(model)

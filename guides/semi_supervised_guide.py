@@ -120,12 +120,8 @@ class SemiSupervisedGuide(DeepGuide):
     def forward(self, data: Points, known: Tensor | None = None) -> Tensor:
         """Sample the sites ``"style"``, the features, and ``"code"``; the other terms are factors.
 
-        Args:
-            data: ``(*batch, N, *event_shape)``.
-            known: labels ``(*batch, N)`` int64, negative where there is none.
-
         Raises:
-            ValueError: if there are no labels, or the data do not fit.
+            ValueError: if there are no labels.
         """
         points = self.points(data)
         if known is None:

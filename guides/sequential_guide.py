@@ -32,9 +32,6 @@ class SequentialGuide(AmortizedGuide):
         order: rule for the visiting order.
         conditions: names of random hyperparameters of the model that :meth:`condition` sets.
         num_orders: random orders M that every posterior mixes, in antithetic pairs; see :meth:`mixed`.
-
-    Raises:
-        ValueError: if ``num_orders`` is below 1, or above it and ``order`` is a rule.
     """
 
     def __init__(
@@ -71,9 +68,6 @@ class SequentialGuide(AmortizedGuide):
         Args:
             num_orders: M, in antithetic pairs.
 
-        Raises:
-            ValueError: if ``num_orders`` is below 1, or above it and the guide's order is a rule.
-
         Example:
             >>> from pyroclust.guides import PredictiveFilter
             >>> from pyroclust.models import gaussian2d
@@ -94,21 +88,9 @@ class SequentialGuide(AmortizedGuide):
         It is a mixture where the guide mixes orders or several are given, and else the law of one order.
 
         Args:
-            data: ``(*batch, N, D)``, finite.
+            data: ``(*batch, N, D)``.
             order: permutations ``(*batch, N)`` or ``(N,)`` to visit the points in, or several in front,
                 ``(M, *batch, N)``, to be mixed; the guide's own rule otherwise.
-
-        Raises:
-            ValueError: if the data are empty, not finite or of the wrong dimension, the order is no
-                permutation, or the guide has conditions that were not set.
-
-        Example:
-            >>> from pyroclust.guides import PredictiveFilter
-            >>> from pyroclust.models import gaussian2d
-            >>> posterior = PredictiveFilter(gaussian2d()).posterior(torch.zeros(5, 2))
-            >>> partitions, log_q = posterior.sample_and_log_prob((3,))
-            >>> partitions.shape, log_q.shape
-            (torch.Size([3, 5]), torch.Size([3]))
         """
         data = self.points(data)
         if order is None and self.num_orders > 1:
@@ -124,14 +106,7 @@ class SequentialGuide(AmortizedGuide):
         return self._sequential(flat, every, visit, every.view(batch), values)
 
     def order_averaged(self, data: Points, num_orders: int) -> OrderAveragedPartition:
-        """Return the mixture of the guide over random orders in antithetic pairs, whatever its own rule.
-
-        Shape:
-            data: ``(*batch, N, D)``.
-
-        Raises:
-            ValueError: as :meth:`posterior`, or if ``num_orders`` is below 1.
-        """
+        """Return the mixture of the guide over random orders in antithetic pairs, whatever its own rule."""
         data = self.points(data)
         order = self._known_first(antithetic_orders(num_orders, self._flat(data)[0]))
         return OrderAveragedPartition(
@@ -144,9 +119,6 @@ class SequentialGuide(AmortizedGuide):
         Shape:
             data: ``(*batch, N, D)``; order: ``(M, *batch, N)`` or ``(M, *ones, N)``; the batch_shape of the
                 output: ``(M, *batch)``.
-
-        Raises:
-            ValueError: as :meth:`posterior`.
         """
         data = self.points(data)
         batch = torch.Size((len(order), *data.shape[: -self.event_dim]))

@@ -99,9 +99,6 @@ class SetTransformerMixture(AmortizedGuide):
         Shape:
             output: ``(*batch, K)``, ``(*batch, K, D)`` and ``(*batch, K, D)``; components beyond the number
             have weight 0.
-
-        Raises:
-            ValueError: if the data do not fit, or the number is fixed or out of range.
         """
         data = self.points(data)
         found = self.mixture_of(data, num_components=num_components)
@@ -115,11 +112,7 @@ class SetTransformerMixture(AmortizedGuide):
         return self._chosen(data) if self.varied else self._mixture(data, None)
 
     def posterior(self, data: Points) -> ComponentLabels:
-        """Return the law of the partition of each data set, the parameters taken as known.
-
-        Raises:
-            ValueError: if the data do not fit.
-        """
+        """Return the law of the partition of each data set, the parameters taken as known."""
         data = self.points(data)
         return ComponentLabels(self.mixture_of(data).log_joint(data).log_softmax(-1))
 

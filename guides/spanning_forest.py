@@ -111,9 +111,6 @@ class SpanningForestGuide(AmortizedGuide):
     def embed(self, data: Points) -> Tensor:
         """Return the vectors of points, ``(*batch, N, E)``.
 
-        Args:
-            data: ``(*batch, N, *event_shape)``.
-
         Raises:
             ValueError: if the data do not fit, or the embedding returns something else.
         """
@@ -129,14 +126,7 @@ class SpanningForestGuide(AmortizedGuide):
         return vectors.reshape(*shape, vectors.shape[-1])
 
     def similarity(self, data: Points) -> Tensor:
-        """Return standardised negative squared distances of the embedding, ``(*batch, N, N)``, on the CPU.
-
-        Args:
-            data: ``(*batch, N, *event_shape)``.
-
-        Raises:
-            ValueError: as :meth:`embed`.
-        """
+        """Return standardised negative squared distances of the embedding, ``(*batch, N, N)``, on the CPU."""
         vectors = self.embed(data)
         return standardised_similarity(vectors if vectors.dtype == torch.float64 else vectors.float()).cpu()
 
@@ -145,12 +135,6 @@ class SpanningForestGuide(AmortizedGuide):
 
         Of a guide under constraints every draw keeps them; fewer clusters are asked for where they leave
         fewer groups of points.
-
-        Args:
-            data: ``(*batch, N, *event_shape)``.
-
-        Raises:
-            ValueError: if the data do not fit, or the constraints are of another number of points.
         """
         similarity = self.similarity(data)
         number, constraints = self.num_clusters, self.links

@@ -45,9 +45,6 @@ class DensestFirst:
 
     Args:
         bandwidth: h, in data units.
-
-    Raises:
-        ValueError: if ``bandwidth`` is not positive.
     """
 
     def __init__(self, bandwidth: float) -> None:
@@ -101,9 +98,6 @@ class NearestNext(DensestFirst):
 
     Args:
         bandwidth: of the Gaussian-kernel density of which the walk starts at the largest, in data units.
-
-    Raises:
-        ValueError: if ``bandwidth`` is not positive.
 
     Example:
         >>> NearestNext(1.0)(torch.tensor([[[0.0], [0.1], [9.0], [1.0], [8.0]]]))

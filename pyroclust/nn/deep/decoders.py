@@ -37,9 +37,6 @@ class DenseDecoder(nn.Module):
     Shape:
         latents: ``(R, dim)``; output: ``(R, *event_shape)``.
 
-    Raises:
-        ValueError: if a number is no count.
-
     Example:
         >>> import torch
         >>> DenseDecoder(5, (8, 8), widths=(32,))(torch.randn(4, 5)).shape

@@ -29,9 +29,6 @@ class ImageDeformation:
         shear: how far a row moves to the side for each row up.
         scale: by how much sides are longer or shorter, as a share of 1.
 
-    Raises:
-        ValueError: if a bound is negative, or the scale is 1 or more.
-
     Example:
         >>> ImageDeformation(shift=1, rotation=10)(torch.rand(3, 5, 8, 8)).shape
         torch.Size([3, 5, 8, 8])

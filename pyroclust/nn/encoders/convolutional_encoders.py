@@ -118,9 +118,6 @@ class WaveformEncoder(nn.Module):
     Shape:
         waveforms: ``(B, N, C, T)`` or, as tables have them, ``(B, N, C T)``; output: ``(B, N, E)``.
 
-    Raises:
-        ValueError: if an argument is out of range.
-
     Example:
         >>> import torch
         >>> WaveformEncoder(7, 32, dim=5)(torch.zeros(2, 9, 7, 32)).shape

@@ -27,9 +27,6 @@ class DenseEncoder(nn.Module):
     Shape:
         data: ``(B, N, *event_shape)``; output: ``(B, N, E)``.
 
-    Raises:
-        ValueError: if a number is no count.
-
     Example:
         >>> import torch
         >>> DenseEncoder((8, 8), widths=(32, 16))(torch.rand(2, 7, 8, 8)).shape
@@ -92,9 +89,6 @@ class VectorEncoder(nn.Module):
 
     Shape:
         data: ``(B, N, D)``; output: ``(B, N, E)``.
-
-    Raises:
-        ValueError: if an argument is out of range.
 
     Example:
         >>> import torch
