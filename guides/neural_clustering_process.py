@@ -17,7 +17,6 @@ from pyroclust.nn import (
     AdaptiveShape,
     ClusterShape,
     ColumnScorer,
-    ConditionInputs,
     DensestFirst,
     FixedShape,
     Future,
@@ -30,6 +29,7 @@ from pyroclust.nn import (
     SummedScorer,
 )
 from pyroclust.nn.encoders.encoder import Encoder
+from pyroclust.nn.features.conditions import ConditionInputs
 
 
 def network_inputs(

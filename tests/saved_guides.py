@@ -31,7 +31,6 @@ from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.models import LabelledImages, LabelledTables, Mixture, gaussian2d, nig_mixture, sensitivity2d
 from pyroclust.models import warped_clusters as arcs
 from pyroclust.nn import (
-    AttentivePool,
     ClusterwiseNetwork,
     DensestFirst,
     DiscreteLatents,
@@ -44,9 +43,9 @@ from pyroclust.nn import (
     NeighbourScorer,
     RandomOrder,
     SetEncoder,
-    SummedPool,
     SummedScorer,
 )
+from pyroclust.nn.networks.pools import AttentivePool, SummedPool
 
 RANDOM = Mixture(
     ChineseRestaurantPrior(dist.Gamma(2.0, 4.0)),

@@ -1,13 +1,6 @@
 """Networks: scorers of pointwise guides, networks of clusterwise ones, set attention, visiting orders."""
 
-from pyroclust.nn.attention import (
-    FullSetEncoder,
-    InducedSetAttention,
-    MultiheadAttentionBlock,
-    PointEncoder,
-    PooledAttention,
-    SetEncoder,
-)
+from pyroclust.nn.attention import FullSetEncoder, PointEncoder, SetEncoder
 from pyroclust.nn.deep.decoders import Decoder, DenseDecoder, ImageDecoder
 from pyroclust.nn.deep.relaxations import ExactSum, GumbelSoftmax, Relaxation
 from pyroclust.nn.deep.seed_rules import NearestSeed, SeedRule, SpreadingSeeds
@@ -17,7 +10,6 @@ from pyroclust.nn.encoders.dense_encoders import DenseEncoder, VectorEncoder
 from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.encoders.graph_encoders import GatedGraphEncoder, GraphEncoder
 from pyroclust.nn.features.cluster_shape import AdaptiveShape, ClusterShape, FixedShape
-from pyroclust.nn.features.conditions import ConditionInput, ConditionInputs
 from pyroclust.nn.features.futures import Future, FutureAttention, InducedFuture
 from pyroclust.nn.networks.cluster_densities import AutoencoderDensity, FlowDensity, GaussianDensity
 from pyroclust.nn.networks.clusterwise_network import ClusterwiseNetwork
@@ -29,7 +21,6 @@ from pyroclust.nn.networks.mixture_network import (
     MixtureNetwork,
     RecurrentDecoder,
 )
-from pyroclust.nn.networks.pools import AttentivePool, GatedPool, SummedPool
 from pyroclust.nn.orders import (
     Anchors,
     DensestFirst,
@@ -51,13 +42,10 @@ __all__ = [
     "AdaptiveShape",
     "Anchors",
     "AttentiveDecoder",
-    "AttentivePool",
     "AutoencoderDensity",
     "ClusterShape",
     "ClusterwiseNetwork",
     "ColumnScorer",
-    "ConditionInput",
-    "ConditionInputs",
     "Decoder",
     "Deformation",
     "DenseDecoder",
@@ -74,7 +62,6 @@ __all__ = [
     "Future",
     "FutureAttention",
     "GatedGraphEncoder",
-    "GatedPool",
     "GaussianDensity",
     "GaussianLatents",
     "GraphEncoder",
@@ -84,11 +71,9 @@ __all__ = [
     "ImageDeformation",
     "ImageEncoder",
     "InducedFuture",
-    "InducedSetAttention",
     "LightScorer",
     "MeanDecoder",
     "MixtureNetwork",
-    "MultiheadAttentionBlock",
     "NearestNext",
     "NearestSeed",
     "NeighbourScorer",
@@ -96,7 +81,6 @@ __all__ = [
     "NormalNoise",
     "Order",
     "PointEncoder",
-    "PooledAttention",
     "RandomAnchors",
     "RandomOrder",
     "RecurrentDecoder",
@@ -105,7 +89,6 @@ __all__ = [
     "SetEncoder",
     "SpreadingSeeds",
     "StratifiedAnchors",
-    "SummedPool",
     "SummedScorer",
     "VectorEncoder",
     "Views",

@@ -1,7 +1,5 @@
 """Attention over sets: blocks with masked keys, induced blocks, pooling seeds, and a set transformer."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -21,41 +19,22 @@ class MultiheadAttentionBlock(nn.Module):
     which trains more readily than behind it. A query without any key attends to nothing: H = X. Cost
     O(Q T W + (Q + T) W^2) a row; memory linear in Q and T, because attention weights are never stored.
 
-    Args:
-        width: W of queries, keys and output.
-        num_heads: heads, a divisor of the width.
-        norm: class of the normalisation, called with the width; ``nn.Identity`` for none.
-
     Shape:
         queries: ``(R, Q, W)``; keys: ``(R, T, W)``; mask: ``(R, T)`` bool; output: ``(R, Q, W)``.
-
-    Raises:
-        ValueError: if the heads do not divide the width.
-
-    Example:
-        >>> block = MultiheadAttentionBlock(8, num_heads=2)
-        >>> keys, present = torch.randn(2, 5, 8), torch.tensor([[True] * 3 + [False] * 2] * 2)
-        >>> block(torch.randn(2, 1, 8), keys, present).shape
-        torch.Size([2, 1, 8])
-
-    References:
-        Lee et al. (2019), Set Transformer. https://arxiv.org/abs/1810.00825
     """
 
-    def __init__(
-        self, width: int, *, num_heads: int = 4, norm: Callable[[int], nn.Module] = nn.LayerNorm
-    ) -> None:
+    def __init__(self, width: int, *, num_heads: int = 4) -> None:
         super().__init__()
         width, num_heads = check_count("width", width), check_count("num_heads", num_heads)
         if width % num_heads:
             raise ValueError(f"num_heads is {num_heads}, expected a divisor of the width, {width}")
         self.num_heads = num_heads
-        self.norm_queries, self.norm_keys = norm(width), norm(width)
+        self.norm_queries, self.norm_keys = nn.LayerNorm(width), nn.LayerNorm(width)
         self.to_queries = nn.Linear(width, width)
         self.to_keys, self.to_values = nn.Linear(width, width), nn.Linear(width, width)
         self.to_output = nn.Linear(width, width)
         self.feed_forward = nn.Sequential(
-            norm(width), nn.Linear(width, 2 * width), nn.SiLU(), nn.Linear(2 * width, width)
+            nn.LayerNorm(width), nn.Linear(width, 2 * width), nn.SiLU(), nn.Linear(2 * width, width)
         )
 
     def forward(self, queries: Tensor, keys: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -95,37 +74,17 @@ class InducedSetAttention(nn.Module):
 
     with m learned inducing points I. Cost O(N m W + N W^2) a set, memory O(N W).
 
-    Args:
-        width: W of the points' vectors.
-        num_inducing: m.
-        num_heads: heads of the attention, a divisor of the width.
-        norm: class of the normalisation in front of each part; ``nn.Identity`` for none.
-
     Shape:
         points: ``(R, N, W)``; mask: ``(R, N)`` bool; output: ``(R, N, W)``, of which the masked points, which
         nobody sees, are meaningless.
-
-    Example:
-        >>> InducedSetAttention(8, num_inducing=3, num_heads=2)(torch.randn(2, 5, 8)).shape
-        torch.Size([2, 5, 8])
-
-    References:
-        Lee et al. (2019), Set Transformer. https://arxiv.org/abs/1810.00825
     """
 
-    def __init__(
-        self,
-        width: int,
-        *,
-        num_inducing: int = 16,
-        num_heads: int = 4,
-        norm: Callable[[int], nn.Module] = nn.LayerNorm,
-    ) -> None:
+    def __init__(self, width: int, *, num_inducing: int = 16, num_heads: int = 4) -> None:
         super().__init__()
         num_inducing, width = check_count("num_inducing", num_inducing), check_count("width", width)
         self.inducing = nn.Parameter(torch.randn(1, num_inducing, width))
-        self.gather = MultiheadAttentionBlock(width, num_heads=num_heads, norm=norm)
-        self.spread = MultiheadAttentionBlock(width, num_heads=num_heads, norm=norm)
+        self.gather = MultiheadAttentionBlock(width, num_heads=num_heads)
+        self.spread = MultiheadAttentionBlock(width, num_heads=num_heads)
 
     def forward(self, points: Tensor, mask: Tensor | None = None) -> Tensor:
         summary = self.gather(self.inducing.expand(len(points), -1, -1), points, mask)
@@ -141,37 +100,16 @@ class PooledAttention(nn.Module):
     with k learned seeds S and two linear layers before. Cost O(N k W + N W^2) a set, memory O(N W). An empty
     set is pooled into what the seeds make of themselves.
 
-    Args:
-        width: W of the points' vectors.
-        num_seeds: k.
-        num_heads: heads of the attention, a divisor of the width.
-        norm: class of the normalisation in front of each part; ``nn.Identity`` for none.
-
     Shape:
         points: ``(R, N, W)``; mask: ``(R, N)`` bool; output: ``(R, k, W)``.
-
-    Example:
-        >>> pool = PooledAttention(8, num_seeds=2)
-        >>> pool(torch.randn(3, 5, 8), torch.zeros(3, 5, dtype=torch.bool)).shape
-        torch.Size([3, 2, 8])
-
-    References:
-        Lee et al. (2019), Set Transformer. https://arxiv.org/abs/1810.00825
     """
 
-    def __init__(
-        self,
-        width: int,
-        *,
-        num_seeds: int = 1,
-        num_heads: int = 4,
-        norm: Callable[[int], nn.Module] = nn.LayerNorm,
-    ) -> None:
+    def __init__(self, width: int, *, num_seeds: int = 1, num_heads: int = 4) -> None:
         super().__init__()
         num_seeds, width = check_count("num_seeds", num_seeds), check_count("width", width)
         self.seeds = nn.Parameter(torch.randn(1, num_seeds, width))
         self.before = nn.Sequential(nn.Linear(width, width), nn.SiLU(), nn.Linear(width, width))
-        self.block = MultiheadAttentionBlock(width, num_heads=num_heads, norm=norm)
+        self.block = MultiheadAttentionBlock(width, num_heads=num_heads)
 
     def forward(self, points: Tensor, mask: Tensor | None = None) -> Tensor:
         output: Tensor = self.block(self.seeds.expand(len(points), -1, -1), self.before(points), mask)

@@ -73,6 +73,7 @@ from pyroclust.nn import (
     SummedScorer,
 )
 from pyroclust.nn.compiled.filter import CompiledFilterScorer
+from pyroclust.nn.features.conditions import ConditionInput, ConditionInputs
 from pyroclust.nn.scorers.network_scorer import ForeseeingScorer
 from pyroclust.partitions import canonical, enumerate_partitions
 from pyroclust.partitions.constraints import Constraints
@@ -252,7 +253,7 @@ def test_a_scorer_has_one_form(kind):
 def test_a_network_that_takes_no_conditions_refuses_them(kind):
     scorer = MAKERS[kind]()
     scorer.take_conditions(None, num_columns=2)
-    inputs = pyroclust.nn.ConditionInputs({"scale": pyroclust.nn.ConditionInput(True, 0.0, 0.5)})
+    inputs = ConditionInputs({"scale": ConditionInput(True, 0.0, 0.5)})
     with pytest.raises(ValueError, match="conditions"):
         scorer.take_conditions(inputs, num_columns=2)
 

@@ -11,17 +11,11 @@ from pyroclust.distributions.clusterwise.members import FreeMembers
 from pyroclust.distributions.clusterwise.steps import row_blocks
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.models import overlap2d
-from pyroclust.nn import (
-    AttentivePool,
-    DensestFirst,
-    GatedPool,
-    SetEncoder,
-    SummedPool,
-    look_ahead,
-    orders,
-)
+from pyroclust.nn import DensestFirst, SetEncoder, orders
+from pyroclust.nn.features import look_ahead
 from pyroclust.nn.features.look_ahead import KernelSummary
 from pyroclust.nn.networks.latents import DiscreteMemberships, GaussianMemberships
+from pyroclust.nn.networks.pools import AttentivePool, GatedPool, SummedPool
 
 POOLS: dict[str, Callable[[int], nn.Module]] = {
     "attention": AttentivePool,

@@ -6,15 +6,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from pyroclust.nn import InducedSetAttention, MultiheadAttentionBlock, PooledAttention
+from pyroclust.nn.attention import InducedSetAttention, MultiheadAttentionBlock, PooledAttention
 
 WIDTH = 8
 POOLS: dict[str, Callable[[], nn.Module]] = {
     "block": lambda: MultiheadAttentionBlock(WIDTH, num_heads=2),
-    "block without norm": lambda: MultiheadAttentionBlock(WIDTH, num_heads=2, norm=nn.Identity),
     "induced": lambda: InducedSetAttention(WIDTH, num_inducing=3, num_heads=2),
     "pooled": lambda: PooledAttention(WIDTH, num_seeds=2, num_heads=2),
-    "pooled without norm": lambda: PooledAttention(WIDTH, num_seeds=2, num_heads=2, norm=nn.Identity),
 }
 
 
@@ -49,18 +47,12 @@ def by_hand(block: MultiheadAttentionBlock, queries: Tensor, keys: Tensor, prese
     return hidden + block.feed_forward(hidden)
 
 
-@pytest.mark.parametrize("norm", [nn.LayerNorm, nn.Identity])
-def test_block_is_its_formula(norm: type[nn.Module]) -> None:
-    block = MultiheadAttentionBlock(WIDTH, num_heads=2, norm=norm).double()
+def test_block_is_its_formula() -> None:
+    block = MultiheadAttentionBlock(WIDTH, num_heads=2).double()
     queries, keys = points(3, 4), points(3, 6)
     mask = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 0, 0, 1, 0, 1], [0, 0, 0, 0, 1, 0]]).bool()
     expected = [by_hand(block, *one) for one in zip(queries, keys, mask, strict=True)]
     torch.testing.assert_close(block(queries, keys, mask), torch.stack(expected))
-
-
-def test_no_norm_leaves_no_weights() -> None:
-    block = MultiheadAttentionBlock(WIDTH, norm=nn.Identity)
-    assert not any("norm" in name for name in block.state_dict())
 
 
 def test_a_full_mask_is_no_mask(module: nn.Module) -> None:

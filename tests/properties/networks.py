@@ -132,9 +132,6 @@ CALLS = [
             numbers_alone,
         )
         for name, shapes, more in (
-            ("MultiheadAttentionBlock", ((2, 3), (2, 4)), {}),
-            ("InducedSetAttention", ((2, 3),), {"num_inducing": SMALL}),
-            ("PooledAttention", ((2, 3),), {"num_seeds": SMALL}),
             ("SetEncoder", ((2, 3),), {"num_blocks": SMALL, "num_inducing": SMALL}),
             ("FullSetEncoder", ((2, 3),), {"num_blocks": SMALL}),
         )
@@ -205,11 +202,17 @@ NOT_TESTED = {
         for name in (
             *("AttentiveDecoder", "AutoencoderDensity", "FilteringNetwork", "FlowDensity", "GaussianDensity"),
             *("MeanDecoder", "MixtureNetwork", "PointEncoder", "RecurrentDecoder"),
-            *("AdaptiveShape", "AttentivePool", "ClusterwiseNetwork", "ColumnScorer", "ConditionInput"),
-            *("ConditionInputs", "DiscreteLatents", "FixedShape", "FutureAttention", "GatedGraphEncoder"),
-            *("GatedPool",),
+            *(
+                "AdaptiveShape",
+                "ClusterwiseNetwork",
+                "ColumnScorer",
+                "DiscreteLatents",
+                "FixedShape",
+                "FutureAttention",
+                "GatedGraphEncoder",
+            ),
             *("GaussianLatents", "GraphEncoder", "GraphScorer"),
-            *("ImageEncoder", "InducedFuture", "NeighbourScorer", "SummedPool"),
+            *("ImageEncoder", "InducedFuture", "NeighbourScorer"),
             *("SummedScorer", "VectorEncoder", "WaveformEncoder"),
             *(
                 "DenseDecoder",

@@ -47,17 +47,6 @@ class ConditionInputs:
 
     Distances divided by the unit u make clusters as wide as under the median hyperparameters.
 
-    Args:
-        inputs: how each hyperparameter enters, by name.
-
-    Example:
-        >>> scale = ConditionInput(log=True, centre=0.0, spread=0.5, scale_power=1.0)
-        >>> inputs = ConditionInputs({"scale": scale})
-        >>> inputs.units({"scale": torch.tensor([1.0, 2.0])})
-        tensor([1., 2.])
-        >>> inputs.scores({"scale": torch.tensor([1.0, math.e])}).round().tolist()
-        [[0.0], [2.0]]
-
     Raises:
         ValueError: if there are none.
     """
@@ -119,18 +108,6 @@ class ConditionShift(nn.Module):
     """Two vectors a data set, made of its hyperparameters, zero before training.
 
     Cost ``C W + 2 W^2`` multiply-adds a data set.
-
-    Args:
-        num_conditions: C.
-        width: W.
-
-    Shape:
-        input: ``(B, C)``; output: two of ``(B, W)``.
-
-    Example:
-        >>> context, state = ConditionShift(2, 8)(torch.zeros(3, 2))
-        >>> context.shape, bool(state.any())
-        (torch.Size([3, 8]), False)
     """
 
     def __init__(self, num_conditions: int, width: int) -> None:

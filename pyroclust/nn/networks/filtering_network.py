@@ -27,47 +27,33 @@ class FilteringEncoding(NamedTuple):
 
 
 class FoundCluster(NamedTuple):
-    """What a round found.
+    """What a round found."""
 
-    Attributes:
-        logits: of belonging to the cluster, ``(R, T)``.
-        context: the vector that describes it, ``(R, W)``.
-    """
-
-    logits: Tensor
-    context: Tensor
+    logits: Tensor  # of belonging to the cluster, (R, T)
+    context: Tensor  # the vector that describes it, (R, W)
 
 
 @dataclass(frozen=True)
 class IndependentMemberships:
-    """Memberships that are independent given the anchor.
+    """Memberships that are independent given the anchor."""
 
-    Attributes:
-        logits: ``(R, T)``.
-        members: the law of who joins, by log-odds.
-    """
-
-    logits: Tensor
-    members: Members
+    logits: Tensor  # (R, T)
+    members: Members  # the law of who joins, by log-odds
 
     def draw(self) -> tuple[Tensor, Tensor]:
-        """Draw who joins."""
         joined = self.members.draw(self.logits)
         return joined, self.latents(joined)
 
     def most_likely(self) -> Tensor:
-        """Return who joins with probability above one half."""
         return self.members.most_likely(self.logits)
 
     def estimate(
         self, joined: Tensor, num_particles: int, *, latent: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Return the log-probability of who joins, and no variance: it is exact."""
         total = self.members.log_prob(self.logits, joined)
         return total, torch.zeros_like(total)
 
     def latents(self, joined: Tensor) -> Tensor:
-        """Return latents of no dimensions."""
         return self.logits.new_zeros(len(joined), 0)
 
 

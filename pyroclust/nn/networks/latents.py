@@ -21,27 +21,19 @@ class GaussianMemberships:
     r"""Memberships with a Gaussian latent.
 
     .. math:: p(b) = \int N(z; \mu, \sigma^2) \prod_i p(b_i \mid z) \, dz
-
-    Attributes:
-        logits: the decoder.
-        members: the law of who joins, by log-odds.
-        prior: means and log standard deviations of z, ``(R, Z)`` each.
-        posterior: the same given who joins, from ``(R, T)`` bool.
     """
 
-    logits: Logits
-    members: Members
-    prior: tuple[Tensor, Tensor]
-    posterior: Callable[[Tensor], tuple[Tensor, Tensor]]
+    logits: Logits  # the decoder
+    members: Members  # the law of who joins, by log-odds
+    prior: tuple[Tensor, Tensor]  # means and log standard deviations of z, (R, Z) each
+    posterior: Callable[[Tensor], tuple[Tensor, Tensor]]  # the same given who joins, from (R, T) bool
 
     def draw(self) -> tuple[Tensor, Tensor]:
-        """Draw z, then the memberships."""
         mean, log_scale = self.prior
         latent = mean + log_scale.exp() * torch.randn_like(mean)
         return self.members.draw(self.logits(latent.unsqueeze(0)).squeeze(0)), latent
 
     def most_likely(self) -> Tensor:
-        """Threshold the probabilities at the mean of z."""
         return self.members.most_likely(self.logits(self.prior[0].unsqueeze(0)).squeeze(0))
 
     def latents(self, joined: Tensor) -> Tensor:
@@ -84,21 +76,14 @@ class DiscreteMemberships:
     r"""Memberships with a latent of few values: a mixture, whose probabilities are exact.
 
     .. math:: p(b) = \sum_{m=1}^{M} \pi_m \prod_i p(b_i \mid z_m)
-
-    Attributes:
-        logits: the decoder.
-        members: the law of who joins, by log-odds.
-        values: the values of z, ``(M, R, Z)``.
-        log_weights: their log-probabilities, ``(M, R)``.
     """
 
-    logits: Logits
-    members: Members
-    values: Tensor
-    log_weights: Tensor
+    logits: Logits  # the decoder
+    members: Members  # the law of who joins, by log-odds
+    values: Tensor  # of z, (M, R, Z)
+    log_weights: Tensor  # their log-probabilities, (M, R)
 
     def draw(self) -> tuple[Tensor, Tensor]:
-        """Draw a value of z, then the memberships."""
         latent = self._chosen(self.log_weights)
         return self.members.draw(self.logits(latent.unsqueeze(0)).squeeze(0)), latent
 
@@ -153,9 +138,7 @@ class ClusterLatents(Protocol):
     is_exact: bool
     needs_summary: bool
 
-    def connect(self, width: int) -> None:
-        """Make the layers for contexts of a width."""
-        ...
+    def connect(self, width: int) -> None: ...
 
     def memberships(
         self, context: Tensor, logits: Logits, members: Members, summary: Callable[[Tensor], Tensor]

@@ -21,17 +21,11 @@ _SMALLEST_SCALE = 1e-3
 
 
 class MixtureParameters(NamedTuple):
-    """Parameters of mixtures of K diagonal Gaussians.
+    """Parameters of mixtures of K diagonal Gaussians."""
 
-    Attributes:
-        log_weights: ``(*batch, K)``, minus infinity where there is no component.
-        means: ``(*batch, K, D)``.
-        scales: standard deviations, ``(*batch, K, D)``.
-    """
-
-    log_weights: Tensor
-    means: Tensor
-    scales: Tensor
+    log_weights: Tensor  # (*batch, K), minus infinity where there is no component
+    means: Tensor  # (*batch, K, D)
+    scales: Tensor  # standard deviations, (*batch, K, D)
 
 
 @register(None)

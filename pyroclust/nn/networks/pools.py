@@ -24,14 +24,6 @@ class GatedPool(nn.Module):
         \log\big(1 + \textstyle\sum_i \sigma(a^T p_i)\big)
 
     Cost O(T W^2) a set.
-
-    Args:
-        width: W.
-        num_gates: gates, a divisor of the width.
-
-    Example:
-        >>> GatedPool(8)(torch.randn(3, 5, 8), torch.ones(3, 5, dtype=torch.bool)).shape
-        torch.Size([3, 8])
     """
 
     def __init__(self, width: int, num_gates: int = 4) -> None:
@@ -51,16 +43,7 @@ class GatedPool(nn.Module):
 
 @register(PointPool)
 class AttentivePool(nn.Module):
-    """Pooling by attention with one learned seed, :class:`~pyroclust.nn.PooledAttention`.
-
-    Args:
-        width: W.
-        num_heads: heads, a divisor of the width.
-
-    Example:
-        >>> AttentivePool(8)(torch.randn(3, 5, 8), torch.ones(3, 5, dtype=torch.bool)).shape
-        torch.Size([3, 8])
-    """
+    """Pooling by attention with one learned seed, :class:`~pyroclust.nn.attention.PooledAttention`."""
 
     def __init__(self, width: int, num_heads: int = 4) -> None:
         super().__init__()
@@ -73,15 +56,7 @@ class AttentivePool(nn.Module):
 
 @register(PointPool)
 class SummedPool(nn.Module):
-    r"""The published pooling: a plain sum :math:`\sum_i u(p_i)`, in units of ten points.
-
-    Args:
-        width: W.
-
-    Example:
-        >>> SummedPool(8)(torch.randn(3, 5, 8), torch.ones(3, 5, dtype=torch.bool)).shape
-        torch.Size([3, 8])
-    """
+    r"""The published pooling: a plain sum :math:`\sum_i u(p_i)`, in units of ten points."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
