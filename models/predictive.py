@@ -21,10 +21,77 @@ from pyroclust.models.mixture import Mixture
 from pyroclust.partitions import as_partitions, label_range
 
 # Entries of the largest work array, 32 MiB of float64.
-_MAX_ENTRIES = 1 << 22
+MAX_ENTRIES = 1 << 22
 
 
-class PosteriorPredictive(TorchDistribution):
+class NewPoints:
+    """To which clusters new points belong, and how likely they are, averaged over S draws of partitions."""
+
+    model: Mixture
+    _labels: Tensor
+    _counts: Tensor
+
+    def cluster_probs(self, points: Tensor, partition: Tensor) -> Tensor:
+        r"""Return how likely points belong to the clusters of one partition, such as a point estimate.
+
+        .. math:: P(j \mid x^*) = \frac{\sum_s \sum_k p(c^* = k, x^* \mid c^{(s)}, x) \,
+            |k \cap j| / |k|}{\sum_s p(x^* \mid c^{(s)}, x)}
+
+        A cluster of a draw counts for those of the partition by the shares of its points that lie in them:
+        this is the probability that a companion of the new point, chosen at random, is in cluster j. The last
+        column is that of a new cluster, and rows sum to 1. Cost O(S K (D + J)) a point.
+
+        Shape:
+            points: ``(..., D)``; partition: canonical labels ``(N,)`` of J clusters; output: ``(..., J + 1)``
+            float64.
+
+        Raises:
+            ValueError: if the partition is of other points, or not canonical.
+
+        Example:
+            >>> from pyroclust.models import gaussian2d
+            >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]])
+            >>> law = PosteriorPredictive(gaussian2d(), data, torch.tensor([[0, 0, 1], [0, 1, 2]]))
+            >>> law.cluster_probs(torch.zeros(2), torch.tensor([0, 0, 1])).mul(100).round()  # per cent
+            tensor([99.,  0.,  1.], dtype=torch.float64)
+        """
+        points = self._checked(points)
+        partition = as_partitions("partition", partition, num_points=self._labels.shape[-1])
+        shares = shares_of_clusters(self._labels, self._counts, partition, weights=self.model.row_weights)
+        shares = shares.flatten(0, 1)
+        found = self._in_blocks(points, lambda some: self._log_joint(some).flatten(1).softmax(-1) @ shares)
+        return found.reshape(*points.shape[:-1], shares.shape[-1])
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Return the log predictive density of points in nats, ``(..., D) -> (...)``; O(S K D) a point."""
+        value = self._checked(value)
+        total = self._in_blocks(value, lambda some: self._log_joint(some).logsumexp((-1, -2)))
+        return (total - math.log(len(self._counts))).reshape(value.shape[:-1])
+
+    def log_prob_left_out(self, rows: Tensor, *, hidden: Tensor | None = None) -> Tensor:
+        """Return the log predictive densities of points of the data, each left out."""
+        raise TypeError(f"{type(self).__name__} must define log_prob_left_out")
+
+    def _log_joint(self, points: Tensor) -> Tensor:
+        """Return log p(c*, x* | draw), ``(M, D) -> (M, S, K + 1)``."""
+        raise TypeError(f"{type(self).__name__} must define _log_joint")
+
+    @property
+    def _at_once(self) -> int:
+        """How many points fit into the largest work array."""
+        raise TypeError(f"{type(self).__name__} must define _at_once")
+
+    def _checked(self, points: Tensor) -> Tensor:
+        return points
+
+    def _in_blocks(self, points: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+        """Apply a function to few points at a time, ``(..., D) -> (points, ...)``."""
+        return torch.cat(
+            [function(some) for some in points.reshape(-1, points.shape[-1]).split(self._at_once)]
+        )
+
+
+class PosteriorPredictive(NewPoints, TorchDistribution):
     r"""The law of one more point given data, averaged over S posterior draws of the partition.
 
     .. math::
@@ -84,7 +151,7 @@ class PosteriorPredictive(TorchDistribution):
             with seeded(0):
                 drawn = {name: one.sample() for name, one in free.over_hyperparameters(*blocks).items()}
             self._hyper = drawn | self._hyper
-        self._mixture, self._data = model, data
+        self.model, self._data = model, data
         self._known = known = model.given(self._hyper)
         self._component = cast(ConjugateComponent, known.component)
         counts, moments = block_moments(self._component, data, labels, weights=model.row_weights)
@@ -94,11 +161,6 @@ class PosteriorPredictive(TorchDistribution):
         self._clusters = label_range(labels)
         self.log_weights = next_cluster_log_weights(known, self._counts, self._clusters)
         super().__init__(Size(), Size((data.shape[-1],)), validate_args=validate_args)
-
-    @property
-    def model(self) -> Mixture:
-        """The mixture."""
-        return self._mixture
 
     @property
     def support(self) -> constraints.Constraint:
@@ -147,41 +209,6 @@ class PosteriorPredictive(TorchDistribution):
         points = self._checked(points)
         return self._in_blocks(points, self._log_new).reshape(points.shape[:-1])
 
-    def cluster_probs(self, points: Tensor, partition: Tensor) -> Tensor:
-        r"""Return how likely points belong to the clusters of one partition, such as a point estimate.
-
-        .. math:: P(j \mid x^*) = \frac{\sum_s \sum_k p(c^* = k, x^* \mid c^{(s)}, x) \,
-            |k \cap j| / |k|}{\sum_s p(x^* \mid c^{(s)}, x)}
-
-        A cluster of a draw counts for those of the partition by the shares of its points that lie in them:
-        this is the probability that a companion of the new point, chosen at random, is in cluster j. The last
-        column is that of a new cluster, and rows sum to 1. Cost O(S K (D + J)) a point.
-
-        Shape:
-            points: ``(..., D)``; partition: canonical labels ``(N,)`` of J clusters; output: ``(..., J + 1)``
-            float64.
-
-        Raises:
-            ValueError: if the partition is of other points, or not canonical.
-
-        Example:
-            >>> from pyroclust.models import gaussian2d
-            >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]])
-            >>> law = PosteriorPredictive(gaussian2d(), data, torch.tensor([[0, 0, 1], [0, 1, 2]]))
-            >>> law.cluster_probs(torch.zeros(2), torch.tensor([0, 0, 1])).mul(100).round()  # per cent
-            tensor([99.,  0.,  1.], dtype=torch.float64)
-        """
-        points = self._checked(points)
-        partition = as_partitions("partition", partition, num_points=self._labels.shape[-1])
-        shares = shares_of_clusters(self._labels, self._counts, partition, weights=self._mixture.row_weights)
-        width = int(shares.shape[-1])
-
-        def probs(some: Tensor) -> Tensor:
-            joint = self._log_joint(some).flatten(1).softmax(-1)
-            return joint @ shares.flatten(0, 1)
-
-        return self._in_blocks(points, probs).reshape(*points.shape[:-1], width)
-
     def log_prob_left_out(self, rows: Tensor, *, hidden: Tensor | None = None) -> Tensor:
         r"""Return the log predictive density of points of the data, each taken out of its cluster first.
 
@@ -198,12 +225,12 @@ class PosteriorPredictive(TorchDistribution):
             rows: which points.
             hidden: columns that the density is not of, as of a point where they are missing.
         """
-        block, weights = max(1, _MAX_ENTRIES // self._packed.numel()), self._mixture.row_weights
+        weights = self.model.row_weights
         each = torch.ones_like(rows) if weights is None else weights[rows]
         found = torch.empty(len(rows), dtype=torch.float64)
         for weight in each.unique().tolist():
             places = (each == weight).nonzero().squeeze(-1)
-            alike = [self._left_out(some, weight, hidden) for some in rows[places].split(block)]
+            alike = [self._left_out(some, weight, hidden) for some in rows[places].split(self._at_once)]
             found[places] = torch.cat(alike)
         return found
 
@@ -223,12 +250,6 @@ class PosteriorPredictive(TorchDistribution):
         weights = next_cluster_log_weights(self._known, counts, clusters, new_at=self._clusters)
         return (density + weights).logsumexp((-1, -2)) - math.log(len(draws))
 
-    def log_prob(self, value: Tensor) -> Tensor:
-        """Return the log predictive density of points in nats, ``(..., D) -> (...)``; O(S K D) a point."""
-        value = self._checked(value)
-        total = self._in_blocks(value, self._log_total)
-        return (total - math.log(len(self._counts))).reshape(value.shape[:-1])
-
     def sample(self, sample_shape: Any = Size()) -> Tensor:
         """Draw new points, each from a draw of the partition, a cluster, its parameters.
 
@@ -240,7 +261,7 @@ class PosteriorPredictive(TorchDistribution):
             draw = torch.randint(len(self._counts), (shape.numel(),))
             cluster = torch.multinomial(self.log_weights.exp()[draw], 1).squeeze(-1)
             own = {name: one[draw] for name, one in self._hyper.items()}
-            component = cast(ConjugateComponent, self._mixture.given(own).component)
+            component = cast(ConjugateComponent, self.model.given(own).component)
             counts, moments = self._counts[draw, cluster], self._moments[draw, cluster]
             parameters = component.sample_parameters(counts.unsqueeze(-1), moments.unsqueeze(-2))
             points = component.likelihood(parameters).sample()
@@ -251,13 +272,9 @@ class PosteriorPredictive(TorchDistribution):
             self._component.check(points)
         return points
 
-    def _in_blocks(self, points: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
-        """Apply a function to few points at a time, ``(..., D) -> (points,)``."""
-        block = max(1, _MAX_ENTRIES // self._packed.numel())
-        return torch.cat([function(some) for some in points.reshape(-1, points.shape[-1]).split(block)])
-
-    def _log_total(self, points: Tensor) -> Tensor:
-        return self._log_joint(points).logsumexp((-1, -2))
+    @property
+    def _at_once(self) -> int:
+        return max(1, MAX_ENTRIES // self._packed.numel())
 
     def _log_new(self, points: Tensor) -> Tensor:
         joint = self._log_joint(points)

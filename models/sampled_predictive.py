@@ -2,40 +2,18 @@
 
 import math
 from collections.abc import Mapping
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from pyroclust.core.random_state import seeded
 from pyroclust.distributions.points import Points, as_points, check_points
 from pyroclust.models.mixture import Mixture
-from pyroclust.models.predictive import next_cluster_log_weights, shares_of_clusters
+from pyroclust.models.predictive import MAX_ENTRIES, NewPoints, next_cluster_log_weights
 from pyroclust.partitions import as_partitions, label_range
 
-# Numbers of the largest work array, 32 MiB of float64.
-_MAX_ENTRIES = 1 << 22
 
-
-class NewPoints(Protocol):
-    """What says to which clusters new points belong, and how likely they are."""
-
-    @property
-    def model(self) -> Mixture:
-        """The mixture."""
-        ...
-
-    def cluster_probs(self, points: Tensor, partition: Tensor) -> Tensor:
-        """Return probabilities of the clusters of a partition, and of a new one last."""
-        ...
-
-    def log_prob(self, value: Tensor) -> Tensor: ...
-
-    def log_prob_left_out(self, rows: Tensor, *, hidden: Tensor | None = None) -> Tensor:
-        """Return those of points of the data, each left out."""
-        ...
-
-
-class SampledPredictive:
+class SampledPredictive(NewPoints):
     r"""The law of one more point under a family that is not conjugate, averaged over S draws.
 
     .. math:: p(x^* \mid x) \approx \frac{1}{S} \sum_s \Big[ \sum_{k \le K_s} p(c^* = k \mid c^{(s)}) \,
@@ -75,7 +53,7 @@ class SampledPredictive:
         parameters: Mapping[str, Tensor],
         num_prior: int = 1000,
     ) -> None:
-        self._model, self._data, self._num_prior = model, as_points(data).double(), num_prior
+        self.model, self._data, self._num_prior = model, as_points(data).double(), num_prior
         check_points(self._data, model.event_shape)
         self._labels = as_partitions("assignments", assignments, num_points=len(self._data))
         if self._labels.dim() != 2:
@@ -92,42 +70,11 @@ class SampledPredictive:
             1, self._labels, torch.ones_like(self._labels, dtype=torch.float64)
         )
         self._parameters = {name: value.double().flatten(0, 1) for name, value in parameters.items()}
-        with torch.random.fork_rng(devices=[]):
-            # The law of a new cluster is the same whenever it is asked for.
-            torch.manual_seed(0)
+        # The law of a new cluster is the same whenever it is asked for.
+        with seeded(0):
             drawn = model.component.sample_prior((num_prior,))
         self._prior = {name: value.double() for name, value in drawn.items()}
         self._log_weights = next_cluster_log_weights(model, self._counts, self._clusters)
-
-    @property
-    def model(self) -> Mixture:
-        """The mixture."""
-        return self._model
-
-    def cluster_probs(self, points: Tensor, partition: Tensor) -> Tensor:
-        """Return how probable it is that a point lies in each cluster of a partition, and last in a new one.
-
-        As :meth:`PosteriorPredictive.cluster_probs` does. Cost O(S (K D + J)) a point.
-
-        Shape:
-            points: ``(..., D)``; partition: canonical labels ``(N,)`` of J clusters; output: ``(..., J + 1)``
-            float64.
-
-        Raises:
-            ValueError: if the partition is of other points, or not canonical.
-        """
-        partition = as_partitions("partition", partition, num_points=self._labels.shape[-1])
-        shares = shares_of_clusters(self._labels, self._counts, partition)
-        found = [
-            self._log_joint(some).flatten(1).softmax(-1) @ shares.flatten(0, 1)
-            for some in self._blocks(points)
-        ]
-        return torch.cat(found).reshape(*points.shape[:-1], -1)
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        """Return the log predictive density of points in nats, ``(..., D) -> (...)``; O(S K D) a point."""
-        found = [self._log_joint(some).logsumexp((-1, -2)) for some in self._blocks(value)]
-        return (torch.cat(found) - math.log(len(self._labels))).reshape(value.shape[:-1])
 
     def log_prob_left_out(self, rows: Tensor, *, hidden: Tensor | None = None) -> Tensor:
         r"""Return the log predictive density of points of the data, each left out of it.
@@ -160,11 +107,11 @@ class SampledPredictive:
         counts = counts.scatter_add(-1, own, torch.full_like(own, -1, dtype=counts.dtype))
         left = counts.gather(-1, own).squeeze(-1)
         clusters = self._clusters - (left == 0).long()
-        weights = next_cluster_log_weights(self._model, counts, clusters, new_at=self._clusters)
+        weights = next_cluster_log_weights(self.model, counts, clusters, new_at=self._clusters)
         return (self._log_density(self._data[rows]) + weights).logsumexp(-1)
 
     def _log_joint(self, points: Tensor) -> Tensor:
-        return self._log_density(points) + self._log_weights
+        return self._log_density(points.double()) + self._log_weights
 
     def _log_density(self, points: Tensor) -> Tensor:
         """Return the log density of points in all clusters of each draw, ``(M, S, K + 1)``."""
@@ -176,14 +123,11 @@ class SampledPredictive:
         return density.scatter(-1, at, new.view(-1, 1, 1).expand_as(at).to(density))
 
     def _log_likelihood(self, points: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
-        law = self._model.component.likelihood(parameters)
+        law = self.model.component.likelihood(parameters)
         found: Tensor = law.log_prob(points.unsqueeze(-2)).double()
         return found.nan_to_num(nan=-torch.inf, posinf=-torch.inf, neginf=-torch.inf)
 
     @property
     def _at_once(self) -> int:
         each = self._counts.numel() + self._num_prior
-        return max(1, _MAX_ENTRIES // (each * self._data.shape[-1]))
-
-    def _blocks(self, points: Tensor) -> tuple[Tensor, ...]:
-        return points.double().reshape(-1, points.shape[-1]).split(self._at_once)
+        return max(1, MAX_ENTRIES // (each * self._data.shape[-1]))

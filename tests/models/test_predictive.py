@@ -93,7 +93,7 @@ def test_density_integrates_to_one(model, monkeypatch):
         PosteriorPredictive(model, data, one).log_prob(points[1400:1450]) for one in draws.reshape(12, 6)
     ]
     assert torch.allclose(torch.stack(singles).exp().mean(0), density[1400:1450])
-    monkeypatch.setattr(predictive, "_MAX_ENTRIES", 500)
+    monkeypatch.setattr(predictive, "MAX_ENTRIES", 500)
     new = [PosteriorPredictive(model, data, one) for one in draws.reshape(12, 6)]
     both = [
         (one.log_prob(points[1400:1450]) + one.log_new_cluster_prob(points[1400:1450])).exp() for one in new
