@@ -101,29 +101,6 @@ def test_one_column_takes_independent_columns():
     assert found.model.in_words == in_words(normal_mixture(1))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--family", "gauss"], "unknown family 'gauss'"),
-        (["--prior", "dirichlet"], "unknown prior 'dirichlet'"),
-        (
-            ["--guide", "ncp-niw4d", "--prior", "py"],
-            "prior given beside a guide, which has a model of its own",
-        ),
-        (["--guide", "nono"], "unknown guide 'nono'"),
-        (
-            ["--expected-clusters", "500"],
-            "--expected-clusters is 500, expected at most 103.904: prior 'mfm' reaches",
-        ),
-        (["--guide", "none", "--condition", "scale=1"], "conditions are scale, guide 'none' takes none"),
-    ],
-)
-def test_what_cannot_be_is_refused_in_a_sentence(arguments, sentence, tmp_path, capsys):
-    assert run("compare", "iris", "--out", str(tmp_path / "out"), *arguments) == 2
-    assert sentence in " ".join(capsys.readouterr().err.split())
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_folder_of_the_name_none_is_still_reached(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("none").mkdir()

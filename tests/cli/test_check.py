@@ -188,21 +188,6 @@ def test_same_seed_same_figures(folder) -> None:
     assert first != other
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["none"], "unknown guide 'none'"),
-        (["filter-nig1d", "--points", "many"], "--points is 'many', expected whole numbers"),
-        (["filter-nig1d", "--points", "0,20"], "sampled_points is"),
-    ],
-)
-def test_bad_input_is_one_sentence(arguments, message, capsys) -> None:
-    out, err = run(capsys, *arguments, code=2)
-    assert message in err
-    assert err.count("\n") == 1
-    assert out == ""
-
-
 def test_strict_ends_with_3_once_what_could_be_measured_is_printed_and_written(
     folder, tmp_path, capsys
 ) -> None:

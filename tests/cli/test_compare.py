@@ -134,15 +134,3 @@ def test_guides_are_listed(capsys):
 def test_help_and_version(capsys):
     assert "SOURCE" in run(capsys, "compare", "--help")
     assert run(capsys, "--version").startswith("pyroclust 0.")
-
-
-def test_an_unknown_kernel_is_refused_before_anything_is_drawn(tmp_path, capsys):
-    out = tmp_path / "o"
-    arguments = ["compare", "galaxies", "--guide", "filter-nig1d", "--kernel", "gibs", "--out", str(out)]
-    with pytest.raises(SystemExit) as end:
-        main(arguments)
-    assert end.value.code == 2
-    printed = capsys.readouterr()
-    assert "unknown kernel 'gibs', did you mean 'gibbs'?" in " ".join(printed.err.split())
-    assert "drawing" not in printed.err
-    assert not out.exists()

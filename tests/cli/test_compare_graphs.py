@@ -73,27 +73,6 @@ def test_a_graph_beyond_what_counts_as_large() -> None:
     assert result.estimates["mcmc"].num_clusters == 2
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["karate", "--family", "niw"], "whose blocks have rates of edges: leave it out"),
-        (["karate", "--guide", "ncp-niw2d"], "takes points of shape (2,)"),
-        (["karate", "--pca", "2"], "pca is 2, but karate has nodes of a graph"),
-        (["karate", "--within", "-1", "2"], "within[0] is -1"),
-        (["iris", "--within", "1", "2"], "within given for rows of columns, expected a graph: leave it out"),
-        (["karate", "--edges"], "edges is true, but source is no file"),
-        (["karates"], "did you mean 'karate'?"),
-    ],
-)
-def test_what_does_not_fit_is_refused_in_a_sentence(
-    arguments: list[str], expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert code_of("compare", *arguments, *FEW, "--out", str(tmp_path / "out")) == 2
-    captured = capsys.readouterr()
-    assert expected in captured.err
-    assert captured.err.count("\n") == 1
-
-
 def test_a_guide_of_graphs_refuses_tables() -> None:
     from pyroclust.guides import BlockFilter
 

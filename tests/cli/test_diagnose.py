@@ -1,7 +1,6 @@
 """`pyroclust diagnose` reads draws of any software, writes its files, and fails in one sentence."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -85,25 +84,3 @@ def test_same_seed_same_figures(files, tmp_path, capsys):
     )
     # draws.nc says when it was made.
     assert once | {"files": ()} == again | {"files": ()}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["missing.csv"], "there is no file"),
-        (["broken"], "not a readable .nc file"),
-        (["a", "short"], "expected the same points"),
-        (["short", "--data", "iris"], "expected one row a point"),
-        (["a", "--data", "iris", "--label", "specis"], "specis"),
-        (["a", "--label", "species"], "--label is 'species', but there is no table"),
-        (["a", "--columns", "x,y"], "columns is ['x', 'y'], but there is no table"),
-        (["a", "--other-group", "guide"], "--other-group is 'guide', but there is no second file"),
-    ],
-)
-def test_bad_input_is_one_sentence(files, arguments, sentence, tmp_path, capsys):
-    out, err = run(capsys, *(files.get(one, one) for one in arguments), "--out", str(tmp_path / "o"), code=2)
-    lines = [line for line in err.splitlines() if line.startswith("pyroclust:")]
-    assert len(lines) == 1
-    assert sentence in lines[0]
-    assert not out
-    assert not Path(tmp_path / "o").exists() or not list((tmp_path / "o").iterdir())

@@ -119,25 +119,3 @@ def test_an_estimator_takes_a_data_frame_as_it_is(frame):
     assert told.result_.data.table.kinds[2] == "category"
     gaps = PartitionPosterior(**QUICK, random_state=0).fit(frame[["age", "visits"]].to_numpy())
     assert np.isfinite(gaps.score_samples([[np.nan, 2.0]])).all()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--kinds", "stage"], "--kinds is 'stage', expected a kind for each of some columns"),
-        (["--kinds", "stage=colour"], "unknown kind 'colour'"),
-        (["--kinds", "size=number"], "unknown column 'size'"),
-        (["--pca", "2"], "has columns that are no numbers, and principal components need numbers"),
-        (["--family", "niw", "--columns", "age,stage"], "which integrate out where columns are independent"),
-        (["--family", "student-t"], "'diagonal', 'nig' or 'niw' beside columns of other kinds"),
-        (["--guide", "ncp-nig1d", "--columns", "age"], "holds missing values"),
-        (
-            ["--guide", "ncp-nig1d", "--columns", "age", "--kinds", "age=number"],
-            "which guide 'ncp-nig1d' cannot",
-        ),
-    ],
-)
-def test_what_cannot_be_is_refused_in_a_sentence(frame, arguments, sentence, tmp_path, capsys):
-    frame.to_csv(tmp_path / "clinic.csv", index=False)
-    assert run("compare", str(tmp_path / "clinic.csv"), "--out", str(tmp_path / "out"), *arguments) == 2
-    assert sentence in " ".join(capsys.readouterr().err.split())

@@ -43,12 +43,6 @@ def test_diagnose_writes_and_prints_before_it_ends(tmp_path, capsys):
     assert plain["verdict"]["level"] in {"do not trust", "cannot tell"}
 
 
-@pytest.mark.parametrize("wrong", ["0", "-0.1", "1.5", "nan"])
-def test_a_tolerance_is_a_difference_of_probabilities(wrong, tmp_path, capsys):
-    assert code_of("compare", "galaxies", "--tolerance", wrong, "--out", str(tmp_path / "o")) == 2
-    assert "tolerance is" in capsys.readouterr().err
-
-
 def compared(folder, *more: str) -> int:
     np.save(folder / "p.npy", np.random.default_rng(0).standard_normal((6, 1)))
     few = [

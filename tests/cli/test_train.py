@@ -36,30 +36,6 @@ def test_trains_and_prints_figures(recipe: Path, tmp_path: Path, capsys: pytest.
     assert load_guide(tmp_path / "out").model.name == "overlap2d"
 
 
-@pytest.mark.parametrize(
-    ("change", "arguments", "message"),
-    [
-        (("[light]", "[lite]"), [], "unknown key 'lite', did you mean 'light'"),
-        (("steps = 3", "steps = 0"), [], "steps is 0, expected at least 1"),
-        (("", ""), ["--precision", "8"], "precision is '8', expected one of 32-true, bf16-mixed"),
-        (("", ""), ["--max-steps", "0"], "max-steps"),
-    ],
-)
-def test_bad_input_is_one_sentence(
-    recipe: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    change: tuple[str, str],
-    arguments: list[str],
-    message: str,
-) -> None:
-    recipe.write_text(recipe.read_text().replace(*change, 1))
-    assert run(str(recipe), "--out", str(tmp_path / "out"), *arguments) == 2
-    error = capsys.readouterr().err
-    assert message in " ".join(error.split())
-    assert "Traceback" not in error
-
-
 def test_a_second_training_does_not_overwrite_the_first(
     recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

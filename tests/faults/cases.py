@@ -100,7 +100,8 @@ def command(
 ) -> Case:
     """A command that has to be refused with ``words``, or has to succeed and say ``says``.
 
-    The files are written first, and have to be there unchanged afterwards.
+    The files are written first, and have to be there unchanged afterwards; a refusal is one line
+    and writes nothing.
     """
     arguments = arguments.split() if isinstance(arguments, str) else arguments
 
@@ -111,7 +112,12 @@ def command(
         after = snapshot(folder)
         assert {path: after.get(path) for path in before} == before, "a file of the user was changed or lost"
         if words is not None:
-            assert code == 2, f"exit code {code}, expected 2: {out or err}"
+            assert (code, out) == (2, ""), f"exit code {code}, expected 2: {out or err}"
+            # What typer itself refuses stands in a frame, below how the command is used.
+            assert err.startswith("Usage: pyroclust ") or (
+                err.startswith("pyroclust: ") and err.count("\n") == 1
+            ), f"more than one line: {err}"
+            assert after == before, f"something was written: {after.keys() - before.keys()}"
             return _checked_sentence(err, words)
         assert code == 0, f"exit code {code}, expected 0: {err}"
         said = " ".join((out + err).split())

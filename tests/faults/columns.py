@@ -189,61 +189,6 @@ def words(text: str) -> list[str]:
 
 COMMANDS = [
     command(
-        "the label among the columns of the command",
-        "compare t.csv --columns a,b --label b",
-        files={"t.csv": POINTS},
-        words="'b' is the label and cannot be clustered",
-    ),
-    command(
-        "a condition told twice",
-        "compare t.csv --condition c=1 --condition c=2",
-        files={"t.csv": POINTS},
-        words="tells 'c' twice",
-    ),
-    command(
-        "a condition that is no number",
-        "compare t.csv --condition c=nan",
-        files={"t.csv": POINTS},
-        words="expected NAME=VALUE",
-    ),
-    command(
-        "columns given twice",
-        "compare t.csv --columns a --columns b",
-        files={"t.csv": POINTS},
-        words="--columns is given 2 times",
-    ),
-    command(
-        "names of columns told and denied",
-        "compare t.csv --header --no-header",
-        files={"t.csv": POINTS},
-        words="--header is given 2 times",
-    ),
-    command(
-        "an empty name among columns",
-        "compare t.csv --columns a,,b",
-        files={"t.csv": POINTS},
-        words="expected names between commas",
-    ),
-    command(
-        "a decimal mark that is none",
-        "compare t.csv --decimal ;",
-        files={"t.csv": POINTS},
-        words="expected '.' or ','",
-    ),
-    command("an option for text with a built-in table", "compare iris --decimal ,", words="leave it out"),
-    command(
-        "an option for text without a text file",
-        "diagnose z.npy --delimiter tab",
-        words="no file here is .csv or .tsv",
-    ),
-    command(
-        "more components than columns, raw",
-        "compare t.csv --columns a,b --raw --pca 3",
-        files={"t.csv": POINTS},
-        words="--pca is 3, expected 1 to 2",
-    ),
-    command("a file name that writes to the terminal", ["compare", "\x1b[2Jt.csv"], words=r"'\x1b[2Jt.csv'"),
-    command(
         "formulas, line ends and odd names in what is written",
         [*words("--label"), "k\x9b31m"],
         files={"t.csv": ODD},

@@ -4,11 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from faults.cases import Case, of_family
-
-from pyroclust.results.files import prepare_folder
-
-refuses, _, command = of_family("streams")
+from faults.cases import Case
 
 
 def _stream(name: str, arguments: str, streams: str, code: int, words: str = "") -> Case:
@@ -34,15 +30,4 @@ CASES = [
     _stream("the list of guides to a reader of one line", "guides", "| head -1", 0),
     _stream("no standard stream at all", "guides", "<&- >&- 2>&-", 0),
     _stream("errors into a full device", "compare no.csv", "2>/dev/full", 2),
-    *(
-        command(f"{name} --out with an empty name", [*arguments, "--out", ""], words="is empty")
-        for name, arguments in (
-            ("compare", ["compare", "galaxies"]),
-            ("check", ["check", "filter-nig1d"]),
-            ("diagnose", ["diagnose", "draws.npy"]),
-            ("train", ["train", "ncp-overlap2d"]),
-        )
-    ),
-    command("check --save with an empty name", ["check", "filter-nig1d", "--save", ""], words="is empty"),
-    refuses("a folder for results with an empty name", lambda: prepare_folder(""), "empty name"),
 ]
