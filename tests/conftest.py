@@ -42,7 +42,7 @@ LONG = (
     "tests/infer/mcmc/test_companion_nuts.py",
     "tests/test_readme.py",
     "tests/infer/test_fine_tune.py",
-    "tests/cli/test_any_columns.py",
+    "tests/cli/test_compare.py",
     "tests/test_shelf_compares.py",
     "tests/test_wheel.py",
 )

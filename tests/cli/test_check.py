@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from faults.cases import run_command
 
 from pyroclust.calibration import Certificate, CertificateSettings, check_guide
 from pyroclust.calibration.certificate import certificate_content
 from pyroclust.calibration.checking import store_certificate
-from pyroclust.cli import main
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.models import overlap2d
@@ -51,18 +51,16 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "mine"
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> tuple[str, str]:
-    with pytest.raises(SystemExit) as end:
-        main(["check", *arguments])
-    out, err = capsys.readouterr()
-    assert end.value.code == code, err
+def run(*arguments: str, code: int = 0) -> tuple[str, str]:
+    found, out, err = run_command(["check", *arguments])
+    assert found == code, err
     return out, err
 
 
-def test_prints_every_part_and_stores_it(folder, capsys) -> None:
+def test_prints_every_part_and_stores_it(folder) -> None:
     before = json.loads((folder / "card.json").read_text())
     weights = (folder / "weights.safetensors").read_bytes()
-    out, _ = run(capsys, str(folder), "--seed", "7", "--save", str(folder))
+    out, _ = run(str(folder), "--seed", "7", "--save", str(folder))
     for word in ("KL", "efficiency", "Pareto k", "log_joint", "prior", "orders", "Draws a second", "Stored"):
         assert word in out
     assert "Passed" in out or "Failed" in out
@@ -93,8 +91,8 @@ def test_prints_every_part_and_stores_it(folder, capsys) -> None:
     assert read_card(folder).certificate["seed"] == 7
 
 
-def test_json_is_all_of_standard_output(folder, capsys) -> None:
-    out, _ = run(capsys, str(folder), "--json")
+def test_json_is_all_of_standard_output(folder) -> None:
+    out, _ = run(str(folder), "--json")
     content = json.loads(out)
     assert content["guide"] == "mine"
     assert content["certificate"]["verdict"]["findings"]
@@ -102,66 +100,66 @@ def test_json_is_all_of_standard_output(folder, capsys) -> None:
     assert not read_card(folder).certificate
 
 
-def test_options_reach_the_measurement(folder, capsys) -> None:
-    out, _ = run(capsys, str(folder), "--json", "--points", "50,5", "--datasets", "30")
+def test_options_reach_the_measurement(folder) -> None:
+    out, _ = run(str(folder), "--json", "--points", "50,5", "--datasets", "30")
     found = json.loads(out)["certificate"]
     assert [row["num_points"] for row in found["sampled"]] == [5, 50]
     assert found["calibration"][0]["num_datasets"] == 30
 
 
-def test_a_quick_look_replaces_no_certificate(folder, capsys) -> None:
+def test_a_quick_look_replaces_no_certificate(folder) -> None:
     here = ["--save", str(folder)]
-    first, _ = run(capsys, str(folder), "--quick", *here)
+    first, _ = run(str(folder), "--quick", *here)
     assert "Stored" in first
     card = (folder / "card.json").read_bytes()
-    _, error = run(capsys, str(folder), "--quick", "--seed", "9", *here, code=2)
+    _, error = run(str(folder), "--quick", "--seed", "9", *here, code=2)
     assert "which a quick look does not replace" in " ".join(error.split())
     assert (folder / "card.json").read_bytes() == card
-    again, _ = run(capsys, str(folder), "--quick", "--seed", "9")
+    again, _ = run(str(folder), "--quick", "--seed", "9")
     assert "tests that are in the card's certificate too" in " ".join(again.split())
-    run(capsys, str(folder), "--seed", "9", *here)
+    run(str(folder), "--seed", "9", *here)
     assert read_card(folder).certificate["seed"] == 9
 
 
-def test_another_folder_gets_the_guide_with_its_certificate(folder, tmp_path, capsys) -> None:
+def test_another_folder_gets_the_guide_with_its_certificate(folder, tmp_path) -> None:
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     copy = tmp_path / "copy"
     for seed in ("3", "4"):
-        run(capsys, str(folder), "--seed", seed, "--save", str(copy))
+        run(str(folder), "--seed", seed, "--save", str(copy))
         assert read_card(copy).certificate["seed"] == int(seed)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     same = load_guide(copy).state_dict()
     assert all(torch.equal(one, same[name]) for name, one in load_guide(folder).state_dict().items())
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("mine")
-    _, error = run(capsys, str(folder), "--save", str(tmp_path / "full"), code=2)
+    _, error = run(str(folder), "--save", str(tmp_path / "full"), code=2)
     assert "holds other files (mine.txt)" in error
 
 
-def test_out_gets_certificate_and_picture(folder, tmp_path, capsys) -> None:
-    run(capsys, str(folder), "--out", str(tmp_path / "out"))
+def test_out_gets_certificate_and_picture(folder, tmp_path) -> None:
+    run(str(folder), "--out", str(tmp_path / "out"))
     assert json.loads((tmp_path / "out" / "certificate.json").read_text())["guide"] == "mine"
     assert (tmp_path / "out" / "certificate.png").stat().st_size > 10_000
     assert not (folder / "certificate.png").exists()
 
 
-def test_a_card_that_cannot_be_written_is_as_it_was(folder, monkeypatch, capsys) -> None:
+def test_a_card_that_cannot_be_written_is_as_it_was(folder, monkeypatch) -> None:
     def refused(folder: Path, card: str) -> None:
         raise PermissionError(13, "Permission denied", str(folder))
 
     before = (folder / "card.json").read_bytes()
     monkeypatch.setattr("pyroclust.calibration.checking.write_card", refused)
-    _, error = run(capsys, str(folder), "--save", str(folder), code=2)
+    _, error = run(str(folder), "--save", str(folder), code=2)
     assert "Permission denied" in error
     assert (folder / "card.json").read_bytes() == before
     assert not (folder / "certificate.png").exists()
 
 
-def test_nothing_is_written_into_the_package(folder, monkeypatch, capsys) -> None:
+def test_nothing_is_written_into_the_package(folder, monkeypatch) -> None:
     monkeypatch.setattr("pyroclust.core.files._LIBRARY", folder.parent)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     for option in ("--save", "--out"):
-        _, error = run(capsys, str(folder), option, str(folder), code=2)
+        _, error = run(str(folder), option, str(folder), code=2)
         assert "lies inside the installed package" in error
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
@@ -188,17 +186,15 @@ def test_same_seed_same_figures(folder) -> None:
     assert first != other
 
 
-def test_strict_ends_with_3_once_what_could_be_measured_is_printed_and_written(
-    folder, tmp_path, capsys
-) -> None:
+def test_strict_ends_with_3_once_what_could_be_measured_is_printed_and_written(folder, tmp_path) -> None:
     guide = load_guide(folder)
     with torch.no_grad():
         for weight in guide.parameters():
             weight.fill_(1e30)
     save_guide(guide, tmp_path / "bad", card={"about": "its weights overflow", "max_points": 30})
     arguments = (str(tmp_path / "bad"), "--seed", "7", "--json")
-    plain, _ = run(capsys, *arguments)
-    out, _ = run(capsys, *arguments, "--strict", "--out", str(tmp_path / "o"), code=3)
+    plain, _ = run(*arguments)
+    out, _ = run(*arguments, "--strict", "--out", str(tmp_path / "o"), code=3)
     found = json.loads(out)["certificate"]
     assert found["verdict"] == json.loads(plain)["certificate"]["verdict"]
     assert found["verdict"]["passed"] is False

@@ -7,16 +7,20 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from faults.cases import run_command
+from sklearn.cluster import AgglomerativeClustering
+from typer.main import get_command
 
-from pyroclust.cli import main
+from pyroclust.analysis.forest import NOISE_SCALE
+from pyroclust.cli.app import app
 
-QUICK = ["--mcmc-draws", "40", "--chains", "2", "--warmup", "40", "--guide", "none", "--columns", "a,b"]
+QUICK = "--mcmc-draws 40 --chains 2 --warmup 40 --guide none --columns a,b --quiet"
 
 
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(arguments)
-    return int(end.value.code or 0)
+def run(line: str, *more: str) -> str:
+    code, out, err = run_command([*line.split(), *more])
+    assert code == 0, err
+    return out
 
 
 @pytest.fixture(autouse=True)
@@ -25,26 +29,16 @@ def files(tmp_path, monkeypatch) -> Path:
     points = np.concatenate([rng.normal(0, 0.5, (8, 2)), rng.normal(2, 0.5, (8, 2))])
     frame = pd.DataFrame(points, columns=["a", "b"])
     frame["known"] = ["x", "x", *[""] * 13, "y"]
-    frame["nothing"] = ""
     frame.to_csv(tmp_path / "t.csv", index=False)
-    for name, text in {
-        "must": "first,second\n1,9\n",
-        "cannot": "2,3\n",
-        "clash": "9,1\n",
-        "far": "1,17\n",
-        "zero": "0,1\n",
-        "wide": "1,2,3\n",
-        "across": "1,16\n",
-    }.items():
-        (tmp_path / f"{name}.csv").write_text(text)
+    (tmp_path / "must.csv").write_text("first,second\n1,9\n")
+    (tmp_path / "cannot.csv").write_text("2,3\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def test_compare_keeps_them_and_says_what_they_changed(files, capsys):
-    pairs = ["--must-link", "must.csv", "--cannot-link", "cannot.csv", "--partial-labels", "known"]
-    assert run("compare", "t.csv", *QUICK, *pairs, "--out", "found", "--json") == 0
-    summary = json.loads(capsys.readouterr().out)
+def test_compare_keeps_them_and_says_what_they_changed(files):
+    pairs = "--must-link must.csv --cannot-link cannot.csv --partial-labels known"
+    summary = json.loads(run(f"compare t.csv {QUICK} {pairs} --out found --json"))
     assert summary == json.loads((files / "found" / "summary.json").read_text("utf-8"))
     assert summary["constraints"]["known"] == {
         "rows": 5,
@@ -68,20 +62,16 @@ def test_compare_keeps_them_and_says_what_they_changed(files, capsys):
     assert frame["partial_label"].fillna("").tolist() == ["x", "x", *[""] * 13, "y"]
 
 
-def test_the_terminal_says_it_too(capsys):
-    assert run("compare", "t.csv", *QUICK, "--must-link", "must.csv", "--quiet", "--verbose") == 0
-    out = capsys.readouterr().out
+def test_the_terminal_says_it_too():
+    out = run(f"compare t.csv {QUICK} --must-link must.csv --verbose")
     assert "2 of them constrained" in out
     assert "What the data say of the constraints" in out
     assert "Uncertainty without and with the constraints" in out
 
 
-def test_forest_writes_five_files_and_the_same_again(files, capsys):
-    command = ["forest", "t.csv", "--columns", "a,b", "--clusters", "2", "--draws", "120", "--quiet"]
-    assert run(*command, "--json") == 0
-    summary = json.loads(capsys.readouterr().out)
-    assert run(*command, "--json") == 0
-    again = json.loads(capsys.readouterr().out)
+def test_forest_writes_five_files_and_the_same_again(files):
+    command = "forest t.csv --columns a,b --clusters 2 --draws 120 --quiet --json"
+    summary, again = json.loads(run(command)), json.loads(run(command))
     folder = files / "forest-t"
     assert sorted(path.name for path in folder.iterdir()) == [
         "assignments.csv",
@@ -100,22 +90,18 @@ def test_forest_writes_five_files_and_the_same_again(files, capsys):
     assert "no posterior" in (folder / "report.html").read_text("utf-8")
 
 
-def test_forest_without_noise_is_single_linkage(files, capsys):
-    from sklearn.cluster import AgglomerativeClustering
-
+def test_forest_without_noise_is_single_linkage(files):
     points = pd.read_csv(files / "t.csv")[["a", "b"]].to_numpy()
     points = (points - points.mean(0)) / points.std(0)
     usual = AgglomerativeClustering(3, linkage="single").fit_predict(points)
-    options = ["--clusters", "3", "--noise-scale", "0", "--draws", "10", "--quiet"]
-    assert run("forest", "t.csv", "--columns", "a,b", *options) == 0
+    run("forest t.csv --columns a,b --clusters 3 --noise-scale 0 --draws 10 --quiet")
     found = pd.read_csv(files / "forest-t" / "assignments.csv")["cluster"].to_numpy()
     assert ((found[:, None] == found) == (usual[:, None] == usual)).all()
 
 
-def test_forest_with_constraints_says_what_they_changed(files, capsys):
-    options = ["--clusters", "3", "--draws", "100", "--must-link", "must.csv", "--cannot-link", "cannot.csv"]
-    assert run("forest", "t.csv", "--columns", "a,b", *options, "--quiet", "--verbose") == 0
-    assert "Uncertainty without and with the constraints" in capsys.readouterr().out
+def test_forest_with_constraints_says_what_they_changed(files):
+    options = "--clusters 3 --draws 100 --must-link must.csv --cannot-link cannot.csv --quiet --verbose"
+    assert "Uncertainty without and with the constraints" in run(f"forest t.csv --columns a,b {options}")
     page = (files / "forest-t" / "report.html").read_text("utf-8")
     assert "Together: rows 1, 9." in page
     frame = pd.read_csv(files / "forest-t" / "assignments.csv")
@@ -124,10 +110,5 @@ def test_forest_with_constraints_says_what_they_changed(files, capsys):
 
 
 def test_the_default_of_the_noise_is_that_of_the_library():
-    from typer.main import get_command
-
-    from pyroclust.analysis.forest import NOISE_SCALE
-    from pyroclust.cli.app import app
-
     options = {one.name: one for one in get_command(app).commands["forest"].params}
     assert options["noise_scale"].default == NOISE_SCALE

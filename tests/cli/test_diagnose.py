@@ -1,23 +1,22 @@
-"""`pyroclust diagnose` reads draws of any software, writes its files, and fails in one sentence."""
+"""`pyroclust diagnose` reads draws of any software, writes its files, and ends as `--strict` says."""
 
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
+import typer
+from faults.cases import run_command
 
-from pyroclust.cli import main
+from pyroclust.cli.console import end_strictly
 from pyroclust.data.datasets import read_table
+from pyroclust.diagnostics import Trust, Verdict
 
-SEED = 0
 
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> tuple[str, str]:
-    with pytest.raises(SystemExit) as end:
-        main(["diagnose", *arguments])
-    out, err = capsys.readouterr()
-    assert end.value.code == code, err
-    return out, err
+def run(*arguments: str, code: int = 0) -> str:
+    found, out, err = run_command(["diagnose", *arguments])
+    assert found == code, err
+    return out
 
 
 def iris_draws(*, noise: float, seed: int, chains: int = 2, draws: int = 150) -> np.ndarray:
@@ -39,13 +38,11 @@ def files(tmp_path_factory) -> dict[str, str]:
     frame.to_csv(folder / "a.csv", index=False)
     np.save(folder / "b.npy", second)
     np.save(folder / "c.npy", iris_draws(noise=0.6, seed=2))
-    np.save(folder / "short.npy", second[..., :140])
-    (folder / "broken.nc").write_bytes(b"not a file")
     return {path.stem: str(path) for path in folder.iterdir()}
 
 
-def test_one_source_without_model_or_data(files, tmp_path, capsys):
-    out, _ = run(capsys, files["a"], "--verbose", "--out", str(tmp_path / "out"))
+def test_one_source_without_model_or_data(files, tmp_path):
+    out = run(files["a"], "--verbose", "--out", str(tmp_path / "out"))
     assert "Partitions of 150 points: 2 chains of 150 draws from a." in " ".join(out.split())
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "assignments.csv",
@@ -62,9 +59,9 @@ def test_one_source_without_model_or_data(files, tmp_path, capsys):
     assert points["uncertainty"].between(0, 1).all()
 
 
-def test_two_sources_with_data_and_labels(files, tmp_path, capsys):
+def test_two_sources_with_data_and_labels(files, tmp_path):
     folder = str(tmp_path / "out")
-    out, _ = run(capsys, files["a"], files["b"], "--data", "iris", "--json", "--out", folder)
+    out = run(files["a"], files["b"], "--data", "iris", "--json", "--out", folder)
     content = json.loads(out)
     assert content["verdict"]["level"] == "agree", content["verdict"]
     assert content["sources"]["first"]["point_estimate"]["adjusted_rand_to_labels"] == 1
@@ -72,15 +69,36 @@ def test_two_sources_with_data_and_labels(files, tmp_path, capsys):
     assert content == json.loads((tmp_path / "out" / "summary.json").read_text())
 
 
-def test_other_posterior_is_flagged(files, tmp_path, capsys):
-    out, _ = run(capsys, files["a"], files["c"], "--json", "--out", str(tmp_path / "out"))
+def test_other_posterior_is_flagged(files, tmp_path):
+    out = run(files["a"], files["c"], "--json", "--out", str(tmp_path / "out"))
     assert json.loads(out)["verdict"]["level"] == "differ"
 
 
-def test_same_seed_same_figures(files, tmp_path, capsys):
+def test_same_seed_same_figures(files, tmp_path):
     once, again = (
-        json.loads(run(capsys, files["a"], "--json", "--seed", "3", "--out", str(tmp_path / place))[0])
-        for place in "xy"
+        json.loads(run(files["a"], "--json", "--seed", "3", "--out", str(tmp_path / place))) for place in "xy"
     )
     # draws.nc says when it was made.
     assert once | {"files": ()} == again | {"files": ()}
+
+
+@pytest.mark.parametrize("level", Trust)
+def test_levels_that_end_a_strict_command(level):
+    verdict = Verdict(level, "why")
+    end_strictly(verdict, strict=False)
+    if level not in (Trust.UNKNOWN, Trust.DISTRUST, Trust.DIFFER):
+        end_strictly(verdict, strict=True)
+        return
+    with pytest.raises(typer.Exit) as end:
+        end_strictly(verdict, strict=True)
+    assert end.value.exit_code == 3
+
+
+def test_a_strict_command_writes_and_prints_before_it_ends(tmp_path):
+    draws = np.zeros((2, 60, 6), dtype=int)
+    draws[1, :, 3:] = 1
+    np.save(tmp_path / "d.npy", draws)
+    arguments = [str(tmp_path / "d.npy"), "--out", str(tmp_path / "o"), "--json"]
+    plain = json.loads(run(*arguments))
+    assert json.loads(run(*arguments, "--strict", code=3)) | {"files": ()} == plain | {"files": ()}
+    assert plain["verdict"]["level"] in {"do not trust", "cannot tell"}

@@ -2,14 +2,18 @@
 
 import inspect
 import json
+import os
 import signal
+import subprocess
+import sys
 
 import pandas as pd
 import pytest
+from faults.cases import run_command
 
 import pyroclust
 from pyroclust import cluster, compare
-from pyroclust.cli import analysing, main
+from pyroclust.cli import analysing
 
 FEW = ["--mcmc-draws", "40", "--chains", "2", "--warmup", "40", "--quiet"]
 READING = {"delimiter", "decimal", "header"}
@@ -17,16 +21,10 @@ READING = {"delimiter", "decimal", "header"}
 PRINTING = {"strict", "as_json", "quiet", "verbose"}
 
 
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(arguments)
-    return int(end.value.code or 0)
-
-
-def test_the_first_screen_is_the_answer(tmp_path, monkeypatch, capsys):
+def test_the_first_screen_is_the_answer(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    assert run("cluster", "galaxies", "--out", str(tmp_path / "o"), "--quiet") == 0
-    printed = capsys.readouterr().out
+    code, printed, _ = run_command(["cluster", "galaxies", "--out", str(tmp_path / "o"), "--quiet"])
+    assert code == 0
     lines = printed.splitlines()
     assert len(lines) <= 25
     # Names of files and commands are not broken.
@@ -38,12 +36,13 @@ def test_the_first_screen_is_the_answer(tmp_path, monkeypatch, capsys):
         assert term not in printed
 
 
-def test_columns_that_are_left_out_are_named_at_once(tmp_path, capsys):
+def test_columns_that_are_left_out_are_named_at_once(tmp_path):
     pd.DataFrame({"x": [0.0, 0.1, 5.0, 5.1], "same": 1, "id": list("abcd")}).to_csv(
         tmp_path / "t.csv", index=False
     )
-    assert run("cluster", str(tmp_path / "t.csv"), *FEW, "--out", str(tmp_path / "o")) == 0
-    printed = " ".join(capsys.readouterr().out.split())
+    code, out, _ = run_command(["cluster", str(tmp_path / "t.csv"), *FEW, "--out", str(tmp_path / "o")])
+    assert code == 0
+    printed = " ".join(out.split())
     assert "'id': every row has a text of its own" in printed
     assert "'same': it has one value only" in printed
 
@@ -61,11 +60,10 @@ def test_options_are_the_parameters_of_the_function(name):
 @pytest.mark.parametrize(
     ("typed", "given"), [("3", "3 clusters"), ("2-6", "between 2 and 6 clusters"), ("1", "1 cluster")]
 )
-def test_a_number_of_clusters_or_its_bounds_are_the_first_words(typed, given, tmp_path, monkeypatch, capsys):
+def test_a_number_of_clusters_or_its_bounds_are_the_first_words(typed, given, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    short = ["--mcmc-draws", "20", "--chains", "2", "--warmup", "20", "--quiet"]
-    assert run("cluster", "galaxies", "--clusters", typed, *short) == 0
-    out, _ = capsys.readouterr()
+    code, out, _ = run_command(["cluster", "galaxies", "--clusters", typed, *FEW])
+    assert code == 0
     assert f", given {given} (" in " ".join(out.split())
     with pytest.raises(ValueError, match=r"num_clusters is 3, but .*: take clusters \(--clusters\), as 3"):
         cluster("galaxies", num_clusters=3)
@@ -105,11 +103,12 @@ def interrupted(*args, **kwargs):
     ],
     ids=["before the guide", "after the verdict"],
 )
-def test_ctrl_c_in_a_later_step_keeps_what_was_drawn(pressed_in, draws, tmp_path, monkeypatch, capsys):
+def test_ctrl_c_in_a_later_step_keeps_what_was_drawn(pressed_in, draws, tmp_path, monkeypatch):
     monkeypatch.setattr(pressed_in, pressed)
     folder, guide = tmp_path / "o", ["--guide", "filter-nig1d", "--draws", "20", "--also", "baselines"]
-    assert run("compare", "galaxies", *guide, *FEW, "--out", str(folder)) == 130
-    assert "Interrupted" in capsys.readouterr().out
+    code, out, _ = run_command(["compare", "galaxies", *guide, *FEW, "--out", str(folder)])
+    assert code == 130
+    assert "Interrupted" in out
     summary = json.loads((folder / "summary.json").read_text())
     assert summary["interrupted"] is True
     assert any("Interrupted during the step" in note for note in summary["notes"])
@@ -133,13 +132,23 @@ def test_ctrl_c_in_python_leaves_an_analysis(monkeypatch, tmp_path):
     assert (tmp_path / "o" / "report.html").is_file()
 
 
-def test_ctrl_c_before_anything_was_drawn_writes_nothing(tmp_path, monkeypatch, capsys):
+def test_ctrl_c_before_anything_was_drawn_writes_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr("pyroclust.analysis.drawing.draw_mcmc", pressed)
-    assert run("cluster", "galaxies", *FEW, "--out", str(tmp_path / "o")) == 130
-    out, err = capsys.readouterr()
-    assert (out, err) == ("", "pyroclust: interrupted\n")
+    command = ["cluster", "galaxies", *FEW, "--out", str(tmp_path / "o")]
+    assert run_command(command) == (130, "", "pyroclust: interrupted\n")
     assert not list(tmp_path.iterdir())
     monkeypatch.setattr("pyroclust.analysis.drawing.draw_mcmc", interrupted)
     with pytest.raises(KeyboardInterrupt):
         cluster("galaxies", mcmc_draws=40, out=tmp_path / "o")
     assert not list(tmp_path.iterdir())
+
+
+def test_an_ascii_locale_is_enough(tmp_path):
+    command = [sys.executable, "-m", "pyroclust", "cluster", "galaxies", *FEW[:-1], "--out", "found"]
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=os.environ | ascii_only, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "found" / "report.html").exists()
+    assert "Written" in done.stdout.decode("ascii")

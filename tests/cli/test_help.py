@@ -1,9 +1,11 @@
 """What the help of options says of names, defaults and limits is what the library has."""
 
+import json
 import re
 import shlex
 
 import pytest
+from faults.cases import run_command
 from typer.main import get_command
 
 from pyroclust.analysis.picking import model_by_name
@@ -87,3 +89,23 @@ def test_what_repeats_an_analysis_can_be_typed(name):
 def test_what_was_denied_is_repeated():
     made = Repeat.of("diagnose", ["x.npy"], {"transpose": False, "header": False})
     assert made.command == "pyroclust diagnose x.npy --no-header --no-transpose"
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [("compare", (*FAMILIES, *PRIORS, "SOURCE")), ("recipe", (*FAMILIES, *PRIORS)), ("diagnose", ())],
+)
+def test_help_fits_80_columns_and_names_every_family_and_prior(command, names, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    code, printed, _ = run_command([command, "--help"])
+    assert code == 0
+    assert max(map(len, printed.splitlines())) <= 80
+    assert not [line for line in printed.splitlines() if line.rstrip().endswith("…")]
+    assert [name for name in names if name not in printed] == []
+
+
+def test_guides_are_listed_and_the_version():
+    assert "filter-nig1d" in run_command(["guides"])[1]
+    described = json.loads(run_command(["guides", "--json"])[1])
+    assert described["filter-niw2d"]["model"]["arguments"] == {"dim": 2}
+    assert run_command(["--version"])[1].startswith("pyroclust 0.")

@@ -5,18 +5,12 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from faults.cases import run_command
 
 from pyroclust import cluster, missing_cells, predict
-from pyroclust.cli import main
 from pyroclust.sklearn import PartitionPosterior
 
 QUICK = {"mcmc_draws": 100, "num_chains": 2, "warmup": 100}
-
-
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(arguments)
-    return int(end.value.code or 0)
 
 
 @pytest.fixture(scope="module")
@@ -42,21 +36,9 @@ def frame():
 def folder(frame, tmp_path_factory):
     place = tmp_path_factory.mktemp("mixed")
     frame.to_csv(place / "clinic.csv", index=False)
-    options = [
-        "--label",
-        "truth",
-        "--draws",
-        "30",
-        "--mcmc-draws",
-        "100",
-        "--chains",
-        "2",
-        "--warmup",
-        "100",
-        "--quiet",
-        "--json",
-    ]
-    assert run("compare", str(place / "clinic.csv"), "--out", str(place / "out"), *options) == 0
+    options = "--label truth --draws 30 --mcmc-draws 100 --chains 2 --warmup 100 --quiet --json"
+    command = ["compare", str(place / "clinic.csv"), "--out", str(place / "out"), *options.split()]
+    assert run_command(command)[0] == 0
     return place / "out"
 
 

@@ -1,4 +1,4 @@
-"""``pyroclust train``: from a recipe to a guide, Ctrl-C, bad input."""
+"""``pyroclust train``: from a recipe to a guide; Ctrl-C."""
 
 import json
 import signal
@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import torch
 import training_cases
+from faults.cases import run_command
 
 from pyroclust import load_guide
-from pyroclust.cli import main
 
 
 @pytest.fixture
@@ -22,30 +22,13 @@ def recipe(tmp_path: Path) -> Path:
     return path
 
 
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(["train", *arguments])
-    return int(end.value.code or 0)
-
-
-def test_trains_and_prints_figures(recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(str(recipe), "--out", str(tmp_path / "out"), "--quick", "--json") == 0
-    content = json.loads(capsys.readouterr().out)
+def test_trains_and_prints_figures(recipe: Path, tmp_path: Path) -> None:
+    code, out, err = run_command(["train", str(recipe), "--out", str(tmp_path / "out"), "--quick", "--json"])
+    assert code == 0, err
+    content = json.loads(out)
     assert content["steps"] == 3
     assert content["certificate"]["exact"][0]["mean_kl"] > 0
     assert load_guide(tmp_path / "out").model.name == "overlap2d"
-
-
-def test_a_second_training_does_not_overwrite_the_first(
-    recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from pyroclust.infer import fit
-    from pyroclust.recipes import read_recipe
-
-    known = read_recipe(recipe)
-    fit(known.model, known.build(), settings=known.training, folder=tmp_path, progress=False)
-    assert run(str(recipe), "--out", str(tmp_path), "--quick") == 2
-    assert "holds a checkpoint already; go on with --resume" in " ".join(capsys.readouterr().err.split())
 
 
 def test_ctrl_c_leaves_a_usable_guide(recipe: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import importlib
 import pkgutil
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,6 @@ from hypothesis.strategies import DataObject, SearchStrategy
 from properties.hostile import broken, forms, plain
 
 from pyroclust.core.arrays import on_host
-
-__all__ = ["Call", "all_calls", "judge_example", "not_tested", "same"]
 
 MAX_SENTENCE = 700
 ROOT = Path(__file__).parents[2]
@@ -49,20 +47,13 @@ class Call:
         return self.name
 
 
-def _modules() -> Iterator[Any]:
-    for module in pkgutil.iter_modules(properties.__path__):
-        if not module.name.startswith("test_"):
-            yield importlib.import_module(f"properties.{module.name}")
-
-
 def all_calls() -> list[Call]:
     """Collect the list ``CALLS`` of every file of this folder that has one."""
-    return [call for module in _modules() for call in getattr(module, "CALLS", [])]
-
-
-def not_tested() -> dict[str, str]:
-    """Collect the reasons why public functions are not called, ``NOT_TESTED`` of every file that has some."""
-    return {name: why for module in _modules() for name, why in getattr(module, "NOT_TESTED", {}).items()}
+    names = [
+        one.name for one in pkgutil.iter_modules(properties.__path__) if not one.name.startswith("test_")
+    ]
+    modules = [importlib.import_module(f"properties.{name}") for name in names]
+    return [call for module in modules for call in getattr(module, "CALLS", [])]
 
 
 def judge_example(call: Call, data: DataObject) -> None:

@@ -105,28 +105,3 @@ CALLS = [
         as_given,
     ),
 ]
-_CONTRACT = "a base class"
-_RESULT = "what a run returns"
-_SAME_RUN = "runs as CollapsedGibbs does, by PartitionKernel.run; compiled for long: tests/infer/mcmc"
-_NOTHING = "takes nothing that could be wrong"
-NOT_TESTED = {
-    "infer.mcmc.AuxiliaryGibbs": _SAME_RUN,
-    "infer.mcmc.ChainStates": _RESULT,
-    "infer.mcmc.CollapsedModel": _CONTRACT,
-    "infer.mcmc.CompanionNUTS": "compiled for a minute: tests/infer/mcmc",
-    "infer.mcmc.Compose": _SAME_RUN,
-    "infer.mcmc.ExactParameters": _NOTHING,
-    "infer.mcmc.GuideProposal": _SAME_RUN,
-    "infer.mcmc.MergeSplit": _SAME_RUN,
-    "infer.mcmc.OneCluster": _NOTHING,
-    "infer.mcmc.Overdispersed": _NOTHING,
-    "infer.mcmc.ParallelTempering": _SAME_RUN,
-    "infer.mcmc.ParameterUpdates": _CONTRACT,
-    "infer.mcmc.PartitionKernel": _CONTRACT,
-    "infer.mcmc.Singletons": _NOTHING,
-    "infer.mcmc.SliceHyperparameters": _SAME_RUN,
-    "infer.mcmc.SplitMerge": _SAME_RUN,
-    "infer.mcmc.Starts": _CONTRACT,
-    "infer.mcmc.Transition": _CONTRACT,
-    "infer.mcmc.assignments": "takes a run of Pyro's MCMC: tests/infer/mcmc",
-}

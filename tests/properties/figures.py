@@ -316,5 +316,3 @@ CALLS = [
         **_inside("name", "max_rhat", "min_ess"),
     ),
 ]
-_DRAWS = "takes Draws, which check themselves: tests/infer/test_importance.py"
-NOT_TESTED = {"diagnostics.normalised_weights": _DRAWS, "diagnostics.resample": _DRAWS}

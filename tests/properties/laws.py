@@ -345,31 +345,3 @@ CALLS = [
     Call("distributions.von_mises", _circular, dims(CIRCULAR), within_support),
     Call("distributions.elicit", _elicited, wanted(), expected),
 ]
-
-_CONTRACT = "a base class"
-_GUIDED = "made by a guide from data that it checks: tests/infer/test_data_properties.py"
-NOT_TESTED = {
-    "distributions.BlockRates": "two pairs of numbers: tests/models/test_stochastic_block_model.py",
-    "distributions.ClusteredData": "inside of every family of this table",
-    "distributions.ClusterwisePartition": _GUIDED,
-    **{
-        f"distributions.{name}": "takes the outputs of a decoder: tests/distributions/test_observations.py"
-        for name in (
-            "BernoulliObservation",
-            "CountsObservation",
-            "NormalObservation",
-            "Observation",
-        )
-    },
-    "distributions.DiagonalMixture": "parameters that a network makes: tests/distributions",
-    "distributions.PerturbedSpanningForest": "no log_prob; its arguments: tests/distributions/forests",
-    "distributions.standardised_similarity": "vectors of a network or a table: tests/distributions/forests",
-    "distributions.Filtering": "what a guide returns",
-    "distributions.Component": _CONTRACT,
-    "distributions.ConjugateComponent": _CONTRACT,
-    "distributions.InverseWishartCholesky": "made by NormalInverseWishart",
-    "distributions.OrderAveragedPartition": _GUIDED,
-    "distributions.PartitionDistribution": _CONTRACT,
-    "distributions.PyroComponent": "takes programs of users: tests/distributions",
-    "distributions.SequentialPartition": _GUIDED,
-}

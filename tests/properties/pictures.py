@@ -247,24 +247,3 @@ CALLS = [
     _call("plot_trace", given(values=USUAL, name=NAMES)),
     _call("plot_training_loss", losses()),
 ]
-NOT_TESTED = {
-    **{
-        f"plots.{name}": "takes images or waveforms, refused in tests/plots/test_contact_sheets.py"
-        for name in ("plot_contact_sheet", "plot_generated", "plot_uncertain_images", "plot_waveforms")
-    },
-    **{
-        f"plots.{name}": "takes the matrix of a graph, refused in tests/plots/test_graph_pictures.py"
-        for name in ("plot_block_matrix", "plot_graph")
-    },
-    **{
-        f"plots.{name}": "takes points of the plane, others refused in tests/plots/test_component_pictures.py"
-        for name in ("plot_cluster_densities", "plot_components", "plot_filtering")
-    },
-    "plots.new_figure": "takes a width and a height, no data; matplotlib refuses others",
-    "plots.style": "takes nothing",
-    "plots.png_bytes": "takes a finished figure",
-    "plots.plot_certificate": "takes the content of a card: damaged cards are cases of tests/faults",
-    "plots.plot_efficiency": "takes rows of a certificate",
-    "plots.plot_order_spread": "takes a row of a certificate",
-    "plots.plot_training": "takes a log that training wrote; damaged logs are cases of tests/faults",
-}

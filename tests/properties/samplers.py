@@ -226,33 +226,3 @@ CALLS = [
     Call("data.unscaled", _raw, varied(), untouched, one_form=True),
     Call("data.principal_components", _turned, varied(turned=True), turned, one_form=True),
 ]
-
-_OBJECT = "takes other parts of the library, which check their own numbers"
-_RESULT = "what a function returns"
-_TRAINING = "takes minutes: cases of tests/faults and tests/infer"
-NOT_TESTED = {
-    "data.Source": "a type",
-    "data.Standardised": _RESULT,
-    "data.Table": _RESULT,
-    "data.read_labelled_folder": "reads files: cases of tests/faults; each is read by read_table",
-    "data.read_table": "any text, bytes and data frames: tests/data/test_reading_properties.py",
-    "infer.AmortizationGap": _RESULT,
-    "infer.Refinement": _RESULT,
-    "infer.PosteriorPool": "takes a model and laws of data: tests/infer/refining/test_posterior_pool.py",
-    "infer.PosteriorTables": "takes laws of models: tests/infer/refining/test_posterior_tables.py",
-    "infer.Populations": _RESULT,
-    "infer.annealed_log_evidence": "data as kernels take them, numbers: tests/infer/refining",
-    "infer.refine": "data as importance_sample and kernels take them, numbers: tests/infer/refining",
-    "infer.BatchedWakeSleep": _TRAINING,
-    "infer.Devices": "names a device: tests/infer/training",
-    "infer.FineTuning": _RESULT,
-    "infer.FitResult": _RESULT,
-    "infer.InclusiveKL": _OBJECT,
-    "infer.PartialFenchelYoungLoss": _OBJECT,
-    "infer.Particles": _RESULT,
-    "infer.amortization_gap": _TRAINING,
-    "infer.fine_tune": _TRAINING,
-    "infer.fit": _TRAINING,
-    "infer.tempered_populations": "data as kernels take them, numbers: tests/infer/refining",
-    "infer.variational_posterior": _TRAINING,
-}

@@ -71,22 +71,3 @@ CALLS = [
     Call("save_guide", _kept, st.fixed_dictionaries({"data": finite(3, 2, extreme=False)}), kept),
     Call("load_guide", _named, st.fixed_dictionaries({"name": st.just("ncp-gaussian2d")}), a_guide),
 ]
-_COMMAND = "reads files and takes seconds: cases of tests/faults, tests/analysis"
-NOT_TESTED = {
-    "calibrate": "as in calibration",
-    "calibrate_near": "as in calibration",
-    "certify": "as in calibration",
-    "cluster": _COMMAND,
-    "compare": _COMMAND,
-    "diagnose": _COMMAND,
-    "forest": _COMMAND,
-    "from_pyro": "takes a run of Pyro's MCMC: tests/data/draws",
-    "list_guides": "takes nothing",
-    "missing_cells": _COMMAND,
-    "predict": _COMMAND,
-    "update": _COMMAND,
-    "read_draws": "any text and bytes: tests/data/draws",
-    "read_table": "as in data",
-    "register": "takes classes",
-    "standardise": "as in data",
-}
