@@ -1,4 +1,4 @@
-"""`pyroclust check`: what it prints, what it stores, and what it leaves alone."""
+"""`pyroclust check`: what it prints, what it stores, and what it leaves alone; `pyroclust train` to a guide."""
 
 import json
 from dataclasses import replace
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import training_cases
 from faults.cases import run_command
 
 from pyroclust.calibration import Certificate, CertificateSettings, check_guide
@@ -199,3 +200,16 @@ def test_strict_ends_with_3_once_what_could_be_measured_is_printed_and_written(f
     assert found["verdict"] == json.loads(plain)["certificate"]["verdict"]
     assert found["verdict"]["passed"] is False
     assert (tmp_path / "o" / "certificate.json").is_file()
+
+
+def test_a_recipe_becomes_a_guide_with_a_certificate(tmp_path) -> None:
+    (tmp_path / "tiny.toml").write_text(training_cases.recipe(3))
+    out = str(tmp_path / "out")
+    code, printed, err = run_command(
+        ["train", str(tmp_path / "tiny.toml"), "--out", out, "--quick", "--json"]
+    )
+    assert code == 0, err
+    content = json.loads(printed)
+    assert content["steps"] == 3
+    assert content["certificate"]["exact"][0]["mean_kl"] > 0
+    assert load_guide(out).model.name == "overlap2d"

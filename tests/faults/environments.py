@@ -71,6 +71,7 @@ CASES = [
     _compared("a folder that is gone", before="mkdir gone; cd gone; rmdir ../gone;", words="is gone: change"),
     _compared("MPLBACKEND names nothing", MPLBACKEND="nonsense"),
     _compared("NUMBA_CACHE_DIR cannot be written", NUMBA_CACHE_DIR="/proc/nowhere"),
+    _compared("a shell that knows ASCII alone", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0"),
     _compared("files of 32 kB at most", before="ulimit -f 32;", words="File too large"),
     _compared("too few open files", before="ulimit -n 32;"),
     _damaged("an empty file", lambda content: b""),
