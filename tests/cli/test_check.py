@@ -1,4 +1,4 @@
-"""`pyroclust check`: what it prints, what it stores, and what it leaves alone; `pyroclust train` to a guide."""
+"""`pyroclust check`: what it prints, stores, and leaves alone; `pyroclust train`: a guide from a recipe."""
 
 import json
 from dataclasses import replace

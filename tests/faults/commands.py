@@ -107,6 +107,7 @@ NUMBERS = {
     "compare iris --expected-clusters 151": "--expected-clusters is 151, expected at most",
     "compare iris --expected-clusters 110": "expected at most 103.904: prior 'mfm' reaches",
     **{f"compare iris --tolerance {one}": "tolerance is" for one in ("0", "-0.1", "1.5", "nan")},
+    "check nobody": "unknown guide 'nobody'",
     "check filter-nig1d --points many": "--points is 'many', expected whole numbers",
     "check filter-nig1d --points 0,20": "sampled_points is",
 }
@@ -125,7 +126,6 @@ MODELS_AND_GUIDES = {
     "compare points.csv --condition c=1 --condition c=2": "tells 'c' twice",
     "compare galaxies --kernel gibs": "unknown kernel 'gibs', did you mean 'gibbs'?",
     "compare galaxies --guide filter-nig1d --out file/results": "cannot write into the folder",
-    "check none": "unknown guide 'none'",
 }
 GRAPHS_AND_IMAGES = {
     "compare karates": "did you mean 'karate'?",

@@ -21,10 +21,9 @@ _REASONS = {
     "a part of networks, which takes what the network makes: tests/nn, tests/guides": """
         nn.AttentiveDecoder nn.AutoencoderDensity nn.FilteringNetwork nn.FlowDensity nn.GaussianDensity
         nn.MeanDecoder nn.MixtureNetwork nn.PointEncoder nn.RecurrentDecoder nn.AdaptiveShape
-        nn.ClusterwiseNetwork nn.ColumnScorer 
-        nn.DiscreteLatents nn.FixedShape nn.FutureAttention nn.GatedGraphEncoder 
-        nn.GaussianLatents nn.GraphEncoder nn.GraphScorer nn.ImageEncoder 
-        nn.NeighbourScorer nn.SummedScorer nn.VectorEncoder nn.WaveformEncoder
+        nn.ClusterwiseNetwork nn.ColumnScorer nn.DiscreteLatents nn.FixedShape nn.FutureAttention
+        nn.GatedGraphEncoder nn.GaussianLatents nn.GraphEncoder nn.GraphScorer nn.ImageEncoder
+        nn.InducedFuture nn.NeighbourScorer nn.SummedScorer nn.VectorEncoder nn.WaveformEncoder
         nn.DenseDecoder nn.DenseEncoder nn.ExactSum nn.GumbelSoftmax nn.ImageDecoder nn.ImageDeformation
         nn.NearestSeed nn.NormalNoise nn.SpreadingSeeds nn.Views nn.RandomAnchors nn.StratifiedAnchors""",
     "runs as CollapsedGibbs does, by PartitionKernel.run; compiled for long: tests/infer/mcmc": """
