@@ -1,10 +1,12 @@
-"""The picture of a certificate says what its numbers say."""
+"""The pictures of a certificate and of a training say what their numbers say."""
 
 import numpy as np
 import pytest
 
 from pyroclust import plots
 from pyroclust.diagnostics.simulations.uniformity import ecdf_band
+from pyroclust.plots import new_figure
+from pyroclust.plots.certificate import plot_training, plot_training_loss
 
 ROWS = [
     {
@@ -16,6 +18,7 @@ ROWS = [
     }
     for n in (20, 100)
 ]
+
 CONTENT = {
     "exact": [{"num_points": 8, "mean_kl": 0.0123, "mean_kl_se": 0.001}],
     "sampled": ROWS,
@@ -33,11 +36,6 @@ CONTENT = {
     },
     "order": {"median": 0.3, "low": 0.1, "high": 0.5, "baseline_median": 0.6},
 }
-
-
-@pytest.fixture
-def ax():
-    return plots.new_figure(4, 3).subplots()
 
 
 def test_efficiency_has_a_line_a_band_and_the_share_of_high_k(ax) -> None:
@@ -139,3 +137,33 @@ def test_one_of_the_two_leaves_the_other_blank(part) -> None:
     figure = plots.plot_certificate({**CONTENT, part: PARTITIONS[part]}, name="mine")
     assert len(figure.axes) == 6
     assert sum(any(text.get_text() == "not measured" for text in ax.texts) for ax in figure.axes) == 1
+
+
+def log(steps: int) -> dict[str, np.ndarray]:
+    return {
+        "step": np.arange(steps),
+        "nats_per_point": 0.2 + np.exp(-np.arange(steps) / 50),
+        "learning_rate": np.linspace(1e-3, 1e-5, steps),
+    }
+
+
+def test_the_loss_is_averaged_in_blocks() -> None:
+    axes = plot_training_loss(np.arange(5000), np.ones(5000), ax=new_figure(4, 3).subplots())
+    x, y = axes.lines[0].get_data()
+    assert len(x) == 400
+    assert np.asarray(y) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "columns", [[], ["log_prob_truth"], ["mean_kl", "median_efficiency", "log_prob_truth"]]
+)
+def test_a_panel_for_each_figure(columns: list[str]) -> None:
+    validation = {"step": np.arange(3)} | {name: np.array([0.3, 0.2, 0.1]) for name in columns}
+    figure = plot_training(log(7), validation if columns else {}, name="ncp-test")
+    titles = [one.get_title(loc="left") for one in figure.axes]
+    assert len(figure.axes) == 2 + len(columns)
+    assert {"Loss on fresh simulations", "Learning rate"} <= set(titles)
+
+
+def test_one_step_is_enough() -> None:
+    assert plot_training(log(1), {}).axes

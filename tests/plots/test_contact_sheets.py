@@ -10,11 +10,6 @@ IMAGES = RANDOM.random((30, 6, 5))
 LABELS = np.array([0] * 4 + [1] * 20 + [2] * 6)
 
 
-@pytest.fixture
-def ax():
-    return plots.new_figure(6, 4).subplots()
-
-
 def names(ax) -> list[str]:
     return [label.get_text() for label in ax.get_yticklabels()]
 

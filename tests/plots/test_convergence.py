@@ -9,11 +9,6 @@ from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS
 
 
 @pytest.fixture
-def ax():
-    return plots.new_figure(5, 4).subplots()
-
-
-@pytest.fixture
 def draws():
     return np.random.default_rng(0).integers(3, size=(4, 60, 8))
 
@@ -141,3 +136,10 @@ def test_distances_want_chains_and_no_more_axes_than_references(draws, ax):
         plots.plot_distances(draws[0], found, axes=[ax])
     with pytest.raises(ValueError, match="at most 1"):
         plots.plot_distances(draws, found, axes=[ax, ax])
+
+
+def test_trace_thins_and_names_constants(ax):
+    plots.plot_trace(np.zeros((4, 5000)), ax=ax, name="K")
+    assert len(ax.lines) == 4
+    assert len(ax.lines[0].get_xdata()) == 600
+    assert ax.texts[0].get_text() == "constant"

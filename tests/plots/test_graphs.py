@@ -7,14 +7,12 @@ from pyroclust import plots
 from pyroclust.plots.graphs import MOST_EDGES
 
 LABELS = np.array([0] * 3 + [1] * 7 + [2] * 5)
+
 GRAPH = (LABELS[:, None] == LABELS[None]).astype(float)
+
 np.fill_diagonal(GRAPH, 0)
+
 GRAPH[0, 14] = GRAPH[14, 0] = 1
-
-
-@pytest.fixture
-def ax():
-    return plots.new_figure(6, 4).subplots()
 
 
 def test_edges_are_one_collection_darker_within_blocks(ax):

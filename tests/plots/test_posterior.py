@@ -1,43 +1,9 @@
-import matplotlib as mpl
+"""Numbers of clusters and co-assignment matrices."""
+
 import numpy as np
 import pytest
 
 from pyroclust import plots
-
-
-@pytest.fixture
-def ax():
-    return plots.new_figure(5, 4).subplots()
-
-
-@pytest.mark.parametrize(("dim", "label"), [(1, "column 1"), (2, "column 1"), (3, "principal component 1")])
-def test_clustering(ax, dim, label):
-    rng = np.random.default_rng(0)
-    data, labels = rng.standard_normal((40, dim)), np.arange(40) % 11
-    assert plots.plot_clustering(data, labels, rng.random(40), ax=ax) is ax
-    assert ax.get_xlabel().startswith(label)
-    assert sum(len(marks.get_offsets()) for marks in ax.collections) == 40
-    assert plots.png_bytes(ax.figure).startswith(b"\x89PNG")
-
-
-def test_certain_points_are_full_and_uncertain_ones_hollow(ax):
-    plots.plot_clustering(np.zeros((2, 2)), np.zeros(2, dtype=int), np.array([0.0, 0.8]), ax=ax)
-    full, hollow = ax.collections[0].get_facecolors()
-    np.testing.assert_allclose(full[:3], mpl.colors.to_rgb(plots.CYCLE[0]))
-    np.testing.assert_allclose(hollow[:3], 1)
-
-
-def test_stacked_dots_do_not_overlap(ax):
-    plots.plot_clustering(np.repeat([[1.0], [2.0]], 5, axis=0), np.zeros(10, dtype=int), np.zeros(10), ax=ax)
-    places = np.asarray(ax.collections[0].get_offsets())
-    assert len(np.unique(places, axis=0)) == 10
-
-
-def test_colours_and_markers_of_64_clusters_differ():
-    from pyroclust.plots.marks import cluster_marker
-
-    looks = {(plots.CYCLE[label % 8], cluster_marker(label)) for label in range(64)}
-    assert len(looks) == 64
 
 
 def test_num_clusters_leaves_out_the_impossible(ax):
@@ -89,24 +55,3 @@ def test_co_assignment_is_ordered_and_the_difference_symmetric(ax):
     assert low == -high == pytest.approx(-0.3)
     with pytest.raises(ValueError, match="expected"):
         plots.plot_co_assignment(matrix, order[:2], ax=ax)
-
-
-def test_trace_thins_and_names_constants(ax):
-    plots.plot_trace(np.zeros((4, 5000)), ax=ax, name="K")
-    assert len(ax.lines) == 4
-    assert len(ax.lines[0].get_xdata()) == 600
-    assert ax.texts[0].get_text() == "constant"
-
-
-def test_log_weights_are_relative_to_their_mean(ax):
-    plots.plot_log_weights(np.full(7, -500.0), ax=ax)
-    (peak,) = [bar for bar in ax.patches if bar.get_height() > 0]
-    assert peak.get_x() <= 0 <= peak.get_x() + peak.get_width()
-    assert peak.get_height() == 7
-
-
-def test_style_leaves_the_world_alone():
-    before = dict(mpl.rcParams)
-    with plots.style():
-        assert mpl.rcParams["axes.spines.top"] is False
-    assert dict(mpl.rcParams) == before

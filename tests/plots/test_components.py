@@ -9,11 +9,6 @@ DATA = np.random.default_rng(0).normal(size=(40, 2))
 
 
 @pytest.fixture
-def ax():
-    return plots.new_figure(4, 3).subplots()
-
-
-@pytest.fixture
 def axes_row():
     return list(plots.new_figure(6, 3).subplots(1, 2))
 

@@ -1,10 +1,12 @@
-"""Where points lie, how clusters look, and that they keep their look from panel to panel."""
+"""Where points lie, how clusters look, and that they keep their look from panel to panel; names."""
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.markers import MarkerStyle
 
 from pyroclust import plots
+from pyroclust.plots import new_figure, plot_clustering, plot_num_clusters, png_bytes
 from pyroclust.plots.marks import (
     cluster_colour,
     cluster_marker,
@@ -137,3 +139,28 @@ def test_panels_want_one_axes_a_partition():
         draw_panels(np.zeros((4, 2)), np.zeros((3, 4), dtype=int), list("abc"), axes=axes)
     with pytest.raises(ValueError, match="expected \\(N, D\\) and \\(M, N\\)"):
         draw_panels(np.zeros((4, 2)), np.zeros((2, 5), dtype=int), list("ab"), axes=axes)
+
+
+def test_colours_and_markers_of_64_clusters_differ():
+    from pyroclust.plots.marks import cluster_marker
+
+    looks = {(plots.CYCLE[label % 8], cluster_marker(label)) for label in range(64)}
+    assert len(looks) == 64
+
+
+def test_style_leaves_the_world_alone():
+    before = dict(mpl.rcParams)
+    with plots.style():
+        assert mpl.rcParams["axes.spines.top"] is False
+    assert dict(mpl.rcParams) == before
+
+
+@pytest.mark.parametrize("name", [r"a$\frac", "$", "$x$", "a\0b", "a\nb\x1b[31m", "身長", "_hidden"])
+def test_any_name_is_drawn_as_it_is(name: str) -> None:
+    figure = new_figure(4, 3)
+    left, right = figure.subplots(1, 2)
+    plot_clustering(
+        np.arange(8.0).reshape(4, 2), np.array([0, 0, 1, 1]), np.zeros(4), ax=left, columns=(name, "b")
+    )
+    plot_num_clusters(np.array([1, 2]), {name: np.array([0.5, 0.5])}, ax=right)
+    assert png_bytes(figure, dpi=40)[1:4] == b"PNG"

@@ -1,0 +1,97 @@
+"""Partitions on the data: estimates, draws, modes, balls and other methods."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+from pyroclust import diagnostics, plots
+
+
+@pytest.mark.parametrize(("dim", "label"), [(1, "column 1"), (2, "column 1"), (3, "principal component 1")])
+def test_clustering(ax, dim, label):
+    rng = np.random.default_rng(0)
+    data, labels = rng.standard_normal((40, dim)), np.arange(40) % 11
+    assert plots.plot_clustering(data, labels, rng.random(40), ax=ax) is ax
+    assert ax.get_xlabel().startswith(label)
+    assert sum(len(marks.get_offsets()) for marks in ax.collections) == 40
+    assert plots.png_bytes(ax.figure).startswith(b"\x89PNG")
+
+
+def test_certain_points_are_full_and_uncertain_ones_hollow(ax):
+    plots.plot_clustering(np.zeros((2, 2)), np.zeros(2, dtype=int), np.array([0.0, 0.8]), ax=ax)
+    full, hollow = ax.collections[0].get_facecolors()
+    np.testing.assert_allclose(full[:3], mpl.colors.to_rgb(plots.CYCLE[0]))
+    np.testing.assert_allclose(hollow[:3], 1)
+
+
+def test_stacked_dots_do_not_overlap(ax):
+    plots.plot_clustering(np.repeat([[1.0], [2.0]], 5, axis=0), np.zeros(10, dtype=int), np.zeros(10), ax=ax)
+    places = np.asarray(ax.collections[0].get_offsets())
+    assert len(np.unique(places, axis=0)) == 10
+
+
+DATA = np.array([[0.0, 0.0], [0.1, 0.0], [5.0, 5.0], [5.1, 5.0], [9.0, 0.0]])
+
+DRAWS = np.array([[0, 0, 1, 1, 2]] * 6 + [[0, 0, 1, 1, 1]] * 3 + [[0, 1, 2, 2, 3]])
+
+
+def panels(count: int):
+    return plots.new_figure(3 * count, 3).subplots(1, count, squeeze=False)
+
+
+def members(ax) -> list[list[int]]:
+    """Return which points of DATA each group of marks holds."""
+    return [
+        sorted(int(np.abs(DATA - place).sum(1).argmin()) for place in np.asarray(marks.get_offsets()))
+        for marks in ax.collections
+    ]
+
+
+def test_draws_are_spread_over_all_and_matched_to_the_reference():
+    axes = plots.plot_partition_draws(DATA, DRAWS, axes=panels(3), reference=np.array([1, 1, 0, 0, 2]))
+    assert [ax.get_title() for ax in axes] == ["3 clusters", "3 clusters", "4 clusters"]
+    assert members(axes[0]) == [[2, 3], [0, 1], [4]]
+    chains = DRAWS.reshape(2, 5, 5)
+    assert members(plots.plot_partition_draws(DATA, chains, axes=panels(1))[0]) == [[0, 1], [2, 3], [4]]
+    with pytest.raises(ValueError, match="draws has 2 draws, expected at least 3"):
+        plots.plot_partition_draws(DATA, DRAWS[:2], axes=panels(3))
+
+
+@pytest.mark.parametrize("dim", [1, 4])
+def test_draws_of_one_column_and_of_many(dim):
+    data = np.random.default_rng(0).standard_normal((5, dim))
+    axes = plots.plot_partition_draws(data, DRAWS, axes=panels(2))
+    assert [sum(len(marks.get_offsets()) for marks in ax.collections) for ax in axes] == [5, 5]
+
+
+def test_modes_have_their_weights():
+    found = diagnostics.partition_modes(DRAWS, seed=0, num_modes=2)
+    axes = plots.plot_modes(DATA, found, axes=panels(2))
+    for ax, weight, row in zip(axes, found.weights, found.partitions, strict=True):
+        assert ax.get_title() == f"{weight:.0%}: {row.max() + 1} clusters"
+        assert len(ax.collections) == row.max() + 1
+    with pytest.raises(ValueError, match="axes has 1 Axes, expected 2"):
+        plots.plot_modes(DATA, found, axes=panels(1))
+
+
+def test_the_ball_is_drawn_from_its_bounds_with_their_distances():
+    ball = diagnostics.credible_ball(DRAWS, DRAWS[0], level=1.0)
+    axes = plots.plot_credible_ball(DATA, ball, axes=panels(4))
+    assert members(axes[0]) == [[0, 1], [2, 3], [4]]
+    bounds = [ball.horizontal[0], ball.upper[0], ball.lower[0]]
+    for ax, word, bound in zip(axes[1:], ["Horizontal", "Upper", "Lower"], bounds, strict=True):
+        distance = diagnostics.variation_of_information(DRAWS[0], bound)
+        assert ax.get_title() == f"{word} bound: {bound.max() + 1} clusters, {distance:.2f} bits"
+        assert len(ax.collections) == bound.max() + 1
+    assert ball.upper[0].max() < ball.lower[0].max()
+
+
+def test_baselines_take_the_colours_of_the_first():
+    data = np.arange(6.0)[:, None]
+    found = {"Bayesian": np.array([0, 0, 0, 1, 1, 1]), "k-means": np.array([1, 1, 1, 0, 0, 2])}
+    axes = plots.plot_baselines(data, found, axes=plots.new_figure(6, 3).subplots(1, 2))
+    assert [ax.get_title() for ax in axes] == ["Bayesian: 2 clusters", "k-means: 3 clusters"]
+    np.testing.assert_allclose(axes[0].collections[0].get_offsets(), axes[1].collections[0].get_offsets())
+    assert [len(ax.collections) for ax in axes] == [2, 3]
+    with pytest.raises(ValueError, match="one label a point"):
+        plots.plot_baselines(data, {"a": np.zeros(5, dtype=int)}, axes=axes[:1])
