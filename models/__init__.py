@@ -1,9 +1,15 @@
-"""Generative mixture models, written as Pyro programs."""
+"""Generative mixture models, written as Pyro programs.
+
+A model takes data sets, ``(*batch, N, *event_shape)``, or under ``poutine.uncondition`` a template of which only
+the shape counts. Its sites are ``"assignments"``, canonical labels ``(*batch, N)`` int64, and ``"data"``, inside
+of ``pyro.plate_stack("datasets", ...)``; a class or function says so where it has others. Data of another shape,
+and numbers out of range, are a ``ValueError`` that names the argument.
+"""
 
 from pyroclust.distributions.programs import Program
 from pyroclust.models.companion import Companion, companion
 from pyroclust.models.deep_mixture import DeepMixture, SemiSupervisedClustering
-from pyroclust.models.deformed_glyphs import DeformedGlyphs, GlyphImages
+from pyroclust.models.deformed_glyphs import DeformedGlyphs
 from pyroclust.models.embedded_mixture import EmbeddedMixture
 from pyroclust.models.gaussian_clusters import (
     GaussianClusters,
@@ -17,22 +23,21 @@ from pyroclust.models.normal_mixture import nig_mixture, niw_mixture, normal_mix
 from pyroclust.models.predictive import PosteriorPredictive, Replicated
 from pyroclust.models.reference_mixtures import few_components, gaussian2d, overlap2d, sensitivity2d
 from pyroclust.models.sampled_predictive import SampledPredictive
-from pyroclust.models.spike_waveforms import SpikeRecording, SpikeWaveforms
-from pyroclust.models.standardised import FAMILIES, PRIORS, NamedPrior, standardised_mixture
+from pyroclust.models.spike_waveforms import SpikeWaveforms
+from pyroclust.models.standardised import FAMILIES, PRIORS, standardised_mixture
 from pyroclust.models.stochastic_block_model import StochasticBlockModel
 from pyroclust.models.table_mixture import default_mixture, table_mixture
-from pyroclust.models.training_data.any_table import AnyTable, LosingCells, NoisyTables
+from pyroclust.models.training_data.any_table import AnyTable, NoisyTables
 from pyroclust.models.training_data.distorted_clusters import DistortedClusters
 from pyroclust.models.training_data.labelled_images import LabelledImages, bent_classes
-from pyroclust.models.training_data.labelled_tables import AbsentTables, LabelledTables
+from pyroclust.models.training_data.labelled_tables import LabelledTables
 from pyroclust.models.training_data.partially_labelled import PartiallyLabelled
 from pyroclust.models.training_data.real_tables import RowsOfTables, UnlabelledTables
-from pyroclust.models.warped_clusters import WarpedArc, warped_arcs, warped_clusters
+from pyroclust.models.warped_clusters import warped_arcs, warped_clusters
 
 __all__ = [
     "FAMILIES",
     "PRIORS",
-    "AbsentTables",
     "AnyTable",
     "Companion",
     "DeepMixture",
@@ -40,13 +45,10 @@ __all__ = [
     "DistortedClusters",
     "EmbeddedMixture",
     "GaussianClusters",
-    "GlyphImages",
     "LabelledImages",
     "LabelledTables",
-    "LosingCells",
     "MarginalMixture",
     "Mixture",
-    "NamedPrior",
     "NoisyTables",
     "PartiallyLabelled",
     "PosteriorPredictive",
@@ -55,11 +57,9 @@ __all__ = [
     "RowsOfTables",
     "SampledPredictive",
     "SemiSupervisedClustering",
-    "SpikeRecording",
     "SpikeWaveforms",
     "StochasticBlockModel",
     "UnlabelledTables",
-    "WarpedArc",
     "bent_classes",
     "companion",
     "default_mixture",

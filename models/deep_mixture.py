@@ -101,9 +101,6 @@ class DeepMixture(DeepModel):
             default.
         num_points: how many points the collection has, for which a prior counts once; not needed without.
 
-    Shape:
-        data: ``(*batch, N, *event_shape)``.
-
     Raises:
         ValueError: if the decoder takes another number of latent numbers, the prior is no process of sticks,
             or it is given without the number of points.

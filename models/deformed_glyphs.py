@@ -193,16 +193,6 @@ class GlyphImages(LawWithoutDensity):
     with a random affine map A, a smooth random field u, a shift s, a change t of the strokes' width, a
     softness w and a contrast a. The outline is that of one of three fonts, the first one half of the time.
     Pixels are means over 3 x 3 samples where the images are smaller than 16 pixels. Cost O(H W) an image.
-
-    Args:
-        shapes: the characters.
-        classes: class of every image, ``(*batch, N)``.
-        side: H and W.
-        margin: part of the image that is left free on each side, as far as deformations do not reach there.
-        strength: of the deformations, 1 for what handwriting is like, 0 for none.
-
-    Shape:
-        batch_shape: ``(*batch)``; event_shape: ``(N, H, W)``.
     """
 
     support = constraints.independent(constraints.unit_interval, 3)
@@ -282,7 +272,7 @@ class DeformedGlyphs(SimulatedFromArguments):
     mirrored. Shapes that look like an earlier one are left out, and so are all digits, so that a guide can be
     tested on handwritten digits that it has never seen. There is no likelihood.
 
-    The sites are ``"assignments"`` and ``"data"``. Cost some .03 ms an image of 8 x 8 and .06 ms an image of
+    Cost some .03 ms an image of 8 x 8 and .06 ms an image of
     28 x 28 on one core; the shapes are drawn once a process, in a few seconds.
 
     Args:

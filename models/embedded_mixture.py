@@ -39,9 +39,6 @@ class EmbeddedMixture(DeepModel):
         observation: how points scatter around what the decoder says; normal with standard deviation 1 by
             default.
 
-    Shape:
-        data: ``(*batch, N, *event_shape)``.
-
     Raises:
         ValueError: if the decoder takes another number of latent numbers.
 

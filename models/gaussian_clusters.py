@@ -59,9 +59,6 @@ class GaussianClusters(SimulatedFromArguments):
         scale_spread: tau; 0 for known scales.
         name: what reports call the model.
 
-    Shape:
-        data: ``(*batch, N, D)``; assignments: ``(*batch, N)`` int64.
-
     Raises:
         ValueError: if a number is out of range, or both or none of ``half_width`` and ``centre_scale`` are
             given.
@@ -217,9 +214,6 @@ class MarginalMixture:
     Args:
         num_components: K.
         dim: D.
-
-    Shape:
-        data: ``(*batch, N, D)``.
 
     Example:
         >>> import torch

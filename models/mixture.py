@@ -41,9 +41,6 @@ class Mixture:
         component: component family.
         name: what reports call the model.
 
-    Shape:
-        data: ``(*batch, N, D)``; assignments: ``(*batch, N)`` int64.
-
     Raises:
         ValueError: if prior and component are other things, or swapped, or both have a random hyperparameter
             of the same name.

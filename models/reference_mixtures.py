@@ -96,9 +96,6 @@ def few_components(dim: int = 2, *, mean_precision: float = 0.1, most: int = 10)
         mean_precision: :math:`\lambda`.
         most: the largest number of components.
 
-    Raises:
-        ValueError: if a number is out of range.
-
     Example:
         >>> model = few_components()
         >>> model.prior.log_components(torch.tensor(2), 5).exp().argmax() + 1

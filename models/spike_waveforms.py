@@ -82,14 +82,6 @@ class SpikeRecording(LawWithoutDensity):
     the recording, by an overlap o with a spike of a neuron of the same recording, and by noise of standard
     deviation 1 that is correlated in time and between channels. How much a recording drifts and how many
     of its spikes overlap is random. Cost O(C T) a spike.
-
-    Args:
-        neurons: neuron of each spike, labels ``(*batch, N)``.
-        num_channels: C.
-        num_samples: T.
-
-    Shape:
-        batch_shape: ``(*batch)``; event_shape: ``(N, C, T)``.
     """
 
     support = constraints.independent(constraints.real, 3)
@@ -139,8 +131,8 @@ class SpikeWaveforms(SimulatedFromArguments):
         x_i \sim \text{SpikeRecording}(c_i)
 
     Clusters are the neurons. What varies within a neuron is amplitude, a shift of part of a sample, drift of
-    the probe, overlaps with other spikes and noise; see :class:`SpikeRecording`. There is no likelihood. The
-    sites are ``"assignments"`` and ``"data"``. Cost some .02 ms a spike on one core.
+    the probe, overlaps with other spikes and noise; see :class:`~pyroclust.models.spike_waveforms.SpikeRecording`. There is no likelihood.
+    Cost some .02 ms a spike on one core.
 
     Args:
         prior: law of the partitions, its hyperparameters known; by default the published mixture of finite

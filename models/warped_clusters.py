@@ -28,13 +28,6 @@ class WarpedArc(LawWithoutDensity):
         \phi = 0.8 \pi \, (m + s \, \epsilon), \qquad
         x = \text{centre} + R_\rho \Big[ (a \cos\phi, b \sin\phi) + 0.1 \, \epsilon' \,
         \frac{(b \cos\phi, a \sin\phi)}{\|(b \cos\phi, a \sin\phi)\|} \Big]
-
-    Args:
-        parameters: ``"angle"`` m, ``"log_spread"`` log s and ``"rotation"`` rho of shape ``(...)``,
-            ``"half_axes"`` (a, b) and ``"centre"`` of shape ``(..., 2)``.
-
-    Shape:
-        batch_shape: ``(...)``; event_shape: ``(2,)``.
     """
 
     support = constraints.real_vector

@@ -28,24 +28,6 @@ class LosingCells(SimulatedModel):
 
     Cells are lost whatever they hold, so that the partition is a draw of the model's posterior given those
     that are left. Cost O(N D) a data set, beside the simulation.
-
-    Args:
-        model: a mixture of a family that takes missing cells.
-        share: p.
-
-    Shape:
-        data: ``(*batch, N, D)``.
-
-    Raises:
-        ValueError: if the family takes none, or the share is none.
-
-    Example:
-        >>> from pyro import poutine
-        >>> law = LosingCells(table_mixture(numbers=4, missing=True), 0.5)
-        >>> _ = pyro.set_rng_seed(0)
-        >>> trace = poutine.trace(poutine.uncondition(law)).get_trace(torch.empty(3, 20, 4))
-        >>> round(trace.nodes["data"]["value"].isnan().float().mean().item(), 1)
-        0.5
     """
 
     def __init__(self, model: Mixture, share: float) -> None:
@@ -111,9 +93,6 @@ class NoisyTables:
         tables: the law.
         most_noise: largest share of the columns of a table that are noise.
 
-    Raises:
-        ValueError: if the share is none.
-
     Example:
         >>> NoisyTables(AnyTable()).draw_model().name.endswith("noise")
         True
@@ -152,9 +131,6 @@ class AnyTable:
         least_columns: smallest D.
         most_columns: largest D.
         most_lost: largest share of cells that are lost.
-
-    Raises:
-        ValueError: if a number is out of range.
 
     Example:
         >>> 2 <= AnyTable(most_columns=12).draw_model().event_shape[0] <= 12

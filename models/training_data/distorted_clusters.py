@@ -38,9 +38,6 @@ class DistortedClusters(SimulatedModel):
         probability: of each way.
         name: what messages call the law.
 
-    Shape:
-        data: ``(*batch, N, D)``.
-
     Raises:
         ValueError: if points are no vectors, or the probability is none.
 

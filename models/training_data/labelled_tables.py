@@ -181,9 +181,6 @@ class LabelledTables(SimulatedModel):
     Attributes:
         typical_scale: root mean square distance, per column, of a point to the mean of its class.
 
-    Shape:
-        data: ``(*batch, N, D)``; assignments: ``(*batch, N)`` int64.
-
     Raises:
         ValueError: if there is no table, one is not a finite ``(n, D)`` with one label a row and more than
             one row, reaches beyond 1e38, or is constant in a column that is to be standardised, or the prior
@@ -309,23 +306,7 @@ def _class_means(points: Tensor, labels: Tensor) -> Tensor:
 
 
 class AbsentTables(SimulatedModel):
-    """The model of a guide that was trained on labelled tables, after loading: its size, without the tables.
-
-    The guide draws partitions as before; simulating takes the tables, as a
-    :class:`~pyroclust.models.LabelledTables`, or :class:`~pyroclust.models.LabelledImages`.
-
-    Args:
-        dim: number of columns.
-        typical_scale: root mean square distance, per column, of a point to the mean of its class.
-        event_shape: shape of one point, with as many numbers as there are columns; ``(dim,)`` by default.
-
-    Raises:
-        ValueError: if the shape has another number of numbers.
-
-    Example:
-        >>> AbsentTables(4, typical_scale=0.5).event_shape
-        (4,)
-    """
+    """The model of a guide that was trained on labelled tables, after loading: its size, no tables."""
 
     name = "labelled_tables"
 

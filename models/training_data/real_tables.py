@@ -40,9 +40,6 @@ class UnlabelledTables(SimulatedModel):
         dim: D.
         name: what messages call the law.
 
-    Shape:
-        data: ``(*batch, N, D)``.
-
     Raises:
         ValueError: if a table is not a finite ``(n, columns)``, or none has enough columns.
 

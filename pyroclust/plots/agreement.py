@@ -8,14 +8,13 @@ from pyroclust.diagnostics import (
     Agreement,
     PartitionLoss,
     TwoSampleTest,
-    VariationOfInformation,
     pairwise_loss,
 )
 from pyroclust.diagnostics.draws.labels import flatten
 from pyroclust.diagnostics.draws.losses import check_same_points
 from pyroclust.diagnostics.limits import MAX_DIFFERENCE
 from pyroclust.partitions.raw_labels import DrawsLike
-from pyroclust.plots.drawable import MAX_BINS, loss_name, plain_text, with_unit
+from pyroclust.plots.drawable import DEFAULT_LOSS, MAX_BINS, loss_name, plain_text, with_unit
 from pyroclust.plots.style import CYCLE, GREY, INK, name_rows
 
 _ROWS = {
@@ -89,7 +88,6 @@ def plot_permutation_null(test: TwoSampleTest, *, ax: Axes, statistic: str, num_
     return ax
 
 
-_DEFAULT_LOSS = VariationOfInformation()
 _LOOKS = ((CYCLE[0], "-", "o"), (CYCLE[3], "--", "s"), (INK, ":", ""))
 
 
@@ -101,7 +99,7 @@ def plot_two_samples(
     seed: int,
     names: tuple[str, str] = ("A", "B"),
     num_draws: int = 300,
-    loss: PartitionLoss = _DEFAULT_LOSS,
+    loss: PartitionLoss = DEFAULT_LOSS,
 ) -> Axes:
     """Draw the distributions of the distances between draws: within each source, and from one to the other.
 
@@ -155,7 +153,7 @@ def plot_partition_map(
     seed: int,
     names: tuple[str, str] = ("A", "B"),
     num_draws: int = 300,
-    loss: PartitionLoss = _DEFAULT_LOSS,
+    loss: PartitionLoss = DEFAULT_LOSS,
 ) -> Axes:
     r"""Draw draws of two sources as points in the plane, near to each other where partitions are.
 

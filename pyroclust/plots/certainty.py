@@ -7,9 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 
 from pyroclust.core.counts import check_count
-from pyroclust.diagnostics import CredibleBall, PartitionLoss, RankedPartitions, VariationOfInformation
+from pyroclust.diagnostics import CredibleBall, PartitionLoss, RankedPartitions
 from pyroclust.diagnostics.draws.labels import checked_labels
 from pyroclust.plots.drawable import (
+    DEFAULT_LOSS,
     MAX_BINS,
     check_mapping,
     drawable,
@@ -143,11 +144,8 @@ def _draw_strip(strip: np.ndarray, row: int, ax: Axes) -> None:
             )
 
 
-_DEFAULT_LOSS = VariationOfInformation()
-
-
 def plot_distance_histogram(
-    ball: CredibleBall, *, ax: Axes, num_bins: int = 40, loss: PartitionLoss = _DEFAULT_LOSS
+    ball: CredibleBall, *, ax: Axes, num_bins: int = 40, loss: PartitionLoss = DEFAULT_LOSS
 ) -> Axes:
     """Draw a histogram of the distances of the draws to the estimate, and the radius of the credible ball.
 

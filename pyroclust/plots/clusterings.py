@@ -8,10 +8,11 @@ from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
 
 from pyroclust.core.arrays import whole_numbers
-from pyroclust.diagnostics import CredibleBall, PartitionLoss, PartitionModes, VariationOfInformation
+from pyroclust.diagnostics import CredibleBall, PartitionLoss, PartitionModes
 from pyroclust.diagnostics.draws.labels import flatten
 from pyroclust.partitions.raw_labels import DrawsLike
 from pyroclust.plots.drawable import (
+    DEFAULT_LOSS,
     check_mapping,
     counted,
     drawable_labels,
@@ -123,16 +124,13 @@ def _size_of_marks(places: Places) -> float:
     return 30.0 if places.stacked else float(np.clip(6000 / len(places.points), 14, 42))
 
 
-_DEFAULT_LOSS = VariationOfInformation()
-
-
 def plot_credible_ball(
     data: np.ndarray,
     ball: CredibleBall,
     *,
     axes: Sequence[Axes],
     columns: Sequence[str] = (),
-    loss: PartitionLoss = _DEFAULT_LOSS,
+    loss: PartitionLoss = DEFAULT_LOSS,
 ) -> list[Axes]:
     """Draw the estimate and the first horizontal, upper and lower bound on the data, with their distances.
 

@@ -14,14 +14,13 @@ from pyroclust.diagnostics import (
     Convergence,
     DistanceRhat,
     PartitionLoss,
-    VariationOfInformation,
     pairwise_loss,
 )
 from pyroclust.diagnostics.chains.functionals import functional_name
 from pyroclust.diagnostics.draws.labels import checked_labels
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS
 from pyroclust.partitions.raw_labels import DrawsLike
-from pyroclust.plots.drawable import MAX_BINS, drawable, loss_name, plain_text, with_unit
+from pyroclust.plots.drawable import DEFAULT_LOSS, MAX_BINS, drawable, loss_name, plain_text, with_unit
 from pyroclust.plots.marks import as_sequence
 from pyroclust.plots.style import CYCLE, INK, draw_limit, name_rows
 
@@ -125,11 +124,8 @@ def _rank_counts(values: np.ndarray, num_bins: int) -> np.ndarray:
     return np.diff([np.interp(edges, pooled, row) for row in padded], axis=1)
 
 
-_DEFAULT_LOSS = VariationOfInformation()
-
-
 def plot_distances(
-    draws: DrawsLike, found: DistanceRhat, *, axes: Sequence[Axes], loss: PartitionLoss = _DEFAULT_LOSS
+    draws: DrawsLike, found: DistanceRhat, *, axes: Sequence[Axes], loss: PartitionLoss = DEFAULT_LOSS
 ) -> list[Axes]:
     """Draw a trace of distances a reference, the references with the largest R-hat first.
 

@@ -20,6 +20,8 @@ from pyroclust.diagnostics.draws.labels import checked_labels
 MAX_BINS = 10_000
 """Of a histogram: more are thinner than a pixel."""
 
+DEFAULT_LOSS = VariationOfInformation()
+
 # Axes whose ends lie further apart have no ticks.
 _LARGEST = 1e100
 
@@ -65,10 +67,10 @@ def drawable_order(order: Any, num_points: int) -> np.ndarray:
     return found
 
 
-def check_mapping(name: str, given: Any) -> None:
+def check_mapping(name: str, values: Any) -> None:
     """Refuse what is no dictionary, or an empty one."""
-    if not isinstance(given, Mapping) or not given:
-        what = "empty" if isinstance(given, Mapping) else f"of type {type(given).__name__}"
+    if not isinstance(values, Mapping) or not values:
+        what = "empty" if isinstance(values, Mapping) else f"of type {type(values).__name__}"
         raise ValueError(f"{name} is {what}, expected a dictionary by name with at least one entry")
 
 

@@ -67,7 +67,8 @@ def matched_labels(partitions: np.ndarray, *, reference: np.ndarray | None = Non
 
     where :math:`v_m(i, k)` says how often point i had the label k in the reference and in the partitions
     before m, and :math:`\pi` gives different clusters different labels. A cluster none of whose points ever
-    had its label gets a new one. Cost O(M N K + M K^3).
+    had its label gets a new one. Cost O(M N K + M K^3). Kuhn (1955), The Hungarian method for the assignment
+    problem, https://doi.org/10.1002/nav.3800020109
     """
     partitions = np.asarray(partitions)
     first = partitions[0] if reference is None and partitions.ndim == 2 else np.asarray(reference)
@@ -80,7 +81,7 @@ def matched_labels(partitions: np.ndarray, *, reference: np.ndarray | None = Non
     matched = np.empty(partitions.shape, dtype=np.int64)
     for row, labels in enumerate(partitions):
         members = _one_hot(np.unique(labels, return_inverse=True)[1])
-        names = _names(votes.T @ members)
+        names = _matched_names(votes.T @ members)
         matched[row] = members.astype(np.int64) @ names
         votes = np.pad(votes, ((0, 0), (0, max(0, names.max() + 1 - votes.shape[1]))))
         votes[np.arange(len(labels)), matched[row]] += 1
@@ -91,7 +92,7 @@ def _one_hot(labels: np.ndarray) -> np.ndarray:
     return (labels[:, None] == np.arange(labels.max() + 1)).astype(np.float64)
 
 
-def _names(overlap: np.ndarray) -> np.ndarray:
+def _matched_names(overlap: np.ndarray) -> np.ndarray:
     """Return a label for each cluster (column): an old one (row) it overlaps with, or a new one."""
     names = np.full(overlap.shape[1], -1)
     old, cluster = scipy.optimize.linear_sum_assignment(-overlap)
@@ -128,8 +129,6 @@ class Places:
 
 def place_points(data: np.ndarray, *, columns: Sequence[str] = (), num_stacks: int = NUM_STACKS) -> Places:
     """Lay out data in the plane."""
-    if data.ndim != 2 or data.size == 0:
-        raise ValueError(f"data has shape {data.shape}, expected (N, D)")
     if len(columns) not in (0, data.shape[1]):
         raise ValueError(
             f"columns has {len(columns)} names, expected one for each of the {data.shape[1]} columns"
@@ -187,7 +186,7 @@ def draw_panels(
 ) -> list[Axes]:
     """Draw each partition on the data, colours matched by overlap, names only along the outer edge."""
     partitions, data = np.asarray(partitions), drawable_points("data", data)
-    if data.ndim != 2 or partitions.shape[1:] != data.shape[:1]:
+    if partitions.shape[1:] != data.shape[:1]:
         raise ValueError(
             f"data and partitions have shapes {data.shape} and {partitions.shape}, expected (N, D) and (M, N)"
         )

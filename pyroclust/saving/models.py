@@ -10,7 +10,8 @@ from pyroclust.core.errors import unknown_name
 from pyroclust.core.registry import arguments_of, name_of, registered
 from pyroclust.distributions import Component, PartitionPrior
 from pyroclust.distributions.protocols import Model
-from pyroclust.models import AbsentTables, LabelledTables, Mixture, PartiallyLabelled
+from pyroclust.models import LabelledTables, Mixture, PartiallyLabelled
+from pyroclust.models.training_data.labelled_tables import AbsentTables
 from pyroclust.saving.cards import check_depth
 from pyroclust.saving.codec import build, build_numbers, call, check_arguments, describe
 

@@ -45,7 +45,6 @@ from pyroclust.guides import (
 )
 from pyroclust.infer import simulate
 from pyroclust.models import (
-    AbsentTables,
     DeepMixture,
     DeformedGlyphs,
     EmbeddedMixture,
@@ -62,6 +61,7 @@ from pyroclust.models import (
     normal_mixture,
     sensitivity2d,
 )
+from pyroclust.models.training_data.labelled_tables import AbsentTables
 from pyroclust.nn import (
     ColumnScorer,
     FixedShape,

@@ -6,9 +6,10 @@ from torch import Tensor
 
 from pyroclust.distributions import PitmanYorPrior
 from pyroclust.infer import simulate
-from pyroclust.models import DeformedGlyphs, GlyphImages
+from pyroclust.models import DeformedGlyphs
 from pyroclust.models.deformed_glyphs import (
     NUM_SIDES,
+    GlyphImages,
     GlyphShapes,
     _classes_of,
     _laid,

@@ -6,7 +6,8 @@ import torch
 
 from pyroclust.distributions import ChineseRestaurantPrior
 from pyroclust.infer import simulate
-from pyroclust.models import AbsentTables, LabelledImages, bent_classes
+from pyroclust.models import LabelledImages, bent_classes
+from pyroclust.models.training_data.labelled_tables import AbsentTables
 
 
 def collection(seed: int, count: int = 24) -> tuple[np.ndarray, np.ndarray]:

@@ -12,10 +12,8 @@ from pyroclust.models import (
     DeformedGlyphs,
     DistortedClusters,
     GaussianClusters,
-    GlyphImages,
     LabelledImages,
     LabelledTables,
-    SpikeRecording,
     SpikeWaveforms,
     StochasticBlockModel,
     UnlabelledTables,
@@ -24,7 +22,8 @@ from pyroclust.models import (
     set_transformer_clusters,
     warped_clusters,
 )
-from pyroclust.models.deformed_glyphs import glyph_shapes
+from pyroclust.models.deformed_glyphs import GlyphImages, glyph_shapes
+from pyroclust.models.spike_waveforms import SpikeRecording
 from pyroclust.models.training_data.labelled_tables import ClassesByPrior, LabelledRows, PointsAtRandom
 from pyroclust.partitions import is_canonical
 from pyroclust.saving.models import build_model, describe_model

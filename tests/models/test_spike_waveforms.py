@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from pyroclust.models import SpikeRecording, spike_waveforms
-from pyroclust.models.spike_waveforms import _Neurons, _noise
+from pyroclust.models import spike_waveforms
+from pyroclust.models.spike_waveforms import SpikeRecording, _Neurons, _noise
 
 
 def test_noise_has_standard_deviation_one_and_is_correlated() -> None:

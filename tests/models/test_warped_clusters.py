@@ -10,7 +10,8 @@ from pyro.infer import Predictive
 from scipy import stats
 
 from pyroclust.infer import simulate
-from pyroclust.models import WarpedArc, warped_clusters
+from pyroclust.models import warped_clusters
+from pyroclust.models.warped_clusters import WarpedArc
 from pyroclust.partitions import canonical, enumerate_partitions
 
 
