@@ -1,9 +1,9 @@
 """Generative mixture models, written as Pyro programs.
 
-A model takes data sets, ``(*batch, N, *event_shape)``, or under ``poutine.uncondition`` a template of which only
-the shape counts. Its sites are ``"assignments"``, canonical labels ``(*batch, N)`` int64, and ``"data"``, inside
-of ``pyro.plate_stack("datasets", ...)``; a class or function says so where it has others. Data of another shape,
-and numbers out of range, are a ``ValueError`` that names the argument.
+A model takes data sets, ``(*batch, N, *event_shape)``, or under ``poutine.uncondition`` a template of which
+only the shape counts. Its sites are ``"assignments"``, canonical labels ``(*batch, N)`` int64, and
+``"data"``, inside of ``pyro.plate_stack("datasets", ...)``; a model that has others says so. Data of another shape, and
+numbers out of range, are a ``ValueError`` that names the argument.
 """
 
 from pyroclust.distributions.programs import Program

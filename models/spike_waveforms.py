@@ -131,8 +131,8 @@ class SpikeWaveforms(SimulatedFromArguments):
         x_i \sim \text{SpikeRecording}(c_i)
 
     Clusters are the neurons. What varies within a neuron is amplitude, a shift of part of a sample, drift of
-    the probe, overlaps with other spikes and noise; see :class:`~pyroclust.models.spike_waveforms.SpikeRecording`. There is no likelihood.
-    Cost some .02 ms a spike on one core.
+    the probe, overlaps with other spikes and noise, as ``SpikeRecording`` of this module says. There is no
+    likelihood. Cost some .02 ms a spike on one core.
 
     Args:
         prior: law of the partitions, its hyperparameters known; by default the published mixture of finite

@@ -8,15 +8,15 @@ _REASONS = {
         nn.ClusterShape nn.Anchors nn.Decoder nn.Deformation nn.Encoder nn.Relaxation nn.SeedRule
         nn.Future nn.NetworkScorer nn.Order""",
     "what a function returns, a type or a table of names": """
-        infer.mcmc.ChainStates distributions.Filtering models.FAMILIES models.PRIORS models.NamedPrior
+        infer.mcmc.ChainStates distributions.Filtering models.FAMILIES models.PRIORS
         data.Source data.Standardised data.Table infer.AmortizationGap infer.Refinement infer.Populations
         infer.FineTuning infer.FitResult infer.Particles""",
     "takes nothing that could be wrong": """
         infer.mcmc.ExactParameters infer.mcmc.OneCluster infer.mcmc.Overdispersed infer.mcmc.Singletons
         nn.RandomOrder plots.style list_guides""",
     "inside of another of these, or made by it": """
-        distributions.ClusteredData distributions.InverseWishartCholesky models.GlyphImages
-        models.SpikeRecording models.Companion models.default_mixture guides.filtering_network_for
+        distributions.ClusteredData distributions.InverseWishartCholesky
+        models.Companion models.default_mixture guides.filtering_network_for
         guides.mixture_network_for nn.LightScorer read_table standardise calibrate calibrate_near certify""",
     "a part of networks, which takes what the network makes: tests/nn, tests/guides": """
         nn.AttentiveDecoder nn.AutoencoderDensity nn.FilteringNetwork nn.FlowDensity nn.GaussianDensity
@@ -46,9 +46,9 @@ _REASONS = {
         distributions.standardised_similarity models.DeformedGlyphs models.GaussianClusters
         models.SpikeWaveforms models.MarginalMixture models.bent_classes models.filtering_clusters
         models.set_transformer_clusters models.StochasticBlockModel models.in_words
-        models.standardised_mixture models.SampledPredictive models.table_mixture models.LosingCells
-        models.AbsentTables models.PartiallyLabelled models.DistortedClusters models.UnlabelledTables
-        models.WarpedArc models.warped_arcs models.warped_clusters models.DeepMixture
+        models.standardised_mixture models.SampledPredictive models.table_mixture
+        models.PartiallyLabelled models.DistortedClusters models.UnlabelledTables
+        models.warped_arcs models.warped_clusters models.DeepMixture
         models.EmbeddedMixture models.SemiSupervisedClustering infer.Devices infer.InclusiveKL
         infer.PartialFenchelYoungLoss""",
     "laws of tables and draws that are refined: tests/infer/refining": """
