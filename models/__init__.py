@@ -2,8 +2,8 @@
 
 A model takes data sets, ``(*batch, N, *event_shape)``, or under ``poutine.uncondition`` a template of which
 only the shape counts. Its sites are ``"assignments"``, canonical labels ``(*batch, N)`` int64, and
-``"data"``, inside of ``pyro.plate_stack("datasets", ...)``; a model that has others says so. Data of another shape, and
-numbers out of range, are a ``ValueError`` that names the argument.
+``"data"``, inside of ``pyro.plate_stack("datasets", ...)``; a model that has others says so. Data of another
+shape, and numbers out of range, are a ``ValueError`` that names the argument.
 """
 
 from pyroclust.distributions.programs import Program
