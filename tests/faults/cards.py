@@ -5,7 +5,8 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, reduce
+from operator import getitem
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -52,19 +53,22 @@ def card_case(name: str, write: Callable[[], tuple[bytes, bytes | None]], words:
     return Case("cards", name, f"refused: “{words}”", run)
 
 
-def edited(name: str, words: str, *path: str, value: Any) -> Case:
-    """A card with one entry changed."""
+def edited(name: str, words: str, path: str, value: Any) -> Case:
+    """A card with one entry changed, of which dots say where it is."""
 
     def write() -> tuple[bytes, bytes | None]:
         card, weights = saved()
         content = json.loads(card)
-        place = content
-        for key in path[:-1]:
-            place = place[key]
-        place[path[-1]] = value
+        *places, last = path.split(".")
+        reduce(getitem, places, content)[last] = value
         return json.dumps(content).encode(), weights
 
     return card_case(name, write, words)
+
+
+def scored(name: str, words: str, path: str, value: Any) -> Case:
+    """A card with one argument of its scorer changed."""
+    return edited(name, words, f"arguments.scorer.arguments.{path}", value)
 
 
 def text(name: str, words: str, make: Callable[[str], str | bytes]) -> Case:
@@ -201,46 +205,23 @@ def _notes(name: str, words: str, **notes: Any) -> Case:
 
 
 OTHER: list[bytes] = []
-SCORER = ("arguments", "scorer", "arguments")
 RIGHT = {"what": "calibration", "figure": 1, "limit": 2, "passed": True}
 WRONG = {"what": "calibration", "figure": 1, "limit": 2, "passed": "yes"}
 
 CASES = [
-    edited(
-        "a model of another dimension",
-        "does not fit points of shape (3,)",
-        "model",
-        "arguments",
-        "dim",
-        value=3,
-    ),
+    edited("a model of another dimension", "does not fit points of shape (3,)", "model.arguments.dim", 3),
     refuses(
         "cards",
         "inputs of conditions that are empty",
         lambda: ConditionInputs({}),
         "inputs are empty, expected at least one",
     ),
-    edited("weights are null, the network would be untrained", "names no weights", "weights", value=None),
-    edited("weights without a checksum", "missing required field `sha256`", "weights", value={}),
-    edited(
-        "a checksum that is a number",
-        "sha256: Expected `str`",
-        "weights",
-        value={"sha256": 5},
-    ),
-    edited(
-        "a checksum that is a path",
-        "matching regex",
-        "weights",
-        value={"sha256": "/../../../etc/passwd"},
-    ),
-    edited(
-        "a path beside the checksum",
-        "unknown field `file`",
-        "weights",
-        value={"file": "/etc"},
-    ),
-    edited("the checksum of other weights", "cut off or changed", "weights", value={"sha256": "0" * 64}),
+    edited("weights are null, the network would be untrained", "names no weights", "weights", None),
+    edited("weights without a checksum", "missing required field `sha256`", "weights", {}),
+    edited("a checksum that is a number", "sha256: Expected `str`", "weights", {"sha256": 5}),
+    edited("a checksum that is a path", "matching regex", "weights", {"sha256": "/../../../etc/passwd"}),
+    edited("a path beside the checksum", "unknown field `file`", "weights", {"file": "/etc"}),
+    edited("the checksum of other weights", "cut off or changed", "weights", {"sha256": "0" * 64}),
     weighted("one weight is nan, the checksum fits", "nan or infinite", with_one(float("nan"))),
     weighted("one weight is infinite, the checksum fits", "nan or infinite", with_one(float("inf"))),
     weighted("weights of float64", "torch.float64", lambda s: {k: v.double() for k, v in s.items()}),
@@ -272,56 +253,48 @@ CASES = [
         text(f"no entry {key}", f"missing required field `{key}`", removed(key))
         for key in ("class", "arguments", "model", "weights")
     ],
-    edited("a card of the future", "format_version 3, expected 1 to 2", "format_version", value=3),
-    edited("a version that is text", "format_version '2'", "format_version", value="2"),
-    edited("an entry that nobody knows", "unknown field `clas`", "clas", value=1),
-    edited("a class that is Python code", "unknown class 'os.system'", "class", value="os.system"),
-    edited("a class that is a number", "class: Expected `str`, got `int`", "class", value=5),
-    edited("arguments that are a list", "arguments: Expected `object`, got `array`", "arguments", value=[]),
-    edited("a model that is text", "model: Expected `object`, got `str`", "model", value="x"),
-    edited("max_points is text", "max_points: Expected `int | null`, got `str`", "max_points", value="many"),
-    edited("max_points is negative", "max_points: Expected `int` >= 1", "max_points", value=-5),
-    edited("max_points is true", "max_points: Expected `int | null`, got `bool`", "max_points", value=True),
-    edited("min_points is text", "min_points: Expected `int`, got `str`", "min_points", value="few"),
-    edited("min_points is 0", "min_points: Expected `int` >= 1", "min_points", value=0),
-    edited("a negative seed", "seeds[...]: Expected `int` >= 0", "seeds", value={"weights": -1}),
-    edited("about is a table", "about: Expected `str`, got `object`", "about", value={"a": 1}),
-    edited("a certificate that is text", "certificate: Expected `object`", "certificate", value="x"),
-    edited(
-        "a verdict that is a number",
-        "verdict: Expected `object | null`",
-        "certificate",
-        value={"verdict": 3},
-    ),
+    edited("a card of the future", "format_version 3, expected 1 to 2", "format_version", 3),
+    edited("a version that is text", "format_version '2'", "format_version", "2"),
+    edited("an entry that nobody knows", "unknown field `clas`", "clas", 1),
+    edited("a class that is Python code", "unknown class 'os.system'", "class", "os.system"),
+    edited("a class that is a number", "class: Expected `str`, got `int`", "class", 5),
+    edited("arguments that are a list", "arguments: Expected `object`, got `array`", "arguments", []),
+    edited("a model that is text", "model: Expected `object`, got `str`", "model", "x"),
+    edited("max_points is text", "max_points: Expected `int | null`, got `str`", "max_points", "many"),
+    edited("max_points is negative", "max_points: Expected `int` >= 1", "max_points", -5),
+    edited("max_points is true", "max_points: Expected `int | null`, got `bool`", "max_points", True),
+    edited("min_points is text", "min_points: Expected `int`, got `str`", "min_points", "few"),
+    edited("min_points is 0", "min_points: Expected `int` >= 1", "min_points", 0),
+    edited("a negative seed", "seeds[...]: Expected `int` >= 0", "seeds", {"weights": -1}),
+    edited("about is a table", "about: Expected `str`, got `object`", "about", {"a": 1}),
+    edited("a certificate that is text", "certificate: Expected `object`", "certificate", "x"),
+    edited("a verdict that is a number", "verdict: Expected `object | null`", "certificate", {"verdict": 3}),
     edited(
         "a finding passed “yes”",
         "findings[0].passed: Expected `bool`, got `str`",
         "certificate",
-        value={"verdict": {"passed": True, "findings": [WRONG]}},
+        {"verdict": {"passed": True, "findings": [WRONG]}},
     ),
     edited(
         "findings without what follows",
         "does not say whether they are passed",
         "certificate",
-        value={"verdict": {"findings": [RIGHT]}},
+        {"verdict": {"findings": [RIGHT]}},
     ),
     edited(
         "a mean KL that is text",
         "mean_kl: Expected `float | null`",
         "certificate",
-        value={"exact": [{"mean_kl": "x"}]},
+        {"exact": [{"mean_kl": "x"}]},
     ),
     edited(
-        "what a certificate is for is text",
-        "made_for: Expected `object`",
-        "certificate",
-        value={"made_for": "x"},
+        "what a certificate is for is text", "made_for: Expected `object`", "certificate", {"made_for": "x"}
     ),
     edited(
         "what a certificate is for is a number",
         "made_for[...]: Expected `str | null`",
         "certificate",
-        value={"made_for": {"weights": 5}},
+        {"made_for": {"weights": 5}},
     ),
     Case(
         "cards",
@@ -334,33 +307,21 @@ CASES = [
         "cards", "the certificate of another model", "counts as uncertified", certified(_new_model), slow=True
     ),
     Case("cards", "a guide replaced while it is measured", "its certificate is not stored", unstorable),
-    _notes(
-        "save_guide with a certificate that is a number",
-        "certificate: Expected",
-        certificate=5,
-    ),
+    _notes("save_guide with a certificate that is a number", "certificate: Expected", certificate=5),
     _notes("save_guide with an array as a note", "cannot be written as JSON", recipe={"a": torch.zeros(2)}),
     _notes("save_guide with nan in a note", "cannot be written as JSON", recipe={"a": float("nan")}),
     _notes("save_guide with a negative seed", "seeds[...]: Expected `int` >= 0", seeds={"weights": -1}),
-    _notes(
-        "save_guide with a name as its number of points",
-        "max_points: Expected",
-        max_points="x",
-    ),
-    edited("width 0", "width is 0", *SCORER, "width", value=0),
-    edited("width -1", "width is -1", *SCORER, "width", value=-1),
-    edited("width 2.0", "width is 2.0, expected a whole number", *SCORER, "width", value=2.0),
-    edited("width true", "width is True", *SCORER, "width", value=True),
-    edited("a width of a million asks for terabytes", "allocate memory", *SCORER, "width", value=10**6),
-    edited("a width of a million million million", "width is", *SCORER, "width", value=10**18),
-    edited(
-        "a million blocks of attention", "num_attention is 1000000", *SCORER, "num_attention", value=10**6
-    ),
-    edited("a scale of 0", "scale is 0", *SCORER, "shape", "arguments", "scale", value=0),
-    edited("a scale of 1e308", "scale is 1e+308", *SCORER, "shape", "arguments", "scale", value=1e308),
-    edited("a bandwidth of 0", "bandwidths[0] is 0", *SCORER, "bandwidths", value=[0.0]),
-    edited("num_orders 0", "num_orders is 0", "arguments", value={"num_orders": 0}),
-    edited(
-        "a model of no dimension", "dim is 0", "model", value={"name": "nig_mixture", "arguments": {"dim": 0}}
-    ),
+    _notes("save_guide with a name as its number of points", "max_points: Expected", max_points="x"),
+    scored("width 0", "width is 0", "width", 0),
+    scored("width -1", "width is -1", "width", -1),
+    scored("width 2.0", "width is 2.0, expected a whole number", "width", 2.0),
+    scored("width true", "width is True", "width", True),
+    scored("a width of a million asks for terabytes", "allocate memory", "width", 10**6),
+    scored("a width of a million million million", "width is", "width", 10**18),
+    scored("a million blocks of attention", "num_attention is 1000000", "num_attention", 10**6),
+    scored("a scale of 0", "scale is 0", "shape.arguments.scale", 0),
+    scored("a scale of 1e308", "scale is 1e+308", "shape.arguments.scale", 1e308),
+    scored("a bandwidth of 0", "bandwidths[0] is 0", "bandwidths", [0.0]),
+    edited("num_orders 0", "num_orders is 0", "arguments", {"num_orders": 0}),
+    edited("a model of no dimension", "dim is 0", "model", {"name": "nig_mixture", "arguments": {"dim": 0}}),
 ]

@@ -21,6 +21,9 @@ MAX_SENTENCE = 700
 """Characters; a longer refusal is no sentence that somebody reads."""
 
 
+Run = Callable[[Path], str | None]
+
+
 @dataclass(frozen=True)
 class Case:
     """One thing that is done to the library, and what has to happen.
@@ -29,15 +32,15 @@ class Case:
         family: the room of the table, such as "tables".
         name: what is done, in words.
         expected: what has to happen, in words.
-        run: does it in an empty folder, which is also the working folder; returns what happened in words, and
-            raises AssertionError where that is wrong.
+        run: does it in an empty folder, which is also the working folder; raises AssertionError where what
+            happened is wrong, and may return it in words.
         slow: whether it takes seconds, and is left to ``make faults``.
     """
 
     family: str
     name: str
     expected: str
-    run: Callable[[Path], str]
+    run: Run
     slow: bool = False
 
     def __str__(self) -> str:
@@ -51,6 +54,23 @@ def all_cases() -> list[Case]:
         if not module.name.startswith(("test_", "conftest")):
             found += getattr(importlib.import_module(f"faults.{module.name}"), "CASES", [])
     return found
+
+
+def table(family: str) -> tuple[list[Case], Callable[..., Any], Callable[..., Callable[[Run], Run]]]:
+    """Return an empty table of a family, what makes a case of it, and what adds the function below."""
+    cases: list[Case] = []
+
+    def case(name: str, expected: str, run: Run, *, slow: bool = False) -> Case:
+        return Case(family, name, expected, run, slow)
+
+    def added(name: str, expected: str, *, slow: bool = False) -> Callable[[Run], Run]:
+        def add(run: Run) -> Run:
+            cases.append(case(name, expected, run, slow=slow))
+            return run
+
+        return add
+
+    return cases, case, added
 
 
 def refuses(family: str, name: str, call: Callable[[], Any], words: str, *, slow: bool = False) -> Case:

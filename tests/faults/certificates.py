@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faults.cases import Case, refuses
+from faults.cases import Case, refuses, table
 from rich.console import Console
 
 from pyroclust import list_guides, load_guide
@@ -16,6 +16,8 @@ from pyroclust.calibration import Certificate
 from pyroclust.calibration.certificate import judge_certificate
 from pyroclust.cli.cards import guide_list
 from pyroclust.saving.cards import find_guide, read_card
+
+CASES, _case, case = table("certificates")
 
 _VALUES = (None, -1, 1e308, 2**70, "x", [], {}, True, {"a": [[1]]})
 _EXACT = {"num_points": 8, "num_datasets": 20, "mean_kl": 0.1, "median_kl": 0.1, "mean_kl_se": 0.1}
@@ -55,6 +57,7 @@ def _used(folder: Path) -> None:
     load_guide(folder)
 
 
+@case("every entry of a card in turn of another kind", "one sentence, or read", slow=True)
 def _every_entry(folder: Path) -> str:
     """Replace every entry of a card in turn by values of other kinds."""
     text = (find_guide("filter-nig1d") / "card.json").read_text(encoding="utf-8")
@@ -80,25 +83,25 @@ def _every_entry(folder: Path) -> str:
     return f"{refused} of {tried} cards refused in a sentence, the others read"
 
 
-def _shelf_as_before(folder: Path) -> str:
+@case("those of the shelf", "unchanged, and of their own guides")
+def _shelf_as_before(folder: Path) -> None:
     for card in list_guides():
         again = Certificate.from_dict(card.certificate).to_dict()
         for name, value in card.certificate.items():
             assert name == "verdict" or again[name] == value, (card.name, name)
         assert not card.doubt
         assert card.certificate["made_for"] == card.made_for
-    return "all that is stored comes back"
 
 
-def _nan_comes_back(folder: Path) -> str:
+@case("nan, which JSON does not have", "null, read as nan")
+def _nan_comes_back(folder: Path) -> None:
     found = Certificate.from_dict({"seed": 1, "sampled": [_SAMPLED]}).sampled[0]
     assert found.log_evidence != found.log_evidence
     with pytest.raises(ValueError, match=r"sampled\[0\]\.num_points"):
         Certificate.from_dict({"seed": 1, "sampled": [{**_SAMPLED, "num_points": None}]})
-    return "null is nan"
 
 
-CASES = [
+CASES += [
     _refused(
         "a mean that is text", "mean_kl: Expected `float`, got `str`", exact=[{**_EXACT, "mean_kl": "x"}]
     ),
@@ -116,13 +119,4 @@ CASES = [
     _refused("conditions that are a number", "conditions: Expected `array`", conditions=5),
     _refused("a seed that is text", "seed: Expected `int`", seed="x"),
     _refused("versions that are a list", "malformed entry", versions=["x"]),
-    Case("certificates", "nan, which JSON does not have", "null, read as nan", _nan_comes_back),
-    Case("certificates", "those of the shelf", "unchanged, and of their own guides", _shelf_as_before),
-    Case(
-        "certificates",
-        "every entry of a card in turn of another kind",
-        "one sentence, or read",
-        _every_entry,
-        slow=True,
-    ),
 ]

@@ -7,14 +7,14 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
 import pytest
 import torch
-from faults.cases import Case, snapshot
+from faults.cases import Run, snapshot, table
 from faults.processes import broken, without_room
 
 from pyroclust import load_guide, save_guide
@@ -23,6 +23,8 @@ from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.models import overlap2d
 from pyroclust.saving.guide_files import write_guide_files
+
+CASES, _case, case = table("disks")
 
 _FULL, _DISK = (OSError(number, os.strerror(number)) for number in (errno.ENOSPC, errno.EIO))
 _MODEL = overlap2d()
@@ -37,11 +39,7 @@ def _weights(folder: Path) -> float:
     return float(sum(one.double().sum() for one in load_guide(folder).state_dict().values()))
 
 
-def _case(name: str, expected: str, run: Callable[[Path], str], *, slow: bool = False) -> Case:
-    return Case("disks", name, expected, run, slow)
-
-
-def _write_fails(function: str, error: BaseException) -> Callable[[Path], str]:
+def _write_fails(function: str, error: BaseException) -> Run:
     def run(folder: Path) -> str:
         path = folder / "note.txt"
         path.write_bytes(b"old")
@@ -54,6 +52,7 @@ def _write_fails(function: str, error: BaseException) -> Callable[[Path], str]:
     return run
 
 
+@case("the disk is full half-way through a file", "the old file; its name is said")
 def _half_written(folder: Path) -> str:
     path = folder / "note.txt"
     path.write_bytes(b"old")
@@ -65,7 +64,8 @@ def _half_written(folder: Path) -> str:
     return str(caught.value)
 
 
-def _planted_link(folder: Path) -> str:
+@case("links planted where a file is written", "what they point to stays")
+def _planted_link(folder: Path) -> None:
     precious, path = folder / "precious", folder / "card.json"
     precious.write_bytes(b"precious")
     for name in (".card.json.part", "card.json.part", ".part-card.json"):
@@ -75,23 +75,20 @@ def _planted_link(folder: Path) -> str:
     assert precious.read_bytes() == b"precious"
     assert not path.is_symlink()
     assert path.read_bytes() == b"new"
-    return "the link is replaced, what it points to stays"
 
 
-def _guessed_name(folder: Path) -> str:
+@case("a link at the very name of the part", "refused")
+def _guessed_name(folder: Path) -> None:
     precious, part = folder / "precious", folder / ".part-guessed"
     precious.write_bytes(b"precious")
     part.symlink_to(precious)
-    with (
-        mock.patch("pyroclust.core.files.new_part", return_value=part),
-        pytest.raises(FileExistsError),
-    ):
+    with mock.patch("pyroclust.core.files.new_part", return_value=part), pytest.raises(FileExistsError):
         replace_file(folder / "card.json", b"new")
     assert precious.read_bytes() == b"precious"
-    return "FileExistsError; nothing was written through the link"
 
 
-def _permissions(folder: Path) -> str:
+@case("permissions of written files", "those of any other file")
+def _permissions(folder: Path) -> None:
     before = os.umask(0o027)
     try:
         replace_file(folder / "new", b"1")
@@ -102,16 +99,16 @@ def _permissions(folder: Path) -> str:
     replace_file(folder / "own", b"2")
     found = [stat.S_IMODE((folder / name).stat().st_mode) for name in ("new", "own")]
     assert found == [0o640, 0o604], [oct(one) for one in found]
-    return "the user's mask for a new file, its own for an old one"
 
 
-def _long_name(folder: Path) -> str:
+@case("a file with the longest name that there is", "written")
+def _long_name(folder: Path) -> None:
     replace_file(folder / ("n" * 255), b"1")
     assert os.listdir(folder) == ["n" * 255]
-    return "written"
 
 
-def _leftovers(folder: Path) -> str:
+@case("what killed processes left", "removed a day later, nothing else")
+def _leftovers(folder: Path) -> None:
     parts = [new_part(folder), new_part(folder), folder / ".part-abcdefgh"]
     others = [folder / ".part-of-a-user", folder / ".partial", folder / "part-1"]
     parts[0].mkdir()
@@ -124,10 +121,10 @@ def _leftovers(folder: Path) -> str:
         os.utime(path, (old, old))
     clear_leftovers(folder)
     assert [path.exists() for path in (*parts, *others)] == [False] * 3 + [True] * 3
-    return "what is older than a day is gone; files of users stay"
 
 
-def _leftover_link(folder: Path) -> str:
+@case("a link among what was left", "is not followed")
+def _leftover_link(folder: Path) -> None:
     (folder / "mine").mkdir()
     (folder / "mine" / "file").write_bytes(b"kept")
     link = new_part(folder)
@@ -136,10 +133,9 @@ def _leftover_link(folder: Path) -> str:
     clear_leftovers(folder)
     assert not link.is_symlink()
     assert (folder / "mine" / "file").exists()
-    return "the link goes, the folder that it points to stays"
 
 
-def _save_fails(call: int, error: BaseException, function: str) -> Callable[[Path], str]:
+def _save_fails(call: int, error: BaseException, function: str) -> Run:
     def run(folder: Path) -> str:
         save_guide(_guide(0), folder / "g")
         old, other = _weights(folder / "g"), _guide(1)
@@ -157,7 +153,7 @@ def _save_fails(call: int, error: BaseException, function: str) -> Callable[[Pat
     return run
 
 
-def _stopped_between(call: int) -> Callable[[Path], str]:
+def _stopped_between(call: int) -> Run:
     """Leave the folder as a process killed after the n-th rename would."""
 
     def run(folder: Path) -> str:
@@ -181,7 +177,8 @@ def _stopped_between(call: int) -> Callable[[Path], str]:
     return run
 
 
-def _into_the_package(folder: Path) -> str:
+@case("a guide saved into the installed package", "refused")
+def _into_the_package(folder: Path) -> None:
     place = Path(str(sys.modules["pyroclust"].__path__[0])) / "pretrained_guides" / "filter-nig1d"
     before = snapshot(place)
     with pytest.raises(ValueError, match="lies inside the installed package"):
@@ -191,7 +188,6 @@ def _into_the_package(folder: Path) -> str:
     with pytest.raises(ValueError, match="lies inside the installed package"):
         write_guide_files(link, "{}", None)
     assert snapshot(place) == before
-    return "refused, also by way of a link"
 
 
 def _second_lock(folder: Path) -> str:
@@ -223,7 +219,8 @@ def _no_flock() -> Iterator[None]:
         yield
 
 
-def _lock_of_a_killed_one(folder: Path) -> str:
+@case("the lock of a process after kill -9", "free again", slow=True)
+def _lock_of_a_killed_one(folder: Path) -> None:
     code = (
         "import os, signal; from pathlib import Path; from pyroclust.core.files import locked_folder\n"
         "with locked_folder(Path()): os.kill(os.getpid(), signal.SIGKILL)"
@@ -236,15 +233,15 @@ def _lock_of_a_killed_one(folder: Path) -> str:
     subprocess.run([sys.executable, "-W", "ignore", "-c", without + code], cwd=folder, check=False)
     with _no_flock(), locked_folder(folder):
         pass
-    return "free again, with flock and without"
 
 
+@case("two writers where the system has no flock", "the second is refused")
 def _lock_without_flock(folder: Path) -> str:
     with _no_flock():
         return _second_lock(folder)
 
 
-CASES = [
+CASES += [
     *(
         _case(f"{words} while a file is written ({function})", "the old file", _write_fails(function, error))
         for function, error, words in (
@@ -255,13 +252,6 @@ CASES = [
             ("os.fsync", KeyboardInterrupt(), "Ctrl-C"),
         )
     ),
-    _case("the disk is full half-way through a file", "the old file; its name is said", _half_written),
-    _case("links planted where a file is written", "what they point to stays", _planted_link),
-    _case("a link at the very name of the part", "refused", _guessed_name),
-    _case("permissions of written files", "those of any other file", _permissions),
-    _case("a file with the longest name that there is", "written", _long_name),
-    _case("what killed processes left", "removed a day later, nothing else", _leftovers),
-    _case("a link among what was left", "is not followed", _leftover_link),
     *(
         _case(
             f"save_guide: {words} at call {call} of {function}",
@@ -280,8 +270,5 @@ CASES = [
         _case(f"save_guide: stopped for ever after rename {call}", "old or new guide", _stopped_between(call))
         for call in (0, 1, 2)
     ),
-    _case("a guide saved into the installed package", "refused", _into_the_package),
     _case("two writers of one folder", "the second is refused", _second_lock),
-    _case("two writers where the system has no flock", "the second is refused", _lock_without_flock),
-    _case("the lock of a process after kill -9", "free again", _lock_of_a_killed_one, slow=True),
 ]

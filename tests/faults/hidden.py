@@ -1,6 +1,6 @@
 """What is not seen in a table: copies, sums, codes, units of an index, edges, and what a view hides."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -28,11 +28,11 @@ def frame(**columns: Any) -> pd.DataFrame:
     return pd.DataFrame({"x": X, **columns})
 
 
-def said(name: str, source: Callable[[], Any], words: str, *, silent: bool = False, **told: Any) -> Case:
-    """A table that is read, with a note that holds some words; or without."""
+def said(name: str, source: Any, words: str, *, silent: bool = False, **told: Any) -> Case:
+    """A table, or what writes a file, that is read with a note that holds some words; or without."""
 
     def run(folder: Path) -> str:
-        notes = " ".join(read_table(source(), **({"kinds": {}} | told)).notes)
+        notes = " ".join(read_table(source() if callable(source) else source, **({"kinds": {}} | told)).notes)
         assert (words in notes) is not silent, notes
         return notes
 
@@ -90,7 +90,7 @@ COLOURS = {name: (at == GROUP).astype(int) for at, name in enumerate(["red", "bl
 ALIKE = "divide the rows alike: together they count twice"
 TOTAL = "follow from one another, as a total from its parts"
 CASES = [
-    *(said(f"codes: {name}", lambda v=v: frame(v=v), words) for name, v, words in CODES),
+    *(said(f"codes: {name}", frame(v=v), words) for name, v, words in CODES),
     *(
         refuses(
             f"numbers such as {make(45)}",
@@ -108,47 +108,36 @@ CASES = [
     ),
     said(
         "bands of ages are categories",
-        lambda: frame(v=[f"{5 * int(one // 5)}-{5 * int(one // 5) + 4}" for one in AGE]),
+        frame(v=[f"{5 * int(one // 5)}-{5 * int(one // 5) + 4}" for one in AGE]),
         "categories: 'v'",
     ),
     said(
         "a category and its code",
-        lambda: frame(city=np.array(["Rome", "Oslo", "Kyiv"])[GROUP], code=np.array([3, 1, 2])[GROUP]),
+        frame(city=np.array(["Rome", "Oslo", "Kyiv"])[GROUP], code=np.array([3, 1, 2])[GROUP]),
         f"'city' and 'code' {ALIKE}",
     ),
-    said("two answers", lambda: frame(a=GROUP > 0, b=GROUP > 1), ALIKE, silent=True),
+    said("two answers", frame(a=GROUP > 0, b=GROUP > 1), ALIKE, silent=True),
     said(
         "a total",
-        lambda: frame(age=AGE, share=SHARE, total=(AGE + SHARE).round(1)),
+        frame(age=AGE, share=SHARE, total=(AGE + SHARE).round(1)),
         f"'age', 'share', 'total' {TOTAL}",
     ),
-    said("a table pasted twice", lambda: pd.concat([frame(age=AGE)] * 2), f"90 of 180 {COPIES}"),
-    said(
-        "a table pasted in part",
-        lambda: pd.concat([frame(age=AGE), frame(age=AGE)[:30]]),
-        f"30 of 120 {COPIES}",
-    ),
-    said(
-        "whole numbers that come again",
-        lambda: pd.DataFrame({"a": GROUP, "b": AGE.round()}),
-        COPIES,
-        silent=True,
-    ),
+    said("a table pasted twice", pd.concat([frame(age=AGE)] * 2), f"90 of 180 {COPIES}"),
+    said("a table pasted in part", pd.concat([frame(age=AGE), frame(age=AGE)[:30]]), f"30 of 120 {COPIES}"),
+    said("whole numbers that come again", pd.DataFrame({"a": GROUP, "b": AGE.round()}), COPIES, silent=True),
     said(
         "a last row of sums without a word",
-        lambda: pd.concat([frame(age=AGE), pd.DataFrame({"x": [X.sum()], "age": [AGE.sum()]})]),
+        pd.concat([frame(age=AGE), pd.DataFrame({"x": [X.sum()], "age": [AGE.sum()]})]),
         "The last row holds the totals",
     ),
-    said("one category in columns of 0 and 1", lambda: frame(**COLOURS), f"'red', 'blue', 'white' {TOTAL}"),
-    said("no total", lambda: frame(age=AGE, share=SHARE), TOTAL, silent=True),
+    said("one category in columns of 0 and 1", frame(**COLOURS), f"'red', 'blue', 'white' {TOTAL}"),
+    said("no total", frame(age=AGE, share=SHARE), TOTAL, silent=True),
     said(
-        "the cells of a table of counts",
-        lambda: CELLS.assign(n=RNG.integers(1, 400, len(CELLS))),
-        "give --weight n",
+        "the cells of a table of counts", CELLS.assign(n=RNG.integers(1, 400, len(CELLS))), "give --weight n"
     ),
     said(
         "counts beside a category that repeats",
-        lambda: pd.DataFrame({"spray": list("abc") * 30, "count": RNG.integers(0, 30, ROWS)}),
+        pd.DataFrame({"spray": list("abc") * 30, "count": RNG.integers(0, 30, ROWS)}),
         "--weight",
         silent=True,
     ),
@@ -159,7 +148,7 @@ CASES = [
     ),
     said(
         "names and values of cars are no such rows",
-        lambda: pd.DataFrame({"name": ["Fiat", "Audi", "Opel"] * 30, "value": AGE, "size": SHARE}),
+        pd.DataFrame({"name": ["Fiat", "Audi", "Opel"] * 30, "value": AGE, "size": SHARE}),
         "categories: 'name'",
     ),
     *(
@@ -176,36 +165,36 @@ CASES = [
     ),
     said(
         "rows of one unit, named by an index, as they are",
-        lambda: frame().set_index(pd.Index(np.arange(ROWS) // 3, name="patient")),
+        frame().set_index(pd.Index(np.arange(ROWS) // 3, name="patient")),
         "'patient': its numbers name 30 things",
         aggregate="none",
     ),
     said(
         "rows of one unit, named by an index, as one",
-        lambda: frame().set_index(pd.Index(np.arange(ROWS) // 3, name="patient")),
+        frame().set_index(pd.Index(np.arange(ROWS) // 3, name="patient")),
         "The 90 rows are those of 30 'patient'",
         aggregate="patient",
     ),
     said(
         "rows of one place, named by the index",
-        lambda: frame().set_index(pd.Index(list("abc") * 30, name="place")),
+        frame().set_index(pd.Index(list("abc") * 30, name="place")),
         "several of which have the same place",
     ),
     said(
         "how many rows each unit had",
-        lambda: frame(patient=np.repeat(np.arange(30), 3)[[*range(89), 0]]),
+        frame(patient=np.repeat(np.arange(30), 3)[[*range(89), 0]]),
         "a column too, 'rows': see --except",
         aggregate="patient",
     ),
-    said("partial labels that measure", lambda: frame(age=AGE), "as of a measurement", partial_labels="age"),
+    said("partial labels that measure", frame(age=AGE), "as of a measurement", partial_labels="age"),
     said(
         "a table that was exchanged already",
-        lambda: pd.DataFrame(X.reshape(3, 30), index=list("abc")).T,
+        pd.DataFrame(X.reshape(3, 30), index=list("abc")).T,
         "give --transpose",
         silent=True,
         transpose=True,
     ),
-    said("rows without any value", lambda: pd.DataFrame({"x": some(np.nan, X)}), "5 row(s) hold no value"),
+    said("rows without any value", pd.DataFrame({"x": some(np.nan, X)}), "5 row(s) hold no value"),
     said("cells that are merged", workbook, "Cells are merged in 1 places"),
     said("a row that is hidden", workbook, "1 hidden row(s)"),
     said("a sheet that is hidden", workbook, "The first of 2 sheets was read, 'seen'"),
@@ -222,8 +211,8 @@ CASES = [
         "give --edges",
         kinds=None,
     ),
-    said("distances", lambda: DISTANCES, "a matrix of pairs of rows", kinds=None),
-    said("correlations", lambda: frame(age=AGE, share=SHARE).corr(), "a matrix of pairs of rows"),
+    said("distances", DISTANCES, "a matrix of pairs of rows", kinds=None),
+    said("correlations", frame(age=AGE, share=SHARE).corr(), "a matrix of pairs of rows"),
     refuses(
         "two graphs in one file",
         lambda: read_table(in_file("g.graphml", "<graphml><graph id='a'/><graph id='b'/></graphml>")),

@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -15,7 +14,7 @@ from unittest import mock
 import numpy as np
 import pytest
 import torch
-from faults.cases import Case, run_command
+from faults.cases import Run, run_command, table
 from faults.processes import a_day_later, left_over, run_and_signal
 
 from pyroclust import compare, diagnose, save_guide, to_arviz
@@ -28,11 +27,9 @@ from pyroclust.infer.mcmc.compiled_kernel import CompiledTransition
 from pyroclust.models import companion, nig_mixture, overlap2d
 from pyroclust.partitions import Draws
 
+CASES, _case, case = table("interrupts")
+
 _OTHER = {"compare": "x.csv", "diagnose": "d.npy", "check": "filter-nig1d"}
-
-
-def _case(name: str, expected: str, run: Callable[[Path], str], *, slow: bool = False) -> Case:
-    return Case("interrupts", name, expected, run, slow)
 
 
 def _pressed_at(draw: int, number: int = signal.SIGINT) -> Any:
@@ -55,6 +52,7 @@ def _run(draw: int, *, num_draws: int = 200_000, warmup: int = 1) -> Draws:
         return kernel.run(torch.linspace(-1, 1, 12).unsqueeze(1), num_draws=num_draws, warmup=warmup, seed=0)
 
 
+@case("Ctrl-C in kernel.run", "the draws so far, marked as interrupted")
 def _kernel_marked(folder: Path) -> str:
     found = _run(3)
     assert found.interrupted
@@ -62,6 +60,7 @@ def _kernel_marked(folder: Path) -> str:
     return repr(found)
 
 
+@case("Ctrl-C during the last draws of kernel.run", "marked as interrupted")
 def _kernel_last_block(folder: Path) -> str:
     found = _run(2, num_draws=1)
     assert found.interrupted
@@ -69,12 +68,13 @@ def _kernel_last_block(folder: Path) -> str:
     return repr(found)
 
 
-def _kernel_warmup(folder: Path) -> str:
+@case("Ctrl-C in the warm-up of kernel.run", "KeyboardInterrupt")
+def _kernel_warmup(folder: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         _run(1, warmup=5)
-    return "KeyboardInterrupt"
 
 
+@case("diagnose of interrupted draws", "page and summary.json say so", slow=True)
 def _diagnosed(folder: Path) -> str:
     found = diagnose(_run(3), out=folder / "out")
     note = "was interrupted"
@@ -84,13 +84,14 @@ def _diagnosed(folder: Path) -> str:
     return found.notes[0]
 
 
+@case("to_arviz of interrupted draws", "the container says so")
 def _exported(folder: Path) -> str:
     notes = to_arviz(_run(3)).posterior.attrs["notes"]
     assert "was interrupted" in str(notes)
     return str(notes)
 
 
-def _compared(block: int, number: int, code: int) -> Callable[[Path], str]:
+def _compared(block: int, number: int, code: int) -> Run:
     def run(folder: Path) -> str:
         arguments = [
             "compare",
@@ -113,13 +114,14 @@ def _compared(block: int, number: int, code: int) -> Callable[[Path], str]:
     return run
 
 
-def _compared_in_python(folder: Path) -> str:
+@case("pyroclust.compare, Ctrl-C during kept draws", "KeyboardInterrupt, no file", slow=True)
+def _compared_in_python(folder: Path) -> None:
     with _pressed_at(6_000), pytest.raises(KeyboardInterrupt, match="of 20,000 draws"):
         compare("galaxies", guide="filter-nig1d", num_draws=20, mcmc_draws=20_000, out=folder / "out")
     assert not os.listdir(folder)
-    return "KeyboardInterrupt; nothing is written"
 
 
+@case("Ctrl-C that a library swallows", "exit 130, a report that says so", slow=True)
 def _swallowed(folder: Path) -> str:
     """A library catches what Ctrl-C raises, as some do while they are imported."""
     np.save(folder / "d.npy", np.random.default_rng(0).integers(2, size=(2, 30, 6)))
@@ -139,6 +141,7 @@ def _swallowed(folder: Path) -> str:
     return " ".join(err.split())
 
 
+@case("Ctrl-C that a library makes an ImportError of", "exit 130, no traceback")
 def _turned_into_an_error(folder: Path) -> str:
     def turn(*arguments: Any, **named: Any) -> None:
         try:
@@ -152,6 +155,7 @@ def _turned_into_an_error(folder: Path) -> str:
     return " ".join(err.split())
 
 
+@case("Ctrl-C while a library is imported", "exit 130 once it is there")
 def _late_import(folder: Path) -> str:
     (folder / "late_module.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\ndone = True\n")
 
@@ -180,7 +184,7 @@ def _guides_and(number: int) -> tuple[int, str]:
     return code, " ".join(err.split())
 
 
-def _stopped_by(number: int, expected: int) -> Callable[[Path], str]:
+def _stopped_by(number: int, expected: int) -> Run:
     def run(folder: Path) -> str:
         code, said = _guides_and(number)
         assert code == expected, said
@@ -191,17 +195,18 @@ def _stopped_by(number: int, expected: int) -> Callable[[Path], str]:
     return run
 
 
-def _nohup(folder: Path) -> str:
+@case("the terminal is closed under nohup", "goes on")
+def _nohup(folder: Path) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         code, said = _guides_and(signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, before)
     assert code == 0, said
-    return "goes on"
 
 
-def _inner_blocks(folder: Path) -> str:
+@case("Ctrl-C where one loop runs inside another", "both stop")
+def _inner_blocks(folder: Path) -> None:
     with interrupt_between_steps() as outer:
         signal.raise_signal(signal.SIGINT)
         with interrupt_between_steps() as inner:
@@ -210,9 +215,9 @@ def _inner_blocks(folder: Path) -> str:
             signal.raise_signal(signal.SIGINT)
         assert outer.requested
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    return "stops in both; the second one is raised at once"
 
 
+@case("check --save, Ctrl-C while it measures", "exit 130, the card stays")
 def _checked(folder: Path) -> str:
     save_guide(PredictiveFilter(nig_mixture(1)), folder / "g")
     before = (folder / "g" / "card.json").read_bytes()
@@ -229,6 +234,7 @@ def _checked(folder: Path) -> str:
     return " ".join(err.split())
 
 
+@case("Ctrl-C in kernel.run of NUTS", "marked as interrupted", slow=True)
 def _nuts(folder: Path) -> str:
     kernel = CompanionNUTS(companion(overlap2d(), 2))
     calls: list[int] = []
@@ -254,7 +260,7 @@ def _write_inputs(folder: Path) -> None:
     np.save(folder / "d.npy", np.random.default_rng(0).integers(3, size=(2, 100, 30)))
 
 
-def _random_moment(command: str, number: int, seed: int) -> Callable[[Path], str]:
+def _random_moment(command: str, number: int, seed: int) -> Run:
     options = {
         "compare": ["--guide", "filter-nig1d", "--draws", "50", "--mcmc-draws", "50000"],
         "diagnose": [],
@@ -283,7 +289,7 @@ def _random_moment(command: str, number: int, seed: int) -> Callable[[Path], str
     return run
 
 
-def _killed(command: str, seed: int) -> Callable[[Path], str]:
+def _killed(command: str, seed: int) -> Run:
     options = {
         "compare": ["--guide", "filter-nig1d", "--draws", "20", "--mcmc-draws", "20"],
         "check": ["--quick"],
@@ -322,8 +328,8 @@ while True:
 """
 
 
-def _saves_killed(seed: int) -> Callable[[Path], str]:
-    def run(folder: Path) -> str:
+def _saves_killed(seed: int) -> Run:
+    def run(folder: Path) -> None:
         from pyroclust import load_guide
 
         (folder / "saves.py").write_text(_SAVES)
@@ -336,11 +342,11 @@ def _saves_killed(seed: int) -> Callable[[Path], str]:
         a_day_later(folder)
         save_guide(guide, folder / "g")
         assert sorted(os.listdir(folder / "g")) == ["card.json", "weights.safetensors"]
-        return "the guide loads; a save a day later leaves nothing"
 
     return run
 
 
+@case("Ctrl-C in fine_tune", "marked as interrupted")
 def _fine_tuned(folder: Path) -> str:
     from training_cases import new_guide
 
@@ -358,14 +364,7 @@ def _fine_tuned(folder: Path) -> str:
     return f"interrupted after {len(done.losses)} step"
 
 
-CASES = [
-    _case("Ctrl-C in kernel.run", "the draws so far, marked as interrupted", _kernel_marked),
-    _case("Ctrl-C during the last draws of kernel.run", "marked as interrupted", _kernel_last_block),
-    _case("Ctrl-C in the warm-up of kernel.run", "KeyboardInterrupt", _kernel_warmup),
-    _case("Ctrl-C in kernel.run of NUTS", "marked as interrupted", _nuts, slow=True),
-    _case("Ctrl-C in fine_tune", "marked as interrupted", _fine_tuned),
-    _case("diagnose of interrupted draws", "page and summary.json say so", _diagnosed, slow=True),
-    _case("to_arviz of interrupted draws", "the container says so", _exported),
+CASES += [
     _case("compare, Ctrl-C during kept draws", "exit 130, no report", _compared(6_000, signal.SIGINT, 130)),
     _case(
         "compare, SIGTERM during kept draws",
@@ -376,20 +375,8 @@ CASES = [
     _case(
         "compare, Ctrl-C in the warm-up", "exit 130, no report", _compared(1, signal.SIGINT, 130), slow=True
     ),
-    _case(
-        "pyroclust.compare, Ctrl-C during kept draws",
-        "KeyboardInterrupt, no file",
-        _compared_in_python,
-        slow=True,
-    ),
-    _case("check --save, Ctrl-C while it measures", "exit 130, the card stays", _checked),
-    _case("Ctrl-C that a library swallows", "exit 130, a report that says so", _swallowed, slow=True),
-    _case("Ctrl-C that a library makes an ImportError of", "exit 130, no traceback", _turned_into_an_error),
-    _case("Ctrl-C while a library is imported", "exit 130 once it is there", _late_import),
     _case("SIGTERM in a command", "exit 143; handlers are put back", _stopped_by(signal.SIGTERM, 143)),
     _case("the terminal is closed", "exit 129", _stopped_by(signal.SIGHUP, 129)),
-    _case("the terminal is closed under nohup", "goes on", _nohup),
-    _case("Ctrl-C where one loop runs inside another", "both stop", _inner_blocks),
     *(
         _case(f"{name} in {command}, moment {seed}", "exit 130 or 143, one sentence", run, slow=True)
         for seed, (command, name, number) in enumerate(

@@ -14,7 +14,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
-from faults.cases import Case, run_command, snapshot
+from faults.cases import Case, Run, run_command, snapshot
 from faults.processes import broken, left_over, run_and_signal, without_room
 
 from pyroclust import Analysis, diagnose
@@ -26,19 +26,31 @@ _FILES = ["assignments.csv", "clusters.csv", "draws.nc", "report.html", "summary
 _THEIRS = ["notes.txt", "points.csv"]
 _SMALL = ["--guide", "filter-nig1d", "--draws", "20", "--mcmc-draws", "20", "--chains", "2", "--quiet"]
 
+CASES: list[Case] = []
+
 
 def _draws(seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(2, size=(2, 30, 6))
 
 
-def _case(name: str, expected: str, run: Callable[[Path], str], *, slow: bool = False) -> Case:
+def _case(name: str, expected: str, run: Run, *, slow: bool = False) -> Case:
     """Make a case; the quick ones write a page without pictures."""
 
-    def quickly(folder: Path) -> str:
+    def quickly(folder: Path) -> str | None:
         with mock.patch("pyroclust.report.saving.render_page", lambda page: page.title + "\n" * 30_000):
             return run(folder)
 
     return Case("outputs", name, expected, run if slow else quickly, slow)
+
+
+def case(name: str, expected: str, *, slow: bool = False) -> Callable[[Run], Run]:
+    """Add the function below to the cases."""
+
+    def add(run: Run) -> Run:
+        CASES.append(_case(name, expected, run, slow=slow))
+        return run
+
+    return add
 
 
 def _refused(out: Path, *, seed: int = 0, words: str) -> str:
@@ -49,29 +61,30 @@ def _refused(out: Path, *, seed: int = 0, words: str) -> str:
     return str(caught.value).replace(str(out), "out")
 
 
-def _same_again(folder: Path) -> str:
+@case("the very same diagnosis again", "replaced")
+def _same_again(folder: Path) -> None:
     for _ in range(2):
         diagnose(_draws(), out=folder / "out")
         assert sorted(os.listdir(folder / "out")) == _FILES
     assert os.listdir(folder) == ["out"]
-    return "replaced"
 
 
+@case("other draws, the same folder", "refused")
 def _other_draws(folder: Path) -> str:
     diagnose(_draws(), out=folder / "out")
     return _refused(folder / "out", seed=1, words="holds the results of another run")
 
 
-def _other_seed(folder: Path) -> str:
+@case("another seed, the same folder", "refused")
+def _other_seed(folder: Path) -> None:
     diagnose(_draws(), out=folder / "out")
     before = snapshot(folder)
     with pytest.raises(ValueError, match="holds the results of another run"):
         diagnose(_draws(), out=folder / "out", seed=1)
     assert snapshot(folder) == before
-    return "refused"
 
 
-def _foreign(name: str, words: str) -> Callable[[Path], str]:
+def _foreign(name: str, words: str) -> Run:
     def run(folder: Path) -> str:
         (folder / "out").mkdir()
         (folder / "out" / name).write_text("mine")
@@ -86,17 +99,18 @@ def _theirs(out: Path) -> dict[str, str]:
     return snapshot(out)
 
 
-def _overwrite(folder: Path) -> str:
+@case("--overwrite on another run", "all files of the new one")
+def _overwrite(folder: Path) -> None:
     out = folder / "out"
     diagnose(_draws(), out=out)
     before = (out / "summary.json").read_bytes()
     diagnose(_draws(1), out=out, overwrite=True)
     assert sorted(os.listdir(out)) == _FILES
     assert (out / "summary.json").read_bytes() != before
-    return "all of the new run, nothing of the old"
 
 
-def _overwrite_beside(folder: Path) -> str:
+@case("--overwrite beside files of the user", "they stay as they are")
+def _overwrite_beside(folder: Path) -> None:
     out = folder / "out"
     diagnose(_draws(), out=out)
     before = _theirs(out)
@@ -104,10 +118,10 @@ def _overwrite_beside(folder: Path) -> str:
     after = snapshot(out)
     assert after.keys() == before.keys()
     assert [after[name] for name in _THEIRS] == [before[name] for name in _THEIRS]
-    return "all of the new run; files of the user stay"
 
 
-def _overwrite_a_certificate(folder: Path) -> str:
+@case("--overwrite on results of check", "they go where they are unchanged")
+def _overwrite_a_certificate(folder: Path) -> None:
     """The results of another command go, but those that somebody changed stay."""
     out = folder / "out"
     for changed in (False, True):
@@ -123,9 +137,9 @@ def _overwrite_a_certificate(folder: Path) -> str:
         diagnose(_draws(), out=out, overwrite=True)
         assert sorted(os.listdir(out)) == sorted([*_FILES, *["certificate.png"] * changed])
     assert (out / "certificate.png").read_bytes() == b"mine"
-    return "removed where they are unchanged"
 
 
+@case("--overwrite on results of version 0.1", "those of its run are replaced")
 def _of_0_1(folder: Path) -> str:
     out = folder / "out"
     diagnose(_draws(), out=out)
@@ -142,7 +156,7 @@ def _of_0_1(folder: Path) -> str:
     return _refused(out, seed=1, words="is no earlier result")
 
 
-def _saved_meanwhile(name: str, words: str) -> Callable[[Path], str]:
+def _saved_meanwhile(name: str, words: str) -> Run:
     """Somebody saves a file into the folder while the report is written."""
 
     def run(folder: Path) -> str:
@@ -171,8 +185,8 @@ def _saved_meanwhile(name: str, words: str) -> Callable[[Path], str]:
     return run
 
 
-def _fails_at(function: str, call: int, *, beside: bool) -> Callable[[Path], str]:
-    def run(folder: Path) -> str:
+def _fails_at(function: str, call: int, *, beside: bool) -> Run:
+    def run(folder: Path) -> None:
         out = folder / "out"
         diagnose(_draws(), out=out)
         if beside:
@@ -183,12 +197,12 @@ def _fails_at(function: str, call: int, *, beside: bool) -> Callable[[Path], str
         assert len(calls) >= call
         assert snapshot(folder) == before
         assert not left_over(folder)
-        return "all files of the old run, nothing beside them"
 
     return run
 
 
-def _no_hard_links(folder: Path) -> str:
+@case("a disk without hard links", "replaced; files of the user stay")
+def _no_hard_links(folder: Path) -> None:
     out = folder / "out"
     diagnose(_draws(), out=out)
     before = _theirs(out)
@@ -198,7 +212,6 @@ def _no_hard_links(folder: Path) -> str:
         assert snapshot(out) != before
         _saved_meanwhile("notes.txt", "")(folder / "other")
     assert sorted(os.listdir(out)) == sorted([*_FILES, *_THEIRS])
-    return "replaced; files of the user stay"
 
 
 _KILLED = """
@@ -300,6 +313,10 @@ print(moments)
 """
 
 
+@case(
+    "kill -9 at every moment of an exchange, and of putting it in order",
+    "old or new, or says how to get the old ones back",
+)
 def _killed_in_the_exchange(folder: Path) -> str:
     done = subprocess.run(
         [sys.executable, "-c", _KILLED], cwd=folder, capture_output=True, text=True, check=False
@@ -315,6 +332,10 @@ def _stopped_after_the_journal(source: Path, target: Path) -> None:
     source.rename(target)
 
 
+@case(
+    "results whose exchange was stopped are read",
+    "refused: where the earlier ones are; the next start puts them back",
+)
 def _read_unfinished(folder: Path) -> str:
     out = folder / "out"
     diagnose(_draws(), out=out)
@@ -334,7 +355,8 @@ def _read_unfinished(folder: Path) -> str:
     return str(caught.value).replace(str(out), "out")
 
 
-def _small_disk(folder: Path) -> str:
+@case("the disk is full half-way through the report", "the old run as a whole")
+def _small_disk(folder: Path) -> None:
     out = folder / "out"
     diagnose(_draws(), out=out)
     before = snapshot(folder)
@@ -343,27 +365,27 @@ def _small_disk(folder: Path) -> str:
     assert str(caught.value.filename) == str(out)
     assert snapshot(folder) == before
     assert not left_over(folder)
-    return "all files of the old run"
 
 
-def _working_folder(folder: Path) -> str:
+@case("the working folder as the place of results", "written twice")
+def _working_folder(folder: Path) -> None:
     for _ in range(2):
         diagnose(_draws(), out=".")
         assert sorted(os.listdir(folder)) == _FILES
     assert Path.cwd() == folder
-    return "written, and the working folder is still there"
 
 
-def _link_to_a_folder(folder: Path) -> str:
+@case("a link to a folder as the place of results", "the link stays")
+def _link_to_a_folder(folder: Path) -> None:
     (folder / "real").mkdir()
     (folder / "out").symlink_to(folder / "real")
     for _ in range(2):
         diagnose(_draws(), out=folder / "out")
     assert (folder / "out").is_symlink()
     assert sorted(os.listdir(folder / "real")) == _FILES
-    return "the folder that the link points to is replaced, the link stays"
 
 
+@case("links planted under the names of results", "refused")
 def _planted_link(folder: Path) -> str:
     precious, out = folder / "precious", folder / "out"
     precious.write_text("precious")
@@ -378,7 +400,8 @@ def _planted_link(folder: Path) -> str:
     return str(caught.value).replace(str(out), "out")
 
 
-def _permissions(folder: Path) -> str:
+@case("permissions of results", "those of other files")
+def _permissions(folder: Path) -> None:
     before = os.umask(0o022)
     try:
         diagnose(_draws(), out=folder / "new")
@@ -388,9 +411,9 @@ def _permissions(folder: Path) -> str:
         os.umask(before)
     found = [(folder / name).stat().st_mode & 0o777 for name in ("new", "own", "new/report.html")]
     assert found == [0o755, 0o750, 0o644], [oct(one) for one in found]
-    return "those of any other folder and file"
 
 
+@case("two runs into one folder at once", "the second is refused")
 def _two_at_once(folder: Path) -> str:
     with (
         results_folder(folder / "out", run=name_of_run("compare", seed=0)),
@@ -407,22 +430,24 @@ def _in_thread(call: Callable[[], object]) -> None:
         pool.submit(call).result()
 
 
-def _fails_before(folder: Path) -> str:
+@case("a run that fails in a new folder", "no folder is left")
+def _fails_before(folder: Path) -> None:
     with (
         mock.patch("pyroclust.analysis.diagnose._judge", side_effect=KeyboardInterrupt),
         pytest.raises(KeyboardInterrupt),
     ):
         diagnose(_draws(), out=folder / "out")
     assert not os.listdir(folder)
-    return "no folder is left"
 
 
+@case("a damaged summary", "refused")
 def _damaged_summary(folder: Path) -> str:
     diagnose(_draws(), out=folder / "out")
     (folder / "out" / "summary.json").write_bytes(b"\xff[" * 1000)
     return _refused(folder / "out", words="is no earlier result")
 
 
+@case("results inside the installed package", "refused")
 def _in_the_package(folder: Path) -> str:
     import pyroclust
 
@@ -430,6 +455,7 @@ def _in_the_package(folder: Path) -> str:
     return _refused(place, words="lies inside the installed package")
 
 
+@case("links that point to one another as the place of results", "refused")
 def _links_in_a_ring(folder: Path) -> str:
     (folder / "one").symlink_to(folder / "other")
     (folder / "other").symlink_to(folder / "one")
@@ -451,7 +477,7 @@ def _command(arguments: list[str], code: int) -> str:
     return " ".join(err.split())
 
 
-def _one_stem(first: str, second: str) -> Callable[[Path], str]:
+def _one_stem(first: str, second: str) -> Run:
     def run(folder: Path) -> str:
         rng = np.random.default_rng(0)
         for name in (first, second):
@@ -472,6 +498,7 @@ def _one_stem(first: str, second: str) -> Callable[[Path], str]:
     return run
 
 
+@case("compare, then diagnose into one folder", "the second is refused", slow=True)
 def _compare_then_diagnose(folder: Path) -> str:
     pd.DataFrame({"a": np.random.default_rng(0).normal(size=12)}).to_csv(folder / "x.csv", index=False)
     np.save(folder / "d.npy", _draws())
@@ -485,7 +512,7 @@ def _compare_then_diagnose(folder: Path) -> str:
     return said
 
 
-def _killed(seed: int) -> Callable[[Path], str]:
+def _killed(seed: int) -> Run:
     def run(folder: Path) -> str:
         np.save(folder / "d.npy", _draws())
         np.save(folder / "e.npy", _draws(1))
@@ -505,13 +532,14 @@ def _killed(seed: int) -> Callable[[Path], str]:
     return run
 
 
+@case("a pipe named as the journal of unfinished results", "refused, at once")
 def _pipe_for_a_journal(folder: Path) -> str:
     (folder / "out").mkdir()
     os.mkfifo(folder / "out" / JOURNAL)
     return _refused(folder / "out", words="holds other files")
 
 
-def _record_of_another(plant: Callable[[Path], object]) -> Callable[[Path], str]:
+def _record_of_another(plant: Callable[[Path], object]) -> Run:
     def run(folder: Path) -> str:
         (folder / "mine.txt").write_text("mine")
         plant(folder / ".p.csv.pyroclust")
@@ -524,8 +552,7 @@ def _record_of_another(plant: Callable[[Path], object]) -> Callable[[Path], str]
     return run
 
 
-CASES = [
-    _case("a pipe named as the journal of unfinished results", "refused, at once", _pipe_for_a_journal),
+CASES += [
     _case(
         "a file of the user in the place of a record",
         "refused",
@@ -536,9 +563,6 @@ CASES = [
         "refused",
         _record_of_another(lambda at: at.symlink_to("mine.txt")),
     ),
-    _case("the very same diagnosis again", "replaced", _same_again),
-    _case("other draws, the same folder", "refused", _other_draws),
-    _case("another seed, the same folder", "refused", _other_seed),
     _case(
         "a folder with notes of the user", "refused", _foreign("notes.txt", "holds other files .notes.txt.")
     ),
@@ -546,11 +570,6 @@ CASES = [
         _case(f"a folder with a {name} of another tool", "refused", _foreign(name, "is no earlier result"))
         for name in ("report.html", "summary.json")
     ),
-    _case("a damaged summary", "refused", _damaged_summary),
-    _case("--overwrite on another run", "all files of the new one", _overwrite),
-    _case("--overwrite beside files of the user", "they stay as they are", _overwrite_beside),
-    _case("--overwrite on results of check", "they go where they are unchanged", _overwrite_a_certificate),
-    _case("--overwrite on results of version 0.1", "those of its run are replaced", _of_0_1),
     _case("notes saved while the report is written", "they stay", _saved_meanwhile("notes.txt", "")),
     _case(
         "a report saved while the report is written",
@@ -576,35 +595,12 @@ CASES = [
         )
     ),
     _case(
-        "kill -9 at every moment of an exchange, and of putting it in order",
-        "old or new, or says how to get the old ones back",
-        _killed_in_the_exchange,
-    ),
-    _case(
-        "results whose exchange was stopped are read",
-        "refused: where the earlier ones are; the next start puts them back",
-        _read_unfinished,
-    ),
-    _case("the disk is full half-way through the report", "the old run as a whole", _small_disk),
-    _case("a disk without hard links", "replaced; files of the user stay", _no_hard_links),
-    _case("the working folder as the place of results", "written twice", _working_folder),
-    _case("a link to a folder as the place of results", "the link stays", _link_to_a_folder),
-    _case("links planted under the names of results", "refused", _planted_link),
-    _case("permissions of results", "those of other files", _permissions),
-    _case("two runs into one folder at once", "the second is refused", _two_at_once),
-    _case("a run that fails in a new folder", "no folder is left", _fails_before),
-    _case("links that point to one another as the place of results", "refused", _links_in_a_ring),
-    _case("results inside the installed package", "refused", _in_the_package),
-    _case(
         "two tables of one name in two folders",
         "the second is refused",
         _one_stem("a/x.csv", "b/x.csv"),
         slow=True,
     ),
     _case("x.csv and x.parquet", "the second is refused", _one_stem("x.csv", "x.parquet"), slow=True),
-    _case(
-        "compare, then diagnose into one folder", "the second is refused", _compare_then_diagnose, slow=True
-    ),
     *(
         _case(f"kill -9 of diagnose, moment {seed}", "one run as a whole", _killed(seed), slow=True)
         for seed in range(5)

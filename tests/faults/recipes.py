@@ -8,13 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
-from faults.cases import Case, refused, run_command, snapshot
+from faults.cases import Case, refused, run_command, snapshot, table
 
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.models import nig_mixture
 from pyroclust.recipes import read_recipe
 from pyroclust.saving.cards import read_card
 from pyroclust.saving.guides import load_guide, save_guide
+
+CASES, _case, case = table("recipes")
 
 _RECIPE = """
 about = "tiny"
@@ -75,7 +77,7 @@ def _wrong(name: str, words: str, make: Callable[[], str | bytes]) -> Case:
 
         return refused(say, words)
 
-    return Case("recipes", name, f"exit 2, nothing written: “{words}”", run)
+    return _case(name, f"exit 2, nothing written: “{words}”", run)
 
 
 def _edited(name: str, words: str, old: str, new: str) -> Case:
@@ -109,6 +111,7 @@ def _toml(text: str) -> str:
     return json.dumps(text)
 
 
+@case("markup and escape sequences in `about`, trained", "trained; printed as they are")
 def _trained(folder: Path) -> str:
     from pyroclust.calibration import CertificateSettings
 
@@ -124,7 +127,8 @@ def _trained(folder: Path) -> str:
     return _plain(out)
 
 
-def _without_a_picture(folder: Path) -> str:
+@case("a picture of the training that fails", "a sentence; the guide is there")
+def _without_a_picture(folder: Path) -> None:
     from pyroclust.calibration import CertificateSettings
 
     (folder / "r.toml").write_text(_RECIPE)
@@ -137,9 +141,9 @@ def _without_a_picture(folder: Path) -> str:
     assert code == 0, err
     load_guide(folder / "t")
     assert "The picture training.png could not be made and is left out: no font." in err, err
-    return "a sentence; the guide is there"
 
 
+@case("markup and escape sequences in cards, guides", "printed as they are")
 def _listed(folder: Path) -> str:
     from msgspec import structs
 
@@ -162,6 +166,7 @@ def _saved(folder: Path) -> None:
     save_guide(guide, folder, card={"about": _HOSTILE, "max_points": 8})
 
 
+@case("markup and escape sequences in a name, check", "printed as they are")
 def _printed_certificate(folder: Path) -> str:
     from msgspec import structs
 
@@ -179,15 +184,13 @@ def _printed_certificate(folder: Path) -> str:
     return _plain(out.getvalue())
 
 
-def _stages(folder: Path) -> str:
+@case("markup and escape sequences in stages and bars", "printed as they are")
+def _stages(folder: Path) -> None:
     from pyroclust.core.progress import progress_bar, stages
 
     err = io.StringIO()
     err.isatty = lambda: True  # type: ignore[method-assign]
-    with (
-        mock.patch.dict("os.environ", {"TERM": "xterm", "COLUMNS": "400"}),
-        contextlib.redirect_stderr(err),
-    ):
+    with mock.patch.dict("os.environ", {"TERM": "xterm", "COLUMNS": "400"}), contextlib.redirect_stderr(err):
         with stages() as tell:
             tell(f"summarising {_HOSTILE}")
         with progress_bar("[/red]", 3, shown=True) as step:
@@ -197,10 +200,10 @@ def _stages(folder: Path) -> str:
     assert "\x07" not in said, repr(said)
     assert "\u202e" not in said, repr(said)
     assert "[/red] [bold]loud[/]" in said, repr(said)
-    return "nothing obeyed"
 
 
-def _compared(folder: Path) -> str:
+@case("markup and escape sequences in a folder's name", "printed as they are", slow=True)
+def _compared(folder: Path) -> None:
     place = folder / "[bold]loud[] \x1b[31mred $\\frac$ [red]"
     _saved(place)
     rows = "\n".join(f"{x / 7:.3f}" for x in range(-10, 10))
@@ -212,33 +215,21 @@ def _compared(folder: Path) -> str:
     said = out + err
     assert all(line.isprintable() for line in said.split("\n")), repr(said)
     assert r"[bold]loud[]\x1b[31mred" in "".join(said.split()), said
-    return "shown as it is"
 
 
-def _same_after_reading(folder: Path) -> str:
+@case("markup and escape sequences in `about`, read", "kept as they are")
+def _same_after_reading(folder: Path) -> None:
     (folder / "r.toml").write_text(_RECIPE.replace('"tiny"', _toml(_HOSTILE)))
     assert read_recipe(folder / "r.toml").about == _HOSTILE
-    return "kept as it is"
 
 
-def _case(name: str, expected: str, run: Callable[[Path], str], *, slow: bool = False) -> Case:
-    return Case("recipes", name, expected, run, slow)
-
-
+@case("a recipe with a mark of UTF-8, as Windows writes it", "read")
 def _marked(folder: Path) -> str:
     (folder / "r.toml").write_text(_RECIPE, encoding="utf-8-sig")
     return str(read_recipe(folder / "r.toml").about)
 
 
-CASES = [
-    Case("recipes", "a recipe with a mark of UTF-8, as Windows writes it", "read", _marked),
-    _case("markup and escape sequences in `about`, trained", "trained; printed as they are", _trained),
-    _case("a picture of the training that fails", "a sentence; the guide is there", _without_a_picture),
-    _case("markup and escape sequences in `about`, read", "kept as they are", _same_after_reading),
-    _case("markup and escape sequences in cards, guides", "printed as they are", _listed),
-    _case("markup and escape sequences in a name, check", "printed as they are", _printed_certificate),
-    _case("markup and escape sequences in stages and bars", "printed as they are", _stages),
-    _case("markup and escape sequences in a folder's name", "printed as they are", _compared, slow=True),
+CASES += [
     _wrong("an empty recipe", "expected either [model]", lambda: ""),
     _wrong("a recipe that is not UTF-8", "no UTF-8", lambda: b'about = "\xff\xfe"'),
     _wrong("a recipe in UTF-16", "no UTF-8", lambda: _RECIPE.encode("utf-16")),

@@ -17,7 +17,7 @@ def test_case(case: Case, tmp_path: Path, monkeypatch, record_property) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("family", "name", "expected"):
         record_property(name, getattr(case, name))
-    record_property("got", case.run(tmp_path))
+    record_property("got", case.run(tmp_path) or "as expected")
 
 
 def test_names_are_unique() -> None:

@@ -18,7 +18,7 @@ import numpy as np
 import pyro
 import pytest
 import torch
-from faults.cases import Case, refused, run_command, snapshot
+from faults.cases import Run, refused, run_command, snapshot, table
 from faults.processes import a_day_later, broken, left_over, run_and_signal
 from training_cases import TINY, new_guide, recipe, same
 from training_cases import run as fit_tiny
@@ -32,13 +32,11 @@ from pyroclust.infer import FitSettings, Validation, fit
 from pyroclust.infer.choices import HardSimulations
 from pyroclust.models import LabelledTables, Program, overlap2d
 
+CASES, _case, case = table("trainings")
+
 _FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 _QUICK = Validation(every=2, num_datasets=2, exact_points=3, sampled_points=4, num_draws=4)
 _SHORT = replace(TINY, steps=6)
-
-
-def _case(name: str, expected: str, run: Callable[[Path], str], *, slow: bool = False) -> Case:
-    return Case("trainings", name, expected, run, slow)
 
 
 def _steps(path: Path) -> list[int]:
@@ -50,7 +48,7 @@ def _train(folder: Path, **arguments: Any) -> None:
     fit_tiny(folder / "t", validation=_QUICK, **{"settings": _SHORT, **arguments})
 
 
-def _resume_refused(words: str, **changed: Any) -> Callable[[Path], str]:
+def _resume_refused(words: str, **changed: Any) -> Run:
     def run(folder: Path) -> str:
         _train(folder, max_steps=3)
         before = snapshot(folder)
@@ -68,6 +66,7 @@ def _other_model() -> NeuralClusteringProcess:
     return NeuralClusteringProcess(model, scorer=light_scorer_for(model, width=16, num_bandwidths=2))
 
 
+@case("--resume with other versions of the libraries", "refused: which")
 def _other_versions(folder: Path) -> str:
     _train(folder, max_steps=3)
     with (
@@ -94,7 +93,7 @@ def _table(first: float) -> LabelledTables:
     return LabelledTables([(points, np.arange(30) % 3)], standardise=False)
 
 
-def _other(make: Callable[[float], Any], words: str) -> Callable[[Path], str]:
+def _other(make: Callable[[float], Any], words: str) -> Run:
     def train(folder: Path, value: float, **arguments: Any) -> None:
         model = make(value)
         torch.manual_seed(0)
@@ -111,7 +110,8 @@ def _other(make: Callable[[float], Any], words: str) -> Callable[[Path], str]:
     return run
 
 
-def _old_checkpoint(folder: Path) -> str:
+@case("--resume of a checkpoint of an earlier version", "goes on")
+def _old_checkpoint(folder: Path) -> None:
     """A checkpoint of an earlier version does not say what it was made of."""
     from pyroclust.infer.training.checkpoint import read_checkpoint, write_checkpoint
 
@@ -122,11 +122,10 @@ def _old_checkpoint(folder: Path) -> str:
     write_checkpoint(path, state)
     resumed, _ = fit_tiny(folder / "t", settings=_SHORT, resume=True)
     assert same(resumed, fit_tiny(settings=_SHORT)[0])
-    return "goes on to the same weights"
 
 
-def _logs_survive(call: int, function: str) -> Callable[[Path], str]:
-    def run(folder: Path) -> str:
+def _logs_survive(call: int, function: str) -> Run:
+    def run(folder: Path) -> None:
         _train(folder, max_steps=4)
         logs = [folder / "t" / name for name in ("log.csv", "validation.csv")]
         before = [_steps(path) for path in logs]
@@ -138,11 +137,11 @@ def _logs_survive(call: int, function: str) -> Callable[[Path], str]:
         assert [_steps(path)[: len(rows)] for path, rows in zip(logs, before, strict=True)] == before
         _train(folder, resume=True)
         assert [_steps(path) for path in logs] == [list(range(6)), [2, 4, 6]]
-        return "every row of before is there, and the training goes on"
 
     return run
 
 
+@case("--resume with a log.csv that is no log", "refused, left as it is")
 def _log_of_others(folder: Path) -> str:
     _train(folder, max_steps=3)
     path = folder / "t" / "log.csv"
@@ -153,6 +152,7 @@ def _log_of_others(folder: Path) -> str:
     return str(caught.value).replace(str(folder), "")
 
 
+@case("two trainings in one folder", "the second is refused")
 def _locked(folder: Path) -> str:
     (folder / "t").mkdir()
     code = (
@@ -175,6 +175,7 @@ def _locked(folder: Path) -> str:
     return str(caught.value)
 
 
+@case("two trainings in one folder and process", "the second is refused")
 def _in_one_process(folder: Path) -> str:
     from concurrent.futures import ThreadPoolExecutor
 
@@ -185,9 +186,8 @@ def _in_one_process(folder: Path) -> str:
     return str(failure)
 
 
-def _recipe(folder: Path, *, steps: int = 2, width: int = 8, rate: float = 0.002) -> str:
+def _recipe(folder: Path, *, steps: int = 2, width: int = 8, rate: float = 0.002) -> None:
     (folder / "r.toml").write_text(recipe(steps, width=width, rate=rate))
-    return "r.toml"
 
 
 def _command(arguments: str, code: int, folder: Path) -> str:
@@ -204,6 +204,7 @@ def _nothing_measured() -> Any:
     return mock.patch.object(CertificateSettings, "quick", nothing)
 
 
+@case("train --out on a guide without checkpoint", "refused unless --overwrite")
 def _guide_without_checkpoint(folder: Path) -> str:
     save_guide(new_guide(), folder / "t")
     before = snapshot(folder / "t")
@@ -217,6 +218,7 @@ def _guide_without_checkpoint(folder: Path) -> str:
     return said
 
 
+@case("the same training twice", "refused unless --resume or --overwrite")
 def _twice(folder: Path) -> str:
     with _nothing_measured():
         _command("--out t --quick", 0, folder)
@@ -228,7 +230,8 @@ def _twice(folder: Path) -> str:
     return said
 
 
-def _corrected_recipe(folder: Path) -> str:
+@case("a failed recipe, corrected", "trained")
+def _corrected_recipe(folder: Path) -> None:
     from pyroclust.recipes.training_runs import train_recipe
 
     _recipe(folder, width=-3)
@@ -246,7 +249,6 @@ def _corrected_recipe(folder: Path) -> str:
 
         train_recipe("r.toml", folder / "t", progress=False, certificate=CertificateSettings.nothing())
     assert (folder / "t" / "recipe.toml").read_bytes() == (folder / "r.toml").read_bytes()
-    return "the corrected recipe is trained"
 
 
 def _diverging(at: int) -> Any:
@@ -262,10 +264,10 @@ def _diverging(at: int) -> Any:
     return mock.patch.object(Trainer, "_backward", backward)
 
 
-def _diverged(at: int) -> Callable[[Path], str]:
+def _diverged(at: int) -> Run:
     """A recipe that goes to nan after some steps binds its folder to nothing."""
 
-    def run(folder: Path) -> str:
+    def run(folder: Path) -> None:
         with _diverging(at), _nothing_measured():
             said = _command("--out t --quick", 2, folder)
             assert f"loss is nan at step {at}" in said
@@ -286,11 +288,11 @@ def _diverged(at: int) -> Callable[[Path], str]:
         assert (f"(loss is nan at step {at}" in " ".join(err.split())) == bool(at)
         assert _steps(folder / "t" / "log.csv") == [0, 1]
         load_guide(folder / "t")
-        return "the corrected recipe is trained, and says what it replaced"
 
     return run
 
 
+@case("--resume with another recipe", "refused")
 def _other_recipe(folder: Path) -> str:
     from pyroclust.recipes.training_runs import train_recipe
 
@@ -304,6 +306,7 @@ def _other_recipe(folder: Path) -> str:
     return str(caught.value).replace(str(folder), "")
 
 
+@case("Ctrl-C while the certificate is measured", "exit 130, the guide is usable")
 def _interrupted_in_the_certificate(folder: Path) -> str:
     with mock.patch("pyroclust.recipes.training_runs.certify", side_effect=KeyboardInterrupt):
         said = _command("--out t --quick", 130, folder)
@@ -313,6 +316,7 @@ def _interrupted_in_the_certificate(folder: Path) -> str:
     return said
 
 
+@case("Ctrl-C while the guide is saved", "exit 130, the guide is usable")
 def _interrupted_while_saving(folder: Path) -> str:
     real = save_guide
 
@@ -327,6 +331,7 @@ def _interrupted_while_saving(folder: Path) -> str:
     return said
 
 
+@case("Ctrl-C during the last step", "the result says interrupted")
 def _last_step(folder: Path) -> str:
     from pyroclust.infer.training.trainer import Trainer
 
@@ -360,7 +365,7 @@ def _long(folder: Path) -> list[str]:
     return ["train.py", "train", "r.toml", "--out", "t", "--quick", "--resume", "--json"]
 
 
-def _killed(seed: int, number: int) -> Callable[[Path], str]:
+def _killed(seed: int, number: int) -> Run:
     def run(folder: Path) -> str:
         arguments, out, ready = _long(folder), folder / "t", folder / "ready"
         codes, rows, measured = [], [], []
@@ -418,9 +423,7 @@ def _left_alone(folder: Path, words: str, **arguments: Any) -> str:
     return said.replace(str(folder), "")
 
 
-def _damaged(
-    change: Callable[[bytes], bytes], words: str, *, checksum: bool = False
-) -> Callable[[Path], str]:
+def _damaged(change: Callable[[bytes], bytes], words: str, *, checksum: bool = False) -> Run:
     """Change the bytes of a checkpoint; with ``checksum`` the one behind them is right again."""
 
     def run(folder: Path) -> str:
@@ -445,6 +448,7 @@ def _flipped(place: int) -> Callable[[bytes], bytes]:
     return change
 
 
+@case("--resume of a checkpoint of an earlier version with another guide", "refused")
 def _other_guide_of_before(folder: Path) -> str:
     """A checkpoint that does not say what it was made of, and a network of another width."""
     from pyroclust.infer.training.checkpoint import read_checkpoint, write_checkpoint
@@ -460,6 +464,7 @@ def _other_guide_of_before(folder: Path) -> str:
     return refused(lambda: _train(folder, guide=wide, resume=True), "another guide or choice")
 
 
+@case("--resume with a validation.csv that is no log", "refused, all left as it is")
 def _bad_validations(folder: Path) -> str:
     """The second of two logs is no log: the first is neither cut nor left open."""
     _train(folder, max_steps=3)
@@ -474,7 +479,7 @@ def _bad_validations(folder: Path) -> str:
     return said.replace(str(folder), "")
 
 
-CASES = [
+CASES += [
     _case(
         "--resume with another concentration of the model",
         "refused: what it was and is",
@@ -497,14 +502,12 @@ CASES = [
         "refused",
         _resume_refused("choice", choice=lambda: HardSimulations(1.0, 3)),
     ),
-    _case("--resume with other versions of the libraries", "refused: which", _other_versions),
     _case(
         "--resume with another number in a Pyro program",
         "refused",
         _other(_line, "model.program.scale was 5.0"),
     ),
     _case("--resume with one number of a table changed", "refused", _other(_table, "model._points was")),
-    _case("--resume of a checkpoint of an earlier version", "goes on", _old_checkpoint),
     *(
         _case(
             f"--resume, and a full disk at call {call} of {function}",
@@ -518,11 +521,6 @@ CASES = [
             ("os.replace", 2),
             ("os.replace", 3),
         )
-    ),
-    _case("--resume with a log.csv that is no log", "refused, left as it is", _log_of_others),
-    _case("--resume with a validation.csv that is no log", "refused, all left as it is", _bad_validations),
-    _case(
-        "--resume of a checkpoint of an earlier version with another guide", "refused", _other_guide_of_before
     ),
     *(
         _case(f"--resume of a checkpoint {name}", "refused: nothing is changed", _damaged(change, words))
@@ -546,23 +544,8 @@ CASES = [
             ("of noise", lambda content: b"\x80\x02" + content[::-1]),
         )
     ),
-    _case("two trainings in one folder", "the second is refused", _locked),
-    _case("two trainings in one folder and process", "the second is refused", _in_one_process),
-    _case(
-        "train --out on a guide without checkpoint", "refused unless --overwrite", _guide_without_checkpoint
-    ),
-    _case("the same training twice", "refused unless --resume or --overwrite", _twice),
-    _case("a failed recipe, corrected", "trained", _corrected_recipe),
     _case("a recipe that goes to nan at its first step, corrected", "trained", _diverged(0)),
     _case("a recipe that goes to nan later, corrected", "trained, and says so", _diverged(1)),
-    _case("--resume with another recipe", "refused", _other_recipe),
-    _case(
-        "Ctrl-C while the certificate is measured",
-        "exit 130, the guide is usable",
-        _interrupted_in_the_certificate,
-    ),
-    _case("Ctrl-C while the guide is saved", "exit 130, the guide is usable", _interrupted_while_saving),
-    _case("Ctrl-C during the last step", "the result says interrupted", _last_step),
     *(
         _case(
             f"{name} three times, then --resume, moment {seed}",
