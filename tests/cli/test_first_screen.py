@@ -62,8 +62,6 @@ def test_a_number_of_clusters_or_its_bounds_are_the_first_words(typed, given, tm
     code, out, _ = run_command(["cluster", "galaxies", "--clusters", typed, *FEW])
     assert code == 0
     assert f", given {given} (" in " ".join(out.split())
-    with pytest.raises(ValueError, match=r"num_clusters is 3, but .*: take clusters \(--clusters\), as 3"):
-        cluster("galaxies", num_clusters=3)
 
 
 def test_the_next_command_can_be_typed_and_drops_what_keeps_chains_from_converging(tmp_path):

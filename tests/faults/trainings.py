@@ -186,8 +186,9 @@ def _in_one_process(folder: Path) -> str:
     return str(failure)
 
 
-def _recipe(folder: Path, *, steps: int = 2, width: int = 8, rate: float = 0.002) -> None:
+def _recipe(folder: Path, *, steps: int = 2, width: int = 8, rate: float = 0.002) -> str:
     (folder / "r.toml").write_text(recipe(steps, width=width, rate=rate))
+    return "r.toml"
 
 
 def _command(arguments: str, code: int, folder: Path) -> str:
