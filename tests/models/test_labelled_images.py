@@ -34,10 +34,6 @@ def test_bad_images_are_named() -> None:
         LabelledImages([(images, labels), (np.zeros((24, 5, 6)), labels)])
     with pytest.raises(ValueError, match=r"images of shapes \[\(24,\)\], expected one shape, \(H, W\)"):
         LabelledImages([(images.reshape(24, 24), labels)])
-    with pytest.raises(ValueError, match="expected at least one"):
-        LabelledImages([])
-    with pytest.raises(ValueError, match="nan or infinite"):
-        LabelledImages([(np.full((24, 4, 6), np.nan), labels)])
     with pytest.raises(ValueError, match=r"reaches 1e\+308, expected numbers of at most 1e\+38"):
         LabelledImages([(np.full((24, 4, 6), 1e308), labels)])
     with pytest.raises(ValueError, match=r"points of shape \(0, 24\)"):

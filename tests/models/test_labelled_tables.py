@@ -196,21 +196,13 @@ def test_a_guide_learns_classes_of_real_tables(prior: ChineseRestaurantPrior | N
     ("given", "message"),
     [
         ([], "tables is empty"),
-        (
-            [(np.zeros((3, 2)), np.zeros(2))],
-            r"table 0 has points of shape \(3, 2\) and labels of shape \(2,\)",
-        ),
-        ([(np.zeros(3), np.zeros(3))], r"table 0 has points of shape \(3,\)"),
         ([(np.zeros((1, 2)), np.zeros(1))], "n of at least 2"),
-        ([(np.zeros((4, 0)), np.zeros(4))], r"shape \(4, 0\) .* D of at least 1"),
         ([(1e50 * np.eye(2), np.zeros(2))], r"table 0 reaches 1e\+50, expected numbers of at most 1e\+38"),
-        ([(np.full((3, 2), np.nan), np.zeros(3))], "table 0: data holds 6 nan or infinite values"),
         (
             [(np.eye(2), torch.zeros(2).to_sparse())],
             "table 0: labels is of type Tensor, expected a list, an array or a",
         ),
         ([(np.eye(2), ["a", None])], r"table 0: labels has 1 missing label\(s\)"),
-        ([(np.eye(2), ["a", float("nan")])], r"table 0: labels has 1 missing label\(s\)"),
         ([(np.eye(2), ["a", 1])], "table 0 has labels of several types"),
         ([(np.eye(3), np.zeros(3)), (np.eye(2), np.zeros(2))], "tables have 2, 3 columns"),
         ([(np.array([[1.0, 2.0], [1.0, 3.0]]), np.zeros(2))], "table 0 is constant in column 0"),

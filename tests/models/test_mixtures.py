@@ -16,7 +16,7 @@ from pyroclust.distributions import (
     student_t,
 )
 from pyroclust.models import Mixture, few_components, gaussian2d, nig_mixture, niw_mixture, overlap2d
-from pyroclust.partitions import canonical, enumerate_partitions, is_canonical, num_clusters
+from pyroclust.partitions import canonical, enumerate_partitions, num_clusters
 
 MODELS = [
     gaussian2d(),
@@ -29,17 +29,6 @@ MODELS = [
     few_components(2),
 ]
 every_model = pytest.mark.parametrize("model", MODELS, ids=lambda m: f"{m.name}_{m.component.dim}")
-
-
-@every_model
-def test_template_simulates_data_sets(model):
-    torch.manual_seed(0)
-    template = torch.empty(3, 20, model.component.dim)
-    trace = poutine.trace(poutine.uncondition(model)).get_trace(template)
-    assert trace.nodes["data"]["value"].shape == template.shape
-    assert trace.nodes["data"]["value"].isfinite().all()
-    assert is_canonical(trace.nodes["assignments"]["value"]).all()
-    assert trace.nodes["assignments"]["value"].shape == (3, 20)
 
 
 @pytest.mark.parametrize("model", [gaussian2d(), overlap2d(), gaussian2d(1)])
@@ -103,27 +92,6 @@ def test_evidence_obeys_the_product_rule(model):
         step = model.component.log_predictive(data[3], parameters) + prior
         difference = model.log_joint(data, labels) - model.log_joint(data[:3], labels[:3])
         assert difference.item() == pytest.approx(step.item(), abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("data", "labels", "message"),
-    [
-        (
-            torch.zeros(4, 3),
-            torch.zeros(4, dtype=torch.int64),
-            r"data has shape \(4, 3\), expected \(..., N, 2\)",
-        ),
-        (torch.zeros(2), torch.zeros(1, dtype=torch.int64), "data has shape"),
-        (
-            torch.zeros(5, 2),
-            torch.zeros(4, dtype=torch.int64),
-            r"assignments has shape \(4,\), expected \(..., 5\)",
-        ),
-    ],
-)
-def test_shapes_are_checked(data, labels, message):
-    with pytest.raises(ValueError, match=message):
-        gaussian2d().log_joint(data, labels)
 
 
 def random_mixture():

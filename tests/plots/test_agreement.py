@@ -59,12 +59,6 @@ def test_the_map_separates_sources_that_differ(ax):
     assert left.max() < right.min() or right.max() < left.min()
 
 
-def test_other_numbers_of_points_are_refused(ax):
-    a, b = np.zeros((5, 3), dtype=int), np.zeros((5, 4), dtype=int)
-    with pytest.raises(ValueError, match="3 and 4 points"):
-        plots.plot_two_samples(a, b, ax=ax, seed=0)
-
-
 def test_the_null_holds_every_permutation_and_the_observed_line(ax):
     null = np.random.default_rng(0).standard_normal(99)
     plots.plot_permutation_null(diagnostics.TwoSampleTest(7.5, 0.01, null, 20, 20), ax=ax, statistic="MMD")

@@ -44,12 +44,6 @@ def test_a_chain_that_stays_low_has_its_bars_on_the_left(ax):
     assert floors[0, 0] > floors[1, 0] + high.max() - 1e-9
 
 
-@pytest.mark.parametrize("values", [np.zeros(5), np.full((2, 5), np.nan), np.empty((2, 0))])
-def test_rank_bars_want_a_finite_matrix(ax, values):
-    with pytest.raises(ValueError, match="values has"):
-        plots.plot_rank_bars(values, ax=ax, name="x")
-
-
 def rows():
     make = diagnostics.Convergence
     return [
