@@ -137,15 +137,15 @@ class PosteriorPredictive(NewPoints, TorchDistribution):
         hyperparameters: Mapping[str, Tensor] | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        given = {} if hyperparameters is None else hyperparameters
+        hyper = {} if hyperparameters is None else hyperparameters
         data = as_points(data)
-        _check(model, data, given)
+        _check(model, data, hyper)
         labels = as_partitions("assignments", assignments, num_points=len(data))
-        _check_draws(labels, given)
+        _check_draws(labels, hyper)
         labels = labels.reshape(-1, len(data))
         self._labels = labels
-        self._hyper = {name: one.detach().reshape(-1) for name, one in given.items()}
-        if model.component.hyperpriors.keys() - given.keys():
+        self._hyper = {name: one.detach().reshape(-1) for name, one in hyper.items()}
+        if model.component.hyperpriors.keys() - hyper.keys():
             free = cast(ConjugateComponent, model.component)
             blocks = block_moments(free, data, labels, weights=model.row_weights)
             with seeded(0):
@@ -317,24 +317,24 @@ def next_cluster_log_weights(
     return weights.log_softmax(-1)
 
 
-def _check(model: Mixture, data: Tensor, given: Mapping[str, Tensor]) -> None:
+def _check(model: Mixture, data: Tensor, hyper: Mapping[str, Tensor]) -> None:
     component = ConjugateComponent.of(
         model.component, otherwise="the predictive density of others has no formula"
     )
     if data.dim() != 2 or data.shape[-1] != component.dim:
         raise ValueError(f"data has shape {tuple(data.shape)}, expected (N, {component.dim})")
     component.check(data)
-    missing = set(model.component.hyperpriors) - set(given) - component.integrated_names
+    missing = set(model.component.hyperpriors) - set(hyper) - component.integrated_names
     if missing:
         raise ValueError(
             f"hyperparameters lacks {', '.join(sorted(missing))}, expected the values that came with draws"
         )
 
 
-def _check_draws(labels: Tensor, given: Mapping[str, Tensor]) -> None:
+def _check_draws(labels: Tensor, hyper: Mapping[str, Tensor]) -> None:
     if not len(labels.reshape(-1, labels.shape[-1])):
         raise ValueError(f"assignments has shape {tuple(labels.shape)}, expected some draws")
-    for name, one in given.items():
+    for name, one in hyper.items():
         check_tensor(f"hyperparameters[{name!r}]", one)
         if one.shape != labels.shape[:-1]:
             raise ValueError(

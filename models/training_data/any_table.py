@@ -144,8 +144,7 @@ class AnyTable:
 
     def draw_model(self) -> LosingCells:
         """Draw a model, and how many of its cells are lost."""
-        low, high = math.log(self.least_columns), math.log(self.most_columns + 1)
-        columns = min(int(math.exp(_between(low, high))), self.most_columns)
+        columns = random_number_of_columns(self.least_columns, self.most_columns)
         shares = torch.distributions.Dirichlet(torch.full((4,), _HALF)).sample()
         kinds = shares.multinomial(columns, replacement=True).bincount(minlength=4).tolist()
         mean = math.exp(_between(*map(math.log, _MEANS)))
@@ -160,6 +159,11 @@ class AnyTable:
         return (
             f"AnyTable({self.least_columns} to {self.most_columns} columns, up to {self.most_lost:.0%} lost)"
         )
+
+
+def random_number_of_columns(least: int, most: int) -> int:
+    """Draw a number that is log-uniform."""
+    return min(int(math.exp(_between(math.log(least), math.log(most + 1)))), most)
 
 
 def _any_prior() -> PartitionPrior:

@@ -296,11 +296,11 @@ def _standardised(position: int, points: Tensor) -> Tensor:
 
 def _within_class_scale(pairs: Sequence[tuple[Tensor, Tensor]]) -> float:
     """Return the root mean square of what is left of all points when the means of classes are taken off."""
-    squares = [(points - _class_means(points, labels)).square().mean(-1) for points, labels in pairs]
+    squares = [(points - class_means(points, labels)).square().mean(-1) for points, labels in pairs]
     return max(torch.cat(squares).mean().sqrt().item(), 1e-3)
 
 
-def _class_means(points: Tensor, labels: Tensor) -> Tensor:
+def class_means(points: Tensor, labels: Tensor) -> Tensor:
     member = torch.nn.functional.one_hot(labels).to(points)
     return member @ (member.T @ points / member.sum(0).unsqueeze(-1))
 

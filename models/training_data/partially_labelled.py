@@ -1,7 +1,5 @@
 """Real points of which some, or none, have a label, as a Pyro program that draws batches of them."""
 
-from typing import Any
-
 import pyro
 import torch
 from pyro.distributions import Delta
@@ -10,6 +8,7 @@ from torch import Tensor
 from pyroclust.core.counts import check_number
 from pyroclust.distributions.points import Points, as_points, check_finite, check_shape
 from pyroclust.distributions.programs import SimulatedModel
+from pyroclust.models.training_data.labelled_tables import class_means
 from pyroclust.nn.deep.views import Deformation
 
 
@@ -120,8 +119,8 @@ class PartiallyLabelled(SimulatedModel):
         known = self.labels >= 0
         if not bool(known.any()):
             return max((self.points - self.points.mean(0)).double().square().mean().sqrt().item(), 1e-3)
-        flat, own = self.points[known].flatten(1).double(), self.labels[known]
-        _, own = own.unique(return_inverse=True)
-        member: Any = torch.nn.functional.one_hot(own).double()
-        means = member @ (member.T @ flat / member.sum(0).unsqueeze(-1))
-        return max((flat - means).square().mean().sqrt().item(), 1e-3)
+        flat, classes = (
+            self.points[known].flatten(1).double(),
+            self.labels[known].unique(return_inverse=True)[1],
+        )
+        return max((flat - class_means(flat, classes)).square().mean().sqrt().item(), 1e-3)

@@ -1,6 +1,5 @@
 """Real tables without labels as laws of data sets: some rows and columns of one, standardised."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from pyroclust.distributions.points import Points, as_points, check_finite, chec
 from pyroclust.distributions.programs import SimulatedModel
 from pyroclust.models.mixture import Mixture
 from pyroclust.models.table_mixture import table_mixture
+from pyroclust.models.training_data.any_table import random_number_of_columns
 
 _MOST_ROWS = 4000
 # A column that is whole numbers or classes in disguise gives points that lie on lines.
@@ -203,9 +203,7 @@ class RowsOfTables:
     def draw_model(self) -> RowsOfTable:
         """Choose a table and some of its columns."""
         table = self._tables[int(torch.randint(len(self._tables), ()))]
-        most = min(self.most_columns, table.num_columns)
-        low, high = math.log(2), math.log(most + 1)
-        columns = min(int(math.exp(low + (high - low) * torch.rand((), dtype=torch.float64).item())), most)
+        columns = random_number_of_columns(2, min(self.most_columns, table.num_columns))
         return table.some(torch.randperm(table.num_columns)[:columns].sort().values.tolist())
 
     def __repr__(self) -> str:
