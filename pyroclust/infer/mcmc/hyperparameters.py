@@ -51,6 +51,7 @@ class SliceHyperparameters(CompiledKernel):
             ``width`` are not positive.
 
     Example:
+        >>> import torch
         >>> from pyro.distributions import Gamma
         >>> from pyroclust.distributions import ChineseRestaurantPrior, NormalInverseGamma
         >>> from pyroclust.infer.mcmc import CollapsedGibbs, Compose
