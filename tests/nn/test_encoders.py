@@ -6,8 +6,9 @@ from torch import Tensor, nn
 
 from pyroclust.core.registry import rebuild
 from pyroclust.infer import simulate
-from pyroclust.models import DeformedGlyphs, SpikeWaveforms, gaussian2d
-from pyroclust.nn import ImageEncoder, VectorEncoder, WaveformEncoder
+from pyroclust.models import DeformedGlyphs, SpikeWaveforms, StochasticBlockModel, gaussian2d
+from pyroclust.nn import GatedGraphEncoder, GraphEncoder, ImageEncoder, VectorEncoder, WaveformEncoder
+from pyroclust.partitions.adjacency import in_order
 
 
 def small_images() -> tuple[nn.Module, Tensor]:
@@ -104,3 +105,18 @@ def test_points_of_another_shape_are_refused(
 def test_bad_sizes_are_named(make, expected: str) -> None:
     with pytest.raises(ValueError, match=expected):
         make()
+
+
+@pytest.mark.parametrize("kind", [GraphEncoder, GatedGraphEncoder])
+def test_vectors_of_nodes_follow_the_nodes(kind) -> None:
+    torch.manual_seed(0)
+    graphs = simulate(StochasticBlockModel(), torch.empty(2, 30, 30))[0]
+    encoder, order = kind(6, width=12, num_layers=2, num_eigenvectors=6), torch.rand(2, 30).argsort(-1)
+    there = encoder(in_order(graphs, order))
+    here = encoder(graphs).gather(1, order.unsqueeze(-1).expand(there.shape))
+    torch.testing.assert_close(there, here, atol=1e-3, rtol=1e-3)
+    there.square().sum().backward()
+    assert all(bool(one.grad.abs().sum() > 0) for one in encoder.parameters())
+    full = torch.ones(1, 9, 9) - torch.eye(9)
+    for graphs in (torch.zeros(1, 9, 9), full, torch.zeros(1, 1, 1)):
+        assert encoder(graphs).isfinite().all()
