@@ -88,21 +88,6 @@ def test_compiled_draws_are_those_of_torch(monkeypatch) -> None:
     torch.testing.assert_close(log_prob, log_q, atol=1e-9, rtol=0)
 
 
-def test_stratified_anchors_are_different_points_of_every_part() -> None:
-    torch.manual_seed(0)
-    data = torch.zeros(3, 50, 2)
-    data[:, 40:] = 5.0 * torch.randn(3, 10, 2)
-    for number in (1, 7, 32, 50):
-        chosen = StratifiedAnchors()(data, number)
-        assert all(len(one.unique()) == number for one in chosen)
-    # Two groups far apart, one three times as large: their shares hardly vary.
-    groups = torch.cat([torch.randn(2, 150, 2), torch.randn(2, 50, 2) + 40.0], 1)
-    shares = torch.stack([(StratifiedAnchors()(groups, 20) >= 150).sum(-1) for _ in range(20)])
-    assert shares.float().mean() == pytest.approx(5.0, abs=0.3)
-    assert shares.min() >= 4
-    assert shares.max() <= 6
-
-
 @pytest.mark.parametrize(
     ("call", "words"),
     [

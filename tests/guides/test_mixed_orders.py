@@ -21,9 +21,8 @@ from pyroclust.infer.mcmc import GuideProposal, UniformBlocks
 from pyroclust.infer.quality import divergences, log_importance_weights
 from pyroclust.infer.simulation import SimulatedBatch
 from pyroclust.infer.smc import sequential_monte_carlo
-from pyroclust.models import gaussian2d, overlap2d, sensitivity2d
+from pyroclust.models import gaussian2d, overlap2d
 from pyroclust.nn import DensestFirst, RandomOrder, SummedScorer
-from pyroclust.nn.orders import antithetic_orders
 from pyroclust.partitions import enumerate_partitions, is_canonical
 from pyroclust.recipes import read_recipe
 from pyroclust.saving.guides import save_guide
@@ -138,21 +137,6 @@ def test_chunks_do_not_change_log_probabilities(monkeypatch: pytest.MonkeyPatch)
     torch.testing.assert_close(posterior.merged_log_prob(draws), whole, rtol=0, atol=1e-5)
 
 
-def test_orders_come_in_antithetic_pairs_of_uniform_permutations() -> None:
-    order = antithetic_orders(5, torch.empty(4000, 3, 2))
-    assert order.shape == (5, 4000, 3)
-    assert torch.equal(order[0].flip(-1), order[1])
-    assert torch.equal(order[2].flip(-1), order[3])
-    assert not torch.equal(order[0], order[2])
-    assert not torch.equal(order[4], order[2])
-    for one in order:
-        counts = (one * torch.tensor([9, 3, 1])).sum(-1).unique(return_counts=True)[1]
-        assert len(counts) == 6
-        assert (counts - 4000 / 6).abs().max() < 120
-    with pytest.raises(ValueError, match="num_orders is 0, expected at least 1"):
-        antithetic_orders(0, torch.empty(2, 3, 2))
-
-
 @torch.no_grad()
 def test_posteriors_draw_antithetic_pairs_anew() -> None:
     guide = perturbed(light(4))
@@ -221,25 +205,6 @@ def test_a_mixture_is_a_pyro_program_that_can_be_fine_tuned() -> None:
     assert not torch.equal(before, guide.scorer.to_join.weight)
     with pyro.get_param_store().scope():
         assert guide.num_orders == 2
-
-
-@torch.no_grad()
-def test_conditions_go_with_their_data_sets() -> None:
-    names = ["concentration", "prior_scale"]
-    guide = NeuralClusteringProcess(sensitivity2d(), conditions=names, order=RandomOrder(), num_orders=3)
-    perturbed(guide)
-    data = 3 * torch.randn(2, 5, 2)
-    values = {"concentration": torch.tensor([0.2, 3.0]), "prior_scale": torch.tensor([1.0, 8.0])}
-    view = guide.condition(**values)
-    assert view.num_orders == 3
-    posterior = view.posterior(data)
-    draws, log_prob = posterior.sample_and_log_prob((6,))
-    torch.testing.assert_close(posterior.log_prob(draws), log_prob, rtol=0, atol=1e-5)
-    orders = posterior.orders.order.view(3, 2, 5)
-    for row in range(2):
-        single = guide.condition(**{name: value[row].item() for name, value in values.items()})
-        expected = single.posterior(data[row], order=orders[:, row]).log_prob(draws[:, row])
-        torch.testing.assert_close(log_prob[:, row], expected, rtol=0, atol=1e-5)
 
 
 def test_one_order_is_left_for_sequential_monte_carlo() -> None:

@@ -9,11 +9,7 @@ from torch import nn
 
 from pyroclust.distributions.clusterwise.members import FreeMembers
 from pyroclust.distributions.clusterwise.steps import row_blocks
-from pyroclust.guides import NeuralClusteringProcess
-from pyroclust.models import overlap2d
-from pyroclust.nn import DensestFirst, SetEncoder, orders
-from pyroclust.nn.features import look_ahead
-from pyroclust.nn.features.look_ahead import KernelSummary
+from pyroclust.nn import SetEncoder
 from pyroclust.nn.networks.latents import DiscreteMemberships, GaussianMemberships
 from pyroclust.nn.networks.pools import AttentivePool, GatedPool, SummedPool
 
@@ -52,64 +48,6 @@ def test_pools_see_the_points_under_the_mask_only_and_in_any_order(name: str) ->
         pool(points[:1], mask[:1]), pool(points[:1, :4], mask[:1, :4]), rtol=0, atol=1e-5
     )
     assert not torch.allclose(pool(points[1:2], mask[1:2]), pool(points[1:2, :4], mask[1:2, :4]))
-
-
-def test_kernels_follow_their_formula() -> None:
-    kernels = KernelSummary(2, (0.5, 2.0))
-    offsets, mask = torch.randn(2, 5, 2), torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
-    features, shift = kernels(offsets, mask)
-    for row, size in ((0, 5), (1, 3)):
-        own = offsets[row, :size]
-        for place, h in enumerate((0.5, 2.0)):
-            weight = (-own.square().sum(-1) / (2 * h**2)).exp()
-            mean = (weight.unsqueeze(-1) * own).sum(0) / (1 + weight.sum())
-            torch.testing.assert_close(features[row, place], weight.sum().log1p())
-            torch.testing.assert_close(features[row, 2 + 2 * place : 4 + 2 * place], mean / h)
-        torch.testing.assert_close(shift[row], mean)
-
-
-def test_kernels_around_points_count_the_others_and_thin_large_sets(monkeypatch: pytest.MonkeyPatch) -> None:
-    kernels = KernelSummary(2, (1.0,))
-    positions = torch.randn(2, 400, 2)
-    full = kernels.around_points(positions)
-    distance = torch.cdist(positions, positions)
-    torch.testing.assert_close(
-        full[..., 0], (-0.5 * distance.square()).exp().sum(-1).log1p(), rtol=0, atol=1e-4
-    )
-    monkeypatch.setattr(look_ahead, "_PAIRS_AT_ONCE", 1000)
-    torch.testing.assert_close(kernels.around_points(positions), full)
-    gradient = [
-        torch.autograd.grad(one.sum(), kernels.log_bandwidths)[0]
-        for one in (full, kernels.around_points(positions))
-    ]
-    torch.testing.assert_close(*gradient)
-    monkeypatch.setattr(look_ahead, "_REFERENCES", 200)
-    thinned = kernels.around_points(positions)
-    assert (thinned[..., 0] - full[..., 0]).abs().mean() < 0.1
-    assert not torch.allclose(thinned, full)
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("references", [3, 7])
-def test_thinned_look_ahead_is_the_same_in_sampling_and_teacher_forcing(
-    monkeypatch: pytest.MonkeyPatch, references: int
-) -> None:
-    monkeypatch.setattr(look_ahead, "_REFERENCES", references)
-    guide = NeuralClusteringProcess(overlap2d()).eval()
-    for parameter in guide.parameters():
-        parameter += 0.1 * torch.randn_like(parameter)
-    for num_points in (1, 2, 8, 21):
-        posterior = guide.posterior(3 * torch.randn(num_points, 2))
-        draws, log_prob = posterior.sample_and_log_prob((10,))
-        torch.testing.assert_close(posterior.log_prob(draws), log_prob, rtol=0, atol=1e-5)
-
-
-def test_densest_first_of_many_points_needs_few_references(monkeypatch: pytest.MonkeyPatch) -> None:
-    crowd = torch.cat([10 + 5 * torch.rand(100, 2), 0.01 * torch.randn(300, 2)])[torch.randperm(400)]
-    monkeypatch.setattr(orders, "_REFERENCES", 50)
-    order = DensestFirst(0.5)(crowd.unsqueeze(0))[0]
-    assert order.sort().values.tolist() == list(range(400))
-    assert (crowd[order[:300]].norm(dim=-1) < 1).all()
 
 
 def decoder(latents: torch.Tensor) -> torch.Tensor:
