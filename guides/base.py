@@ -263,10 +263,10 @@ class AmortizedGuide(PyroModule):
 
     def __repr__(self) -> str:
         weights = sum(one.numel() for one in self.parameters())
-        told = "".join(f", {name}=..." for name in self.conditions)
-        told += "" if self.constraints is None else f", {self.constraints!r}"
+        details = "".join(f", {name}=..." for name in self.conditions)
+        details += "" if self.constraints is None else f", {self.constraints!r}"
         size = f"{weights:,} weights" if weights else "no weights"
-        return f"{type(self).__name__}(model={self.model.name}, {size}{told})"
+        return f"{type(self).__name__}(model={self.model.name}, {size}{details})"
 
 
 def bandwidths(number: int, *, ratio: float = 2.0) -> tuple[float, ...]:

@@ -172,12 +172,12 @@ class DeepAmortizedClustering(AmortizedGuide):
     def _check_orders(self, num_orders: int, order: Tensor | None) -> None:
         if num_orders == 1:
             return
-        told = f"num_orders is {num_orders}"
+        problem = f"num_orders is {num_orders}"
         if order is not None:
-            raise ValueError(f"{told} and an order is given, expected one of them: leave one out")
+            raise ValueError(f"{problem} and an order is given, expected one of them: leave one out")
         if not self.network.anchored or self.network.density is None:
             raise ValueError(
-                f"{told}, expected 1: orders of anchors are compared by the density of the clusters, "
+                f"{problem}, expected 1: orders of anchors are compared by the density of the clusters, "
                 "and the network lacks one of both"
             )
 

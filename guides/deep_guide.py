@@ -30,11 +30,11 @@ class DeepGuide(AmortizedGuide):
     """
 
     encoder: Any
+    model: Any
 
     def points(self, data: Points) -> Tensor:
         points = super().points(data)
-        own: Any = self.model
-        own.observation.check(points)
+        self.model.observation.check(points)
         return points
 
     def features(self, data: Points) -> Tensor:

@@ -84,14 +84,13 @@ class DeepMixtureGuide(DeepGuide):
         super().__init__(model)
         if not hasattr(self.model, "style_dim") or not hasattr(self.model, "log_likelihood"):
             raise ValueError(f"model is '{self.model.name}', expected a pyroclust.models.DeepMixture")
-        mixture: Any = self.model
-        self.encoder = encoder_for(mixture, encoder)
+        self.encoder = encoder_for(self.model, encoder)
         self.relaxation = GumbelSoftmax() if relaxation is None else relaxation
         self.style_weight = check_number("style_weight", style_weight, at_least=0)
         self.code_weight = check_number("code_weight", code_weight, at_least=0)
         self.views = views
-        self.style_head = nn.Linear(self.encoder.dim, 2 * mixture.style_dim)
-        self.code_head = nn.Linear(self.encoder.dim, mixture.num_clusters)
+        self.style_head = nn.Linear(self.encoder.dim, 2 * self.model.style_dim)
+        self.code_head = nn.Linear(self.encoder.dim, self.model.num_clusters)
 
     def styles(self, data: Points) -> tuple[Tensor, Tensor]:
         """Return means and standard deviations of q(z | x), ``(*batch, N, Z)`` each."""
@@ -100,19 +99,19 @@ class DeepMixtureGuide(DeepGuide):
 
     def loss_terms(self, data: Tensor, known: Tensor | None = None) -> dict[str, Tensor]:
         """Return the terms of the loss in nats, with one fresh sample a point; labels are not looked at."""
-        mixture: Any = self.model
+        model = self.model
         data = self.points(data)
         features = self._features(data)
         log_shares, (mean, scale) = self._shares(features), self._style(features)
         style = mean + scale * torch.randn_like(mean)
-        expected = self.relaxation.expect(log_shares, lambda code: mixture.log_likelihood(data, style, code))
+        expected = self.relaxation.expect(log_shares, lambda code: model.log_likelihood(data, style, code))
         divergences = self._divergences(log_shares, mean, scale)
         terms = {"reconstruction": -expected.sum(-1)}
         terms |= {name: weight * divergences[name].sum(-1) for name, weight in self._weights.items()}
         if self.views is not None and self.training:
             terms |= self._of_views(self.views, data, log_shares)
-        if mixture.prior is not None:
-            terms["weights"] = -mixture.weights.log_prior(mean.shape[-2]).expand(mean.shape[:-2])
+        if model.prior is not None:
+            terms["weights"] = -model.weights.log_prior(mean.shape[-2]).expand(mean.shape[:-2])
         return terms
 
     def forward(self, data: Points) -> Tensor:
@@ -153,13 +152,13 @@ class DeepMixtureGuide(DeepGuide):
 
     def _divergences(self, log_shares: Tensor, mean: Tensor, scale: Tensor) -> dict[str, Tensor]:
         """Return the divergences of style and code from their priors, ``(*batch, N)`` each."""
-        mixture: Any = self.model
+        model = self.model
         prior = dist.Normal(torch.zeros_like(mean), 1.0)
         style = torch.distributions.kl_divergence(dist.Normal(mean, scale), prior).sum(-1)
-        code = (log_shares.exp() * (log_shares - mixture.log_weights)).sum(-1)
+        code = (log_shares.exp() * (log_shares - model.log_weights)).sum(-1)
         return {"style": style, "code": code}
 
     def _of_views(self, views: Views, data: Tensor, log_shares: Tensor) -> dict[str, Tensor]:
-        mixture: Any = self.model
+        model = self.model
         of_view = self._shares(self._features(views.deformation(data)))
-        return views.terms(log_shares, of_view, mixture.log_weights)
+        return views.terms(log_shares, of_view, model.log_weights)

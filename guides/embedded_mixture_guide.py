@@ -63,10 +63,9 @@ class EmbeddedMixtureGuide(DeepGuide):
         super().__init__(model)
         if not hasattr(self.model, "embedding_dim"):
             raise ValueError(f"model is '{self.model.name}', expected a pyroclust.models.EmbeddedMixture")
-        own: Any = self.model
-        self.encoder = encoder_for(own, encoder)
+        self.encoder = encoder_for(self.model, encoder)
         self.embedding_weight = check_number("embedding_weight", embedding_weight, at_least=0)
-        self.head = nn.Linear(self.encoder.dim, 2 * own.embedding_dim)
+        self.head = nn.Linear(self.encoder.dim, 2 * self.model.embedding_dim)
 
     @torch.no_grad()
     def start_clusters(self, data: Points, *, seed: int = 0) -> None:
@@ -78,29 +77,29 @@ class EmbeddedMixtureGuide(DeepGuide):
         """
         from sklearn.mixture import GaussianMixture
 
-        own: Any = self.model
+        model = self.model
         vectors = self.features(data)
         fitted = GaussianMixture(
-            own.num_clusters,
+            model.num_clusters,
             covariance_type="diag",
             n_init=5,
             reg_covar=1e-3,
             random_state=short_seed(check_seed(seed)),
         ).fit(vectors.double().cpu().numpy())
         parts = (fitted.weights_, fitted.means_, fitted.covariances_**0.5)
-        own.set_clusters(*(torch.as_tensor(one).to(vectors) for one in parts))
+        model.set_clusters(*(torch.as_tensor(one).to(vectors) for one in parts))
 
     def loss_terms(self, data: Tensor, known: Tensor | None = None) -> dict[str, Tensor]:
-        own: Any = self.model
+        model = self.model
         data = self.points(data)
         mean, scale = self._embedded(data)
         if self.embedding_weight == 0:
-            return {"reconstruction": -own.log_likelihood(data, mean).sum(-1)}
+            return {"reconstruction": -model.log_likelihood(data, mean).sum(-1)}
         law = dist.Normal(mean, scale).to_event(1)
         embedding = law.rsample()
-        divergence = law.log_prob(embedding) - own.log_joint_of_clusters(embedding).logsumexp(-1)
+        divergence = law.log_prob(embedding) - model.log_joint_of_clusters(embedding).logsumexp(-1)
         return {
-            "reconstruction": -own.log_likelihood(data, embedding).sum(-1),
+            "reconstruction": -model.log_likelihood(data, embedding).sum(-1),
             "embedding": self.embedding_weight * divergence.sum(-1),
         }
 
@@ -127,8 +126,7 @@ class EmbeddedMixtureGuide(DeepGuide):
         return self._embedded(data)[0]
 
     def _shares(self, features: Tensor) -> Tensor:
-        own: Any = self.model
-        found: Tensor = own.log_joint_of_clusters(features).log_softmax(-1)
+        found: Tensor = self.model.log_joint_of_clusters(features).log_softmax(-1)
         return found
 
     def _embedded(self, data: Tensor) -> tuple[Tensor, Tensor]:

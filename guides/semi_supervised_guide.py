@@ -93,23 +93,22 @@ class SemiSupervisedGuide(DeepGuide):
             raise ValueError(
                 f"model is '{self.model.name}', expected a pyroclust.models.SemiSupervisedClustering"
             )
-        own: Any = self.model
-        self.encoder = encoder_for(own, encoder)
+        self.encoder = encoder_for(self.model, encoder)
         self.relaxation = GumbelSoftmax() if relaxation is None else relaxation
         self.seed_rule = NearestSeed() if seed_rule is None else seed_rule
         self.assignment_weight = check_number("assignment_weight", assignment_weight, at_least=0)
         self.labelled_share = check_number("labelled_share", labelled_share, at_least=0, at_most=1)
         self.views = views
-        self.feature_layer = nn.Linear(self.encoder.dim, own.feature_dim)
-        self.code_head = nn.Linear(own.feature_dim, own.num_classes)
+        self.feature_layer = nn.Linear(self.encoder.dim, self.model.feature_dim)
+        self.code_head = nn.Linear(self.model.feature_dim, self.model.num_classes)
 
     def loss_terms(self, data: Tensor, known: Tensor) -> dict[str, Tensor]:
-        own: Any = self.model
+        model = self.model
         data = self.points(data)
         features = self._features(data)
         log_shares = self._shares(features)
-        expected = self.relaxation.expect(log_shares, lambda code: own.log_likelihood(data, features, code))
-        scale, size = own.observation.scale, math.prod(self.model.event_shape)
+        expected = self.relaxation.expect(log_shares, lambda code: model.log_likelihood(data, features, code))
+        scale, size = model.observation.scale, math.prod(self.model.event_shape)
         # Without the constant of the normal density: the mean squared error.
         constant = -size * (math.log(scale) + 0.5 * math.log(2 * math.pi))
         return {
@@ -138,7 +137,7 @@ class SemiSupervisedGuide(DeepGuide):
 
     def _terms(self, data: Tensor, features: Tensor, log_shares: Tensor, known: Tensor) -> dict[str, Tensor]:
         """Return all terms but the reconstruction, ``(*batch)`` each."""
-        own: Any = self.model
+        model = self.model
         points, classes = log_shares.shape[-2:]
         if known.shape != log_shares.shape[:-1] or not bool((known >= 0).any(-1).all()):
             raise ValueError(
@@ -147,7 +146,7 @@ class SemiSupervisedGuide(DeepGuide):
             )
         if int(known.max()) >= classes:
             raise ValueError(f"known has the label {int(known.max())}, expected labels 0 to {classes - 1}")
-        code = (log_shares.exp() * (log_shares - own.log_weights)).sum((-1, -2)) / math.log(classes)
+        code = (log_shares.exp() * (log_shares - model.log_weights)).sum((-1, -2)) / math.log(classes)
         assigned = self.seed_rule.classes(features, known)
         chosen = log_shares.gather(-1, assigned.unsqueeze(-1)).squeeze(-1)
         others = log_shares.scatter(-1, assigned.unsqueeze(-1), -torch.inf).amax(-1)
@@ -159,7 +158,7 @@ class SemiSupervisedGuide(DeepGuide):
         }
         if self.views is not None and self.training:
             of_view = self._shares(self._features(self.views.deformation(data)))
-            found |= self.views.terms(log_shares, of_view, own.log_weights)
+            found |= self.views.terms(log_shares, of_view, model.log_weights)
         return found
 
     def _feature_term(self, features: Tensor, assigned: Tensor, labelled: Tensor) -> Tensor:

@@ -118,9 +118,9 @@ class FlowDensity(nn.Module):
         mean, scale = (one.unsqueeze(-2) for one in self.gaussian.moments(context))
         found = (points - mean) / scale
         total = -scale.log().sum(-1)
-        told = context.unsqueeze(-2).expand(*points.shape[:-1], -1)
+        contexts = context.unsqueeze(-2).expand(*points.shape[:-1], -1)
         for block in self.blocks:
-            flow: Any = ConditionalAffineAutoregressive(block).condition(told)
+            flow: Any = ConditionalAffineAutoregressive(block).condition(contexts)
             after = flow(found)
             total = total + flow.log_abs_det_jacobian(found, after)
             found = after
@@ -166,11 +166,11 @@ class AutoencoderDensity(nn.Module):
 
     def forward(self, context: Tensor, points: Tensor) -> Tensor:
         points = points.to(context.dtype)
-        told = context.unsqueeze(-2).expand(*points.shape[:-1], -1)
-        mean, spread = self.encode(torch.cat([points, told], -1)).chunk(2, -1)
+        contexts = context.unsqueeze(-2).expand(*points.shape[:-1], -1)
+        mean, spread = self.encode(torch.cat([points, contexts], -1)).chunk(2, -1)
         posterior = torch.distributions.Normal(mean, F.softplus(spread) + _SMALLEST_SCALE)
         latent = posterior.rsample()
-        seen = self.decode(torch.cat([latent, told], -1)).sigmoid()
+        seen = self.decode(torch.cat([latent, contexts], -1)).sigmoid()
         pixels = torch.distributions.Normal(seen, self.log_noise.exp()).log_prob(points).sum(-1)
         bound: Tensor = pixels + self.prior(context, latent) - posterior.log_prob(latent).sum(-1)
         return bound

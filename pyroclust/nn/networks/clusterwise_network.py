@@ -213,23 +213,23 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
             decoded = decoded + self.difference_to_decoder(seen)
         completions = None if encoding.foresight is None else encoding.foresight(step)
         if completions is not None:
-            told_of_points = completions.of_points().to(pooled)
-            pooled = pooled + self.ahead_to_pool(told_of_points)
-            decoded = decoded + self.ahead_to_decoder(told_of_points)
+            foreseen = completions.of_points().to(pooled)
+            pooled = pooled + self.ahead_to_pool(foreseen)
+            decoded = decoded + self.ahead_to_decoder(foreseen)
         pooled = nn.functional.silu(pooled)
         unassigned = self.pool(pooled, step.mask)
         context = self._context(anchor, unassigned, offsets, step, encoding, completions)
         into_decoder = self.context_to_decoder(context)
 
         def logits(latents: Tensor) -> Tensor:
-            told = into_decoder + self.latent_to_decoder(latents)
-            hidden = decoded + told.unsqueeze(-2)
+            with_latent = into_decoder + self.latent_to_decoder(latents)
+            hidden = decoded + with_latent.unsqueeze(-2)
             if self.differences:
-                centre = 3 * self.centre(told).unsqueeze(-2)
+                centre = 3 * self.centre(with_latent).unsqueeze(-2)
                 hidden = hidden + self.from_centre(seen_offsets(offsets - centre))
             found: Tensor = self.head(hidden).squeeze(-1)
             if completions is not None:
-                trusted = self.trust(told).unsqueeze(-2) @ completions.log_odds.to(told).mT
+                trusted = self.trust(with_latent).unsqueeze(-2) @ completions.log_odds.to(with_latent).mT
                 found = found + trusted.squeeze(-2)
             return found
 

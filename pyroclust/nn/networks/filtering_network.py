@@ -26,8 +26,8 @@ class FilteringEncoding(NamedTuple):
     embedded: Tensor  # (B, N, W)
 
 
-class FoundCluster(NamedTuple):
-    """What a round found."""
+class FilteredCluster(NamedTuple):
+    """A cluster that a round found: who is in it, and what describes it."""
 
     logits: Tensor  # of belonging to the cluster, (R, T)
     context: Tensor  # the vector that describes it, (R, W)
@@ -165,7 +165,7 @@ class FilteringNetwork(nn.Module, ClusterwiseScorer):
 
     def find(
         self, encoding: FilteringEncoding, dataset: Tensor, points: Tensor, mask: Tensor
-    ) -> FoundCluster:
+    ) -> FilteredCluster:
         """Find a cluster among points: that of the first, the anchor, or one of the network's choice.
 
         Args:
@@ -183,4 +183,4 @@ class FilteringNetwork(nn.Module, ClusterwiseScorer):
         hidden = self.among(hidden, mask)
         context = self.pool(hidden, mask)
         hidden = self.again(self.to_cluster(hidden, context), mask)
-        return FoundCluster(self.head(hidden).squeeze(-1), context.squeeze(-2))
+        return FilteredCluster(self.head(hidden).squeeze(-1), context.squeeze(-2))
