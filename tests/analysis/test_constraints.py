@@ -16,6 +16,7 @@ from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior, log_evidence, refine
 from pyroclust.models import nig_mixture, normal_mixture, warped_clusters
 from pyroclust.partitions.constraints import Constraints
+from pyroclust.results.constraints import RowConstraints
 from pyroclust.sklearn import PartitionPosterior
 
 # Two groups of values, and one between them.
@@ -286,3 +287,45 @@ def test_a_prior_gives_the_number_of_trees():
     found = forest(SEVEN, expected_clusters=3, num_draws=200)
     assert len(found.num_clusters()[0]) > 2
     assert "gamma-crp has clusters, 3 on average" in found.about["asked"]
+
+
+NO_PAIRS = np.empty((0, 2), dtype=np.int64)
+
+
+def row_constraints(**changes):
+    given = {
+        "row_names": tuple(map(str, range(1, 31))),
+        "groups": (),
+        "must_link": NO_PAIRS,
+        "cannot_link": NO_PAIRS,
+        "labels": None,
+        "apart": NO_PAIRS,
+        "bound": np.arange(4),
+    }
+    return RowConstraints(**given | changes)
+
+
+def test_the_first_groups_and_pairs_are_spelled():
+    groups = tuple((2 * k, 2 * k + 1) for k in range(7))
+    pairs = np.array([[20, 21 + k] for k in range(6)])
+    found = row_constraints(groups=groups, cannot_link=pairs, apart=pairs).spelled
+    assert found[0] == "Together: rows 1, 2."
+    assert found[5] == "Apart: rows 21, 22."
+    assert found[-1] == "And 2 more groups and 1 more pair."
+    assert len(found) == 11
+
+
+def test_long_groups_and_labels_are_cut():
+    labels = np.array(["a", "b", None] * 10, dtype=object)
+    found = row_constraints(groups=(tuple(range(12)),), labels=labels).spelled
+    assert found == (
+        "Together: rows 1, 2, 3, 4, 5, 6, 7, 8 and 4 more.",
+        "Apart: rows with different labels (a, b).",
+    )
+
+
+def test_rows_say_which_partitions_they_allow():
+    rows = row_constraints(groups=((0, 1),), apart=np.array([[1, 2]]))
+    assert rows.allows(np.array([0, 0, 1, 0]))
+    assert not rows.allows(np.array([0, 0, 0, 1]))
+    assert not rows.allows(np.array([0, 1, 2, 0]))

@@ -1,10 +1,11 @@
-"""Partitions on the data: estimates, draws, modes, balls and other methods."""
+"""Partitions on the data: estimates, draws, modes, balls, other methods, and what constraints changed."""
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 
 from pyroclust import diagnostics, plots
+from pyroclust.plots.clusterings import plot_moved_points
 
 
 @pytest.mark.parametrize(("dim", "label"), [(1, "column 1"), (2, "column 1"), (3, "principal component 1")])
@@ -95,3 +96,47 @@ def test_baselines_take_the_colours_of_the_first():
     assert [len(ax.collections) for ax in axes] == [2, 3]
     with pytest.raises(ValueError, match="one label a point"):
         plots.plot_baselines(data, {"a": np.zeros(5, dtype=int)}, axes=axes[:1])
+
+
+NOTHING = np.empty((0, 2), dtype=np.int64)
+
+
+def drawn(dim=2, change=None, **changes):
+    data = np.random.default_rng(0).standard_normal((12, dim))
+    given = {
+        "together": np.array([[0, 1], [1, 2]]),
+        "apart": np.array([[0, 3]]),
+        "bound": np.arange(4),
+    } | changes
+    change = np.linspace(0, 0.5, 12) if change is None else change
+    return plot_moved_points(data, change, ax=plots.new_figure(5, 4).subplots(), **given)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_every_pair_is_a_line_and_every_constrained_row_has_a_ring(dim):
+    ax = drawn(dim)
+    marks, together, apart, rings = ax.collections[:4]
+    assert (len(together.get_segments()), len(apart.get_segments())) == (2, 1)
+    assert (len(marks.get_offsets()), len(rings.get_offsets())) == (12, 4)
+    assert [one.get_text() for one in ax.get_legend().get_texts()] == ["together", "apart", "constrained row"]
+    assert plots.png_bytes(ax.figure).startswith(b"\x89PNG")
+
+
+def test_rows_that_moved_most_lie_above_the_others():
+    marks = drawn(change=np.linspace(0.5, 0, 12)).collections[0]
+    assert (np.diff(marks.get_array()) >= 0).all()
+
+
+def test_noise_does_not_look_like_a_finding():
+    assert drawn(change=np.full(12, 0.001)).collections[0].get_clim() == (0.0, 0.05)
+
+
+def test_kinds_of_pairs_that_are_not_there_are_not_in_the_legend():
+    texts = drawn(together=NOTHING, apart=NOTHING).get_legend().get_texts()
+    assert [one.get_text() for one in texts] == ["constrained row"]
+
+
+@pytest.mark.parametrize("change", [np.full(11, 0.1), np.full(12, 1.5)])
+def test_what_cannot_be_drawn_is_refused(change):
+    with pytest.raises(ValueError, match="change has shape"):
+        drawn(change=change)
