@@ -21,11 +21,9 @@ def plot_averaged_posterior(
     so that exact posteriors have bars of equal height.
 
     Args:
-        prior: ``(K_max,)``, probabilities of 1, ..., K_max clusters, of the number of clusters, or its
-            frequencies among simulations.
-        averaged: ``(K_max,)``, probabilities of 1, ..., K_max clusters, posterior averaged over data sets of
-            the model.
-        error: ``(K_max,)``, probabilities of 1, ..., K_max clusters, standard errors of ``averaged``.
+        prior: ``(K_max,)``, probabilities of 1, ..., K_max clusters, or their frequencies among simulations.
+        averaged: ``(K_max,)``, the posterior averaged over data sets of the model.
+        error: ``(K_max,)``, standard errors of ``averaged``.
         prior_name: what the first bars are called.
 
     Raises:

@@ -32,7 +32,7 @@ def plot_point_uncertainty(uncertainty: np.ndarray, assignments: np.ndarray, *, 
 
     Args:
         uncertainty: ``(N,)`` in [0, 1], such as :func:`pyroclust.diagnostics.point_uncertainty`.
-        assignments: ``(N,)`` canonical, the estimate that it belongs to.
+        assignments: ``(N,)`` canonical labels, the estimate that it belongs to.
 
     Raises:
         ValueError: if the shapes do not fit.

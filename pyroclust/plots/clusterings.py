@@ -52,7 +52,7 @@ def plot_clustering(
 
     Args:
         data: ``(N, D)``, in the units of the axes.
-        assignments: ``(N,)`` canonical, partition, such as a point estimate.
+        assignments: ``(N,)`` canonical labels, such as a point estimate.
         uncertainty: ``(N,)``, hollow from 0.5 on, such as :func:`pyroclust.diagnostics.point_uncertainty`.
         columns: names of the D columns.
         sizes: numbers of points of the clusters, for the legend, where points stand for several.
@@ -183,7 +183,7 @@ def plot_partition_draws(
 
     Args:
         data: ``(N, D)``, in the units of the axes.
-        draws: ``(chains, draws, N)`` or ``(S, N)``, S at least the number of Axes, posterior draws.
+        draws: ``(chains, draws, N)`` or ``(S, N)``, posterior draws, at least as many as there are Axes.
         columns: names of the D columns.
         reference: ``(N,)``, partition whose clusters have the first colours, such as a point estimate; the
             first draw by default.
@@ -223,7 +223,7 @@ def plot_baselines(
 
     Args:
         data: ``(N, D)``, in the units of the axes.
-        partitions: name -> ``(N,)`` labels, of the methods, the Bayesian estimate first.
+        partitions: method -> ``(N,)`` labels, the Bayesian estimate first.
         axes: one a method.
         columns: names of the D columns.
 

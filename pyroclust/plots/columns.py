@@ -119,7 +119,7 @@ def plot_missing_levels(
     """Draw a bar for each missing cell, divided among the categories by their probabilities.
 
     Args:
-        probabilities: ``(M, L)``, rows sum to 1, of the categories.
+        probabilities: ``(M, L)``, of the categories, rows sum to 1.
         levels: their names.
         column: its name.
 

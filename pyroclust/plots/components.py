@@ -125,8 +125,9 @@ def plot_filtering(data: np.ndarray, rounds: np.ndarray, *, axes: Sequence[Axes]
 
     Args:
         data: ``(N, 2)``, points of the plane.
-        rounds: ``(N,)``, -1 for points that were never filtered, the round in which each point was filtered,
-            as :class:`pyroclust.distributions.Filtering` has it.
+        rounds: ``(N,)``, the round in which each point was filtered, -1 for points that never were, as
+            :class:`pyroclust.distributions.Filtering` has it.
+        axes: as many as rounds are shown.
 
     Raises:
         ValueError: if the shapes do not fit.

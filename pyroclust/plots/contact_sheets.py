@@ -32,7 +32,7 @@ def plot_contact_sheet(
 
     Args:
         images: ``(N, H, W)``, pixels in 0..1, light on dark, drawn dark on light.
-        assignments: ``(N,)`` canonical, partition, such as a point estimate.
+        assignments: ``(N,)`` canonical labels, such as a point estimate.
         uncertainty: ``(N,)``, such as :func:`pyroclust.diagnostics.point_uncertainty`.
         most_clusters: rows.
         most_images: columns.
@@ -64,7 +64,7 @@ def plot_generated(images: np.ndarray, *, ax: Axes) -> Axes:
     """Draw images that a model makes, a row a cluster and a column a style.
 
     Args:
-        images: ``(K, S, H, W)``, pixels in 0..1, as :meth:`pyroclust.models.DeepMixture.generate` gives them,
+        images: ``(K, S, H, W)``, pixels in 0..1, as :meth:`pyroclust.models.DeepMixture.generate` gives them;
             light on dark, drawn dark on light.
 
     Raises:
@@ -128,7 +128,7 @@ def plot_waveforms(
 
     Args:
         waveforms: ``(N, channels, samples)``, in any unit.
-        assignments: ``(N,)`` canonical, partition, such as a point estimate.
+        assignments: ``(N,)`` canonical labels, such as a point estimate.
         most_clusters: how many clusters, the largest ones; how many are left out stands under the axis.
 
     Raises:

@@ -36,7 +36,7 @@ def plot_graph(
 
     Args:
         adjacency: ``(N, N)``, symmetric, of zeros and ones.
-        assignments: ``(N,)`` canonical, partition of the nodes, such as a point estimate.
+        assignments: ``(N,)`` canonical labels of the nodes, such as a point estimate.
         uncertainty: ``(N,)`` in [0, 1], such as :func:`pyroclust.diagnostics.point_uncertainty`.
         positions: ``(N, 2)``, of the nodes; :func:`pyroclust.partitions.graph_spectra.node_positions` by
             default.
@@ -97,7 +97,7 @@ def plot_block_matrix(adjacency: np.ndarray, assignments: np.ndarray, *, ax: Axe
 
     Args:
         adjacency: ``(N, N)``, symmetric, of zeros and ones.
-        assignments: ``(N,)`` canonical, partition of the nodes, such as a point estimate.
+        assignments: ``(N,)`` canonical labels of the nodes, such as a point estimate.
 
     Example:
         >>> from pyroclust.plots import new_figure

@@ -33,7 +33,7 @@ def plot_num_clusters(
 
     Args:
         values: ``(V,)``, numbers of clusters, rising without gaps.
-        probabilities: name -> ``(V,)``, of each source, in the order of the bars.
+        probabilities: source -> ``(V,)``, in the order of the bars.
         prior: ``(V,)``, probabilities before the data.
         colours: one a source, in turn.
 
@@ -115,8 +115,8 @@ def plot_co_assignment_difference(a: np.ndarray, b: np.ndarray, order: np.ndarra
     The scale ends at the largest difference, but not below 0.05, so that noise does not look like a finding.
 
     Args:
-        a: ``(N, N)`` probabilities, matrix in question.
-        b: ``(N, N)`` probabilities, matrix of reference.
+        a: ``(N, N)``, probabilities in question.
+        b: ``(N, N)``, probabilities of reference.
         order: ``(N,)``, of the points.
 
     Raises:
