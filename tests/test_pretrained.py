@@ -1,13 +1,11 @@
-import hashlib
-import json
-from contextlib import nullcontext
+"""Guides in folders and on the shelf; damaged ones are cases of tests/faults/cards.py and disks.py."""
+
 from pathlib import Path
 
 import pytest
 import torch
 from cases import points_for
 
-from pyroclust.core.files import replace_file
 from pyroclust.distributions import (
     ChineseRestaurantPrior,
     NormalKnownVariance,
@@ -15,8 +13,7 @@ from pyroclust.distributions import (
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.models import Mixture, gaussian2d, niw_mixture
 from pyroclust.nn import DensestFirst
-from pyroclust.saving import guide_files
-from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, find_guide, list_guides, read_card
+from pyroclust.saving.cards import find_guide, list_guides, read_card
 from pyroclust.saving.guides import load_guide, save_guide
 from pyroclust.saving.models import describe_model
 
@@ -35,11 +32,6 @@ def folder(tmp_path) -> Path:
         new_guide(), tmp_path / "mine", card={"about": "a test", "max_points": 50, "seeds": {"weights": 3}}
     )
     return tmp_path / "mine"
-
-
-def edit(folder: Path, **changes: object) -> None:
-    content = json.loads((folder / CARD_FILE).read_text())
-    (folder / CARD_FILE).write_text(json.dumps(content | changes))
 
 
 def test_card_records_everything(folder):
@@ -105,62 +97,6 @@ def test_a_filter_of_another_model_is_not_saved(tmp_path, kind, other):
     with pytest.raises(ValueError, match=r"was made of another .* than that of the guide's model"):
         save_guide(guide, tmp_path / "a")
     assert not (tmp_path / "a").exists()
-
-
-def truncate_with_matching_checksum(folder: Path) -> None:
-    kept = (folder / WEIGHTS_FILE).read_bytes()[:-100]
-    (folder / WEIGHTS_FILE).write_bytes(kept)
-    edit(folder, weights={"sha256": hashlib.sha256(kept).hexdigest()})
-
-
-# More in tests/faults/cards.py.
-DAMAGE = {
-    "truncated, checksum fits": (truncate_with_matching_checksum, "is not a safetensors file"),
-    "no card": (lambda f: (f / CARD_FILE).unlink(), "holds no card.json"),
-    "card without a model": (lambda f: edit(f, model={}), "has a missing or malformed entry"),
-    "unknown model": (lambda f: edit(f, model={"name": "nix", "arguments": {}}), "unknown model 'nix'"),
-    "model of an unknown prior": (
-        lambda f: edit(
-            f, model={"name": "mine", "arguments": {"prior": {"class": "PitmanYor"}, "component": {}}}
-        ),
-        "cannot be built .*unknown class 'PitmanYor', did you mean 'PitmanYorPrior'",
-    ),
-    "card nested in valid JSON": (
-        lambda f: edit(f, arguments={"order": json.loads("[" * 100 + "]" * 100)}),
-        "nested more than 24 deep",
-    ),
-    "unknown argument": (lambda f: edit(f, arguments={"depth": 3}), "arguments that do not fit"),
-}
-
-
-@pytest.mark.parametrize("case", DAMAGE)
-def test_damage_is_one_sentence_that_names_the_file(folder, case):
-    damage, expected = DAMAGE[case]
-    damage(folder)
-    with pytest.raises(ValueError, match=expected) as caught:
-        load_guide(folder)
-    assert "mine" in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("stopped_at", ["weights", "card", "end"])
-def test_a_folder_holds_the_old_guide_until_the_new_card_is_written(folder, monkeypatch, stopped_at):
-    def write(path, content):
-        if stopped_at == ("card" if path.name == CARD_FILE else "weights"):
-            raise OSError(28, "No space left on device", str(path))
-        replace_file(path, content)
-        if path.name == CARD_FILE:
-            # Killed now, it has the new weights under another name.
-            assert torch.equal(load_guide(folder).scorer.to_open.bias, new.scorer.to_open.bias)
-
-    monkeypatch.setattr(guide_files, "replace_file", write)
-    old, new = load_guide(folder), new_guide()
-    with nullcontext() if stopped_at == "end" else pytest.raises(OSError, match="No space left"):
-        save_guide(new, folder)
-    expected = new if stopped_at == "end" else old
-    assert torch.equal(load_guide(folder).scorer.to_open.bias, expected.scorer.to_open.bias)
-    assert {one.name for one in folder.iterdir()} >= {CARD_FILE, WEIGHTS_FILE}
-    assert not [one.name for one in folder.iterdir() if one.name.startswith((".part", ".weights"))]
 
 
 def test_a_guide_whose_weights_its_arguments_do_not_make_is_not_saved(tmp_path):

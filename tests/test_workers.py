@@ -8,22 +8,6 @@ import pytest
 TESTS = Path(__file__).parent
 
 
-class Worker:
-    """A worker that takes what it is sent and never runs it."""
-
-    shutting_down = False
-
-    def __init__(self, number):
-        self.gateway = SimpleNamespace(id=f"gw{number}")
-        self.taken = []
-
-    def send_runtest_some(self, indices):
-        self.taken += indices
-
-    def shutdown(self):
-        self.shutting_down = True
-
-
 class Item:
     """A test as it is collected."""
 
@@ -36,37 +20,10 @@ def conftest(pytestconfig):
     return pytestconfig.pluginmanager.get_plugin(str(TESTS / "conftest.py"))
 
 
-def run_by(conftest, names, *, num_workers=3):
-    """Return the names of the tests that each worker is sent, all workers equally quick."""
-    config = SimpleNamespace(getvalue={"dist": "loadfile", "tx": [f"{num_workers}*popen"]}.get)
-    config.option = SimpleNamespace(loadscopereorder=False)
-    schedule = conftest.pytest_xdist_make_scheduler(config, log=None)
-    workers = [Worker(number) for number in range(num_workers)]
-    for worker in workers:
-        schedule.add_node(worker)
-        schedule.add_node_collection(worker, names)
-    schedule.schedule()
-    done = [0] * num_workers
-    while not schedule.tests_finished or sum(done) < len(names):
-        for number, worker in enumerate(workers):
-            if done[number] < len(worker.taken):
-                schedule.mark_test_complete(worker, worker.taken[done[number]])
-                done[number] += 1
-    return [[names[index] for index in worker.taken] for worker in workers]
-
-
 def test_a_file_stays_on_one_worker(conftest):
-    files = [f"tests/a/test_{name}.py" for name in "abcdefg"] + list(conftest.TOGETHER)
-    names = [f"{file}::test_{number}[{file}]" for file in files for number in range(4)]
-    taken = run_by(conftest, names)
-    assert sorted(name for one in taken for name in one) == sorted(names)
-    assert all(one for one in taken)
-    files_of = [{name.split("::")[0] for name in one} for one in taken]
-    for file in files:
-        assert sum(file in one for one in files_of) == 1, file
-    for group in set(conftest.TOGETHER.values()):
-        together = {file for file, own in conftest.TOGETHER.items() if own == group}
-        assert sum(bool(one & together) for one in files_of) == 1, group
+    assert conftest._group("tests/a/test_b.py::test_c[tests/d.py]") == "tests/a/test_b.py"
+    for file, group in conftest.TOGETHER.items():
+        assert conftest._group(f"{file}::test") == group
 
 
 def test_other_ways_to_share_are_left_alone(conftest):

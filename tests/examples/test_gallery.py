@@ -22,6 +22,9 @@ def gallery(monkeypatch):
 def test_all_pictures_are_drawn_in_a_small_setting(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(DOCS))
+    monkeypatch.setattr(
+        plots, "png_bytes", lambda figure, **_: figure.draw_without_rendering() or bytes(2000)
+    )
     sizes = ["--draws", "40", "--simulations", "20", "--steps", "8"]
     monkeypatch.setattr(sys, "argv", ["gallery.py", "--out", str(tmp_path), *sizes])
     runpy.run_path(str(DOCS / "gallery.py"), run_name="__main__")

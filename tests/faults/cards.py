@@ -126,6 +126,12 @@ def others_weights() -> tuple[bytes, bytes | None]:
     return card.encode(), save({name: value + 1 for name, value in state.items()})
 
 
+def short_weights() -> tuple[bytes, bytes | None]:
+    card, weights = saved()
+    content = json.loads(card) | {"weights": {"sha256": hashlib.sha256(weights[:-100]).hexdigest()}}
+    return json.dumps(content).encode(), weights[:-100]
+
+
 def huge_weights() -> tuple[bytes, bytes | None]:
     card, weights = saved()
     return card.encode(), weights + bytes(10_000_000)
@@ -205,6 +211,8 @@ def _notes(name: str, words: str, **notes: Any) -> Case:
 
 
 OTHER: list[bytes] = []
+NESTED = json.loads("[" * 99 + "]" * 99)
+OF_PARTS = {"name": "mine", "arguments": {"prior": {"class": "PitmanYor"}, "component": {}}}
 RIGHT = {"what": "calibration", "figure": 1, "limit": 2, "passed": True}
 WRONG = {"what": "calibration", "figure": 1, "limit": 2, "passed": "yes"}
 
@@ -230,6 +238,17 @@ CASES = [
     weighted("weights of another shape", "has shape", lambda s: {k: v.flatten() for k, v in s.items()}),
     weighted("a tensor too many", "not expected: extra", lambda s: {**s, "extra": torch.zeros(1)}),
     weighted("a tensor missing", "missing: ", lambda s: dict(list(s.items())[1:])),
+    card_case("weights cut off, the checksum fits", short_weights, "is not a safetensors file"),
+    edited("a model of nothing", "has a missing or malformed entry", "model", {}),
+    edited("an unknown model", "unknown model 'nix'", "model", {"name": "nix", "arguments": {}}),
+    edited("an unknown prior", "did you mean 'PitmanYorPrior'", "model", OF_PARTS),
+    edited("an unknown argument", "arguments that do not fit", "arguments", {"depth": 3}),
+    edited(
+        "brackets in valid JSON",
+        "nested more than 24 deep",
+        "arguments.order",
+        json.loads("[" * 99 + "]" * 99),
+    ),
     card_case("no file of weights", no_weights, "there is no"),
     card_case("weights of another guide", others_weights, "cut off or changed"),
     card_case("weights far larger than the guide", huge_weights, "expected at most"),
