@@ -104,9 +104,7 @@ def warped_clusters(
 ) -> Mixture:
     r"""Return clusters along arcs of ellipses in the plane, with no tractable likelihood: simulate only.
 
-    .. math::
-        m_k \sim N(0, 3^2), \; \log s_k \sim N(\log 0.25, 0.1^2), \; a_k, b_k \sim N(0, 2^2), \;
-        \rho_k \sim U(0, 2 \pi), \; \text{centre}_k \sim N(0, 4^2 I), \; x_i \sim \text{WarpedArc}_{c_i}
+    The clusters are those of :func:`~pyroclust.models.warped_arcs`.
 
     The published partitions have four components, each after the first kept with probability one half, and
     weights from Dirichlet(5) renormalised over those kept. Weights of a symmetric Dirichlet that are
