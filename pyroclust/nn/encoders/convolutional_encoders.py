@@ -4,7 +4,13 @@ from torch import Tensor, nn
 
 from pyroclust.core.counts import check_count, check_number
 from pyroclust.core.registry import register
-from pyroclust.nn.encoders.encoder import FIRST_SPREAD, Encoder, keep_differences, single_points
+from pyroclust.nn.encoders.encoder import (
+    FIRST_SPREAD,
+    Encoder,
+    ResidualBlock,
+    keep_differences,
+    single_points,
+)
 
 # Mean and standard deviation of the pixels of light writing on a dark ground, in 0..1.
 _CENTRE, _SPREAD = 0.25, 0.35
@@ -56,10 +62,10 @@ class ImageEncoder(nn.Module):
         layers: list[nn.Module] = [first]
         now, (rows, columns) = channels, _halved(height, width) if large else (height, width)
         while min(rows, columns) >= 4 and now < 4 * channels:
-            layers += [_ResidualBlock(now), nn.Conv2d(now, 2 * now, 3, stride=2, padding=1)]
+            layers += [_image_block(now), nn.Conv2d(now, 2 * now, 3, stride=2, padding=1)]
             now, (rows, columns) = 2 * now, _halved(rows, columns)
         rows, columns = min(rows, 4), min(columns, 4)
-        layers += [_ResidualBlock(now), nn.SiLU(), nn.AdaptiveAvgPool2d((rows, columns)), nn.Flatten()]
+        layers += [_image_block(now), nn.SiLU(), nn.AdaptiveAvgPool2d((rows, columns)), nn.Flatten()]
         hidden, last = nn.Linear(now * rows * columns, 4 * channels), nn.Linear(4 * channels, dim)
         layers += [hidden, nn.SiLU(), last]
         self.layers = nn.Sequential(*layers)
@@ -75,22 +81,11 @@ class ImageEncoder(nn.Module):
         return vectors.view(*images.shape[:2], self.dim)
 
 
-class _ResidualBlock(nn.Module):
-    """Add to an image what two convolutions make of it; the second is small at the start."""
-
-    def __init__(self, channels: int) -> None:
-        super().__init__()
-        self.first = nn.Conv2d(channels, channels, 3, padding=1)
-        self.second = nn.Conv2d(channels, channels, 3, padding=1)
-        keep_differences(self.first)
-        # Twice, as trained guides had it: the same seeds give the same first weights.
-        keep_differences(self.second)
-        keep_differences(self.second, gain=0.3)
-
-    def forward(self, image: Tensor) -> Tensor:
-        silu = nn.functional.silu
-        added: Tensor = self.second(silu(self.first(silu(image))))
-        return image + added
+def _image_block(channels: int) -> ResidualBlock:
+    block = ResidualBlock(*(nn.Conv2d(channels, channels, 3, padding=1) for _ in range(2)))
+    # Once more, as trained guides had it: the same seeds give the same first weights.
+    keep_differences(block.second, gain=0.3)
+    return block
 
 
 def _halved(rows: int, columns: int) -> tuple[int, int]:
@@ -138,11 +133,11 @@ class WaveformEncoder(nn.Module):
         layers: list[nn.Module] = [nn.Conv1d(num_channels, width, 5, padding=2)]
         now, samples = width, num_samples
         while samples >= 8 and now < 4 * width:
-            layers += [_TimeBlock(now), nn.Conv1d(now, 2 * now, 3, stride=2, padding=1)]
+            layers += [_time_block(now), nn.Conv1d(now, 2 * now, 3, stride=2, padding=1)]
             now, samples = 2 * now, (samples + 1) // 2
         kept = min(samples, 8)
         hidden, last = nn.Linear(now * kept, 4 * width), nn.Linear(4 * width, dim)
-        layers += [_TimeBlock(now), nn.SiLU(), nn.AdaptiveAvgPool1d(kept), nn.Flatten()]
+        layers += [_time_block(now), nn.SiLU(), nn.AdaptiveAvgPool1d(kept), nn.Flatten()]
         layers += [hidden, nn.SiLU(), last]
         self.layers = nn.Sequential(*layers)
         for layer in self.layers:
@@ -156,17 +151,5 @@ class WaveformEncoder(nn.Module):
         return vectors.view(*waveforms.shape[:2], self.dim)
 
 
-class _TimeBlock(nn.Module):
-    """Add to a signal what two convolutions make of it."""
-
-    def __init__(self, features: int) -> None:
-        super().__init__()
-        self.first = nn.Conv1d(features, features, 3, padding=1)
-        self.second = nn.Conv1d(features, features, 3, padding=1)
-        keep_differences(self.first)
-        keep_differences(self.second, gain=0.3)
-
-    def forward(self, signal: Tensor) -> Tensor:
-        silu = nn.functional.silu
-        added: Tensor = self.second(silu(self.first(silu(signal))))
-        return signal + added
+def _time_block(features: int) -> ResidualBlock:
+    return ResidualBlock(*(nn.Conv1d(features, features, 3, padding=1) for _ in range(2)))

@@ -7,7 +7,13 @@ from torch import Tensor, nn
 
 from pyroclust.core.counts import check_count, check_number
 from pyroclust.core.registry import register
-from pyroclust.nn.encoders.encoder import FIRST_SPREAD, Encoder, keep_differences, single_points
+from pyroclust.nn.encoders.encoder import (
+    FIRST_SPREAD,
+    Encoder,
+    ResidualBlock,
+    keep_differences,
+    single_points,
+)
 from pyroclust.nn.modules import MAX_BLOCKS
 
 
@@ -108,7 +114,9 @@ class VectorEncoder(nn.Module):
         self.num_blocks = check_count("num_blocks", num_blocks, at_most=MAX_BLOCKS)
         self.scale = check_number("scale", scale, above=0)
         self.first = nn.Linear(num_columns, width)
-        self.blocks = nn.Sequential(*(_ResidualBlock(width) for _ in range(num_blocks)))
+        self.blocks = nn.Sequential(
+            *(ResidualBlock(nn.Linear(width, width), nn.Linear(width, width)) for _ in range(num_blocks))
+        )
         self.straight, self.last = nn.Linear(num_columns, dim, bias=False), nn.Linear(width, dim)
         keep_differences(self.first, gain=1.0)
         # Half of the variance goes straight, half through the blocks.
@@ -120,18 +128,3 @@ class VectorEncoder(nn.Module):
         bent = nn.functional.silu(self.blocks(self.first(scaled)))
         vectors: Tensor = self.straight(scaled) + self.last(bent)
         return vectors.view(*data.shape[:2], self.dim)
-
-
-class _ResidualBlock(nn.Module):
-    """Add to a vector what two linear layers make of it; the second is small at the start."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.first, self.second = nn.Linear(width, width), nn.Linear(width, width)
-        keep_differences(self.first)
-        keep_differences(self.second, gain=0.3)
-
-    def forward(self, vector: Tensor) -> Tensor:
-        silu = nn.functional.silu
-        added: Tensor = self.second(silu(self.first(silu(vector))))
-        return vector + added

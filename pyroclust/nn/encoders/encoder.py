@@ -4,6 +4,9 @@ import math
 from typing import Protocol
 
 from torch import Tensor, nn
+from torch.nn import functional as F
+
+Layer = nn.Conv1d | nn.Conv2d | nn.Linear
 
 FIRST_SPREAD = 2.0
 """Standard deviation of the vectors at the start, in units of a typical cluster: clusters differ from one
@@ -37,7 +40,7 @@ def single_points(data: Tensor, event_shape: tuple[int, ...]) -> Tensor:
     return data.reshape(-1, *event_shape)
 
 
-def keep_differences(layer: nn.Conv1d | nn.Conv2d | nn.Linear, *, gain: float = 2**0.5) -> None:
+def keep_differences(layer: Layer, *, gain: float = 2**0.5) -> None:
     """Start a layer with normal weights that multiply the standard deviation of what comes in by a gain.
 
     With PyTorch's own first weights the vectors of different points differ by a thousandth, and training
@@ -50,3 +53,17 @@ def keep_differences(layer: nn.Conv1d | nn.Conv2d | nn.Linear, *, gain: float = 
     nn.init.normal_(layer.weight, std=gain / layer.weight[0].numel() ** 0.5)
     if layer.bias is not None:
         nn.init.zeros_(layer.bias)
+
+
+class ResidualBlock(nn.Module):
+    """Add to a point what two layers of its own shape make of it; the second is small at the start."""
+
+    def __init__(self, first: Layer, second: Layer) -> None:
+        super().__init__()
+        self.first, self.second = first, second
+        keep_differences(first)
+        keep_differences(second, gain=0.3)
+
+    def forward(self, point: Tensor) -> Tensor:
+        added: Tensor = self.second(F.silu(self.first(F.silu(point))))
+        return point + added
