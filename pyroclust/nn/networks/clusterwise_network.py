@@ -1,5 +1,6 @@
 """The network of clusterwise guides: from an anchor and the unassigned points to the law of who joins."""
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -150,20 +151,10 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
     @property
     def arguments(self) -> dict[str, Any]:
         """Arguments of the constructor."""
-        return {
-            "dim": self.dim,
-            "scale": self.scale,
-            "width": self.width,
-            "decoder_width": self.decoder_width,
-            "latents": self.latents,
-            "pool": type(self.pool),
-            "up_front": self.up_front,
-            "each_step": self.each_step,
-            "bandwidths": self.bandwidths,
-            "differences": self.differences,
-            "encoder": None if isinstance(self.encoder, nn.Identity) else self.encoder,
-            "filter": self.filter,
-        }
+        names = [name for name in inspect.signature(type(self)).parameters if name not in ("pool", "encoder")]
+        encoder = None if isinstance(self.encoder, nn.Identity) else self.encoder
+        stated = {name: getattr(self, name) for name in names}
+        return stated | {"pool": type(self.pool), "encoder": encoder}
 
     @property
     def num_latents(self) -> int:
