@@ -9,14 +9,22 @@ from cases import four_heaps
 from sklearn.datasets import load_wine
 
 from pyroclust.analysis import chains as module
-from pyroclust.analysis.chains import draw_mcmc, draw_populations
+from pyroclust.analysis.chains import draw_mcmc, draw_populations, overdispersed_starts
 from pyroclust.analysis.steps import Settings
+from pyroclust.distributions import ChineseRestaurantPrior, student_t
 from pyroclust.infer.mcmc import chains as runner
 from pyroclust.infer.mcmc.named_kernels import kernel_names
-from pyroclust.models import gaussian2d, niw_mixture
+from pyroclust.models import Mixture, gaussian2d, niw_mixture
+from pyroclust.partitions import is_canonical, num_clusters
 
 LONG = Settings(mcmc_draws=400, thorough=True)
 APART = torch.tensor([[0.0, 0.0], [0.1, 0.0], [0.0, 0.2], [30.0, 0.0], [30.0, 0.3]], dtype=torch.float64)
+
+
+@pytest.fixture(scope="module")
+def wine():
+    points = load_wine().data
+    return torch.tensor((points - points.mean(0)) / points.std(0))
 
 
 def draws_of(data, tell=lambda stage: None, **settings):
@@ -67,11 +75,9 @@ def test_rounds_stop_at_the_limit_of_seconds(monkeypatch):
     assert "450 sweeps each" in draws_of(APART).notes[0]
 
 
-def test_stuck_chains_are_named():
+def test_stuck_chains_are_named(wine):
     # In 13 dimensions Gibbs sweeps leave chains that began with many clusters where they are.
-    points = load_wine().data
-    data = torch.tensor((points - points.mean(0)) / points.std(0))
-    found = draw_mcmc(niw_mixture(13), data, Settings(mcmc_draws=20, kernel="gibbs", warmup=100), seed=0)
+    found = draw_mcmc(niw_mixture(13), wine, Settings(mcmc_draws=20, kernel="gibbs", warmup=100), seed=0)
     assert found.draws.name == "gibbs"
     assert "MCMC has not converged well after 300 sweeps a chain" in found.notes[1]
     assert "Take --thorough, --warmup 1200 (about " in found.notes[1]
@@ -191,3 +197,38 @@ def test_a_kernel_that_is_named_is_kept_to(two_halvings):
     found = draw_mcmc(*two_halvings, replace(LONG, kernel="gibbs"), seed=1)
     assert found.draws.name == "gibbs"
     assert len(found.notes) == 2
+
+
+def test_one_half_has_few_clusters_and_the_other_many(wine):
+    starts, seconds = overdispersed_starts(niw_mixture(13), wine, num_chains=5, seed=0)
+    assert starts.draws.shape == (5, len(wine))
+    assert is_canonical(starts.draws).all()
+    counts = num_clusters(starts.draws)
+    assert counts[:3].max() * 2 < counts[3:].min()
+    assert seconds > 0
+
+
+def test_starts_are_those_of_their_seed_and_leave_the_state_alone(wine):
+    model, data = niw_mixture(2), wine[:, :2]
+    before = torch.get_rng_state()
+    one, again, other = (
+        overdispersed_starts(model, data, num_chains=4, seed=seed)[0].draws for seed in (3, 3, 4)
+    )
+    assert one.equal(again)
+    assert not one.equal(other)
+    assert torch.get_rng_state().equal(before)
+    # Draws of the filter are independent of one another.
+    assert not one[2].equal(one[3])
+
+
+def test_one_chain_begins_with_few_clusters(wine):
+    starts, _ = overdispersed_starts(niw_mixture(13), wine, num_chains=1, seed=0)
+    assert int(num_clusters(starts.draws)[0]) < 20
+
+
+def test_without_a_filter_the_other_half_is_overdispersed():
+    model = Mixture(ChineseRestaurantPrior(1.0), student_t(2))
+    data = torch.from_numpy(np.random.default_rng(0).standard_normal((12, 2)))
+    starts, _ = overdispersed_starts(model, data, num_chains=4, seed=0)
+    assert starts.draws.shape == (4, 12)
+    assert is_canonical(starts.draws).all()

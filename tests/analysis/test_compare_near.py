@@ -8,7 +8,6 @@ import torch
 from near_cases import near_case
 
 from pyroclust import compare
-from pyroclust.cli import main
 from pyroclust.diagnostics import Finding, Mark, Trust, judge
 from pyroclust.diagnostics.verdicts.findings import Question
 from pyroclust.guides import PredictiveFilter
@@ -44,21 +43,6 @@ def test_calibration_is_made_where_it_is_asked_for_and_changes_no_draw_and_no_ra
     assert "calibration" not in without.results
     assert without.to_dict()["calibration"] is None
     assert QUESTION not in {one.question for one in without.findings}
-
-
-def test_command_line(tmp_path, capsys):
-    path = tmp_path / "points.npy"
-    np.save(path, np.random.default_rng(0).standard_normal((6, 1)))
-    few = ["--draws", "20", "--mcmc-draws", "20", "--warmup", "20", "--also", "calibration"]
-    with pytest.raises(SystemExit) as end:
-        main(
-            ["compare", str(path), "--guide", "filter-nig1d", *few, "--verbose", "--out", str(tmp_path / "o")]
-        )
-    assert end.value.code == 0
-    assert "calibrated" in capsys.readouterr().out
-    summary = json.loads((tmp_path / "o" / "summary.json").read_text())
-    assert summary["calibration"]["nearest"] == 200
-    assert "calibrated near these data" in (tmp_path / "o" / "report.html").read_text()
 
 
 @pytest.mark.parametrize(

@@ -64,17 +64,6 @@ def test_chains_stand_alone_unless_a_guide_is_named():
     assert found.draws["guide"].assignments.shape == (1, 20, 16)
 
 
-def test_new_rows_have_probabilities_and_densities():
-    frame = two_groups(15)
-    found = clone(QUICK).set_params(mcmc_draws=50, warmup=50).fit(frame)
-    new = pd.DataFrame({"a": [0.0, 8.0, 90.0], "b": [0.0, 8.0, -90.0]})
-    probabilities = found.predict_proba(new)
-    assert probabilities.argmax(-1).tolist() == [0, 1, 2]
-    np.testing.assert_allclose(probabilities.sum(-1), 1.0)
-    density = found.score_samples(new)
-    assert density[2] < density[:2].min()
-
-
 def test_in_a_pipeline_with_data_frames():
     frame = two_groups(15)
     scaler = StandardScaler().set_output(transform="pandas")
@@ -85,16 +74,18 @@ def test_in_a_pipeline_with_data_frames():
     assert np.isfinite(pipeline.score_samples(frame)).all()
 
 
-def test_new_rows_are_labelled_and_transformed():
-    frame = two_groups(15)
-    found = clone(QUICK).set_params(mcmc_draws=50, warmup=50).fit(frame)
+def test_new_rows_have_probabilities_labels_and_densities():
+    found = clone(QUICK).set_params(mcmc_draws=50, warmup=50).fit(two_groups(15))
     new = pd.DataFrame({"a": [0.0, 8.0, 90.0], "b": [0.0, 8.0, -90.0]})
-    assert found.predict(new).tolist() == [0, 1, 2]
+    probabilities, density = found.predict_proba(new), found.score_samples(new)
+    assert probabilities.argmax(-1).tolist() == found.predict(new).tolist() == [0, 1, 2]
+    np.testing.assert_allclose(probabilities.sum(-1), 1.0)
+    assert density[2] < density[:2].min()
+    assert found.score(new) == pytest.approx(density.mean())
     assert found.get_feature_names_out().tolist() == ["cluster0", "cluster1", "new"]
     frames = found.set_output(transform="pandas").transform(new)
     assert list(frames.columns) == ["cluster0", "cluster1", "new"]
-    np.testing.assert_array_equal(frames.to_numpy(), found.predict_proba(new))
-    assert found.score(new) == pytest.approx(found.score_samples(new).mean())
+    np.testing.assert_array_equal(frames.to_numpy(), probabilities)
 
 
 def test_rows_with_weights_are_the_repeated_table_whose_copies_stay_together():
