@@ -9,7 +9,6 @@ from io import BytesIO, StringIO
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import report_pages
 from PIL import Image
@@ -184,27 +183,6 @@ def test_written_without_labels_and_notes():
     html = render_page(page_of(comparison_case(labels=None, notes=())))
     assert "known label" not in html
     assert "notes" not in parsed(html).addresses
-
-
-@pytest.mark.usefixtures("pixels")
-def test_a_folder_holds_all_of_an_analysis(case, tmp_path):
-    saved = case.save(tmp_path / "out")
-    assert saved is case
-    files = {path.name for path in (tmp_path / "out").iterdir() if not path.name.startswith(".")}
-    assert files == {"report.html", "draws.nc", "summary.json", "assignments.csv", "clusters.csv"}
-    again = pyroclust.Analysis.read(tmp_path / "out")
-    assert (again.verdict.level, again.answer, again.name) == (case.verdict.level, case.answer, case.name)
-    assert [(one.question, one.answer, one.mark) for one in again.findings] == [
-        (one.question, one.answer, one.mark) for one in case.findings
-    ]
-    assert list(again.estimates) == list(case.estimates)
-    for name, draws in case.draws.items():
-        np.testing.assert_array_equal(again.draws[name].assignments, draws.assignments)
-    np.testing.assert_allclose(again.data.clustered.data, case.data.clustered.data)
-    pd.testing.assert_frame_equal(again.frame(), case.frame())
-    assert again.in_words == case.in_words
-    with pytest.raises(ValueError, match="results of another run"):
-        comparison_case(seed=1).save(tmp_path / "out")
 
 
 def test_first_sections_are_open_and_all_are_in_the_contents():
