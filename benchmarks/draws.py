@@ -33,7 +33,7 @@ from pyroclust import load_guide, save_guide
 from pyroclust.analysis.chains import draw_mcmc
 from pyroclust.analysis.steps import Settings
 from pyroclust.core.threads import num_threads
-from pyroclust.diagnostics import co_assignment, convergence
+from pyroclust.diagnostics import co_assignment, convergence, functionals
 from pyroclust.diagnostics.chains.convergence import min_ess
 from pyroclust.diagnostics.chains.partition_convergence import convergence_with_log_joint
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
@@ -154,7 +154,7 @@ def unweighted(name: str, points: int, draws: int, datasets: int) -> dict[str, A
         if name == "student-t":
             began = time.process_time()
             drawn = draw_mcmc(guide.model, data, Settings(mcmc_draws=draws // 4), seed=1).draws
-            effective = min_ess(convergence(drawn.assignments))
+            effective = min_ess(convergence(functionals(drawn.assignments)))
             chains.append(1000 * (time.process_time() - began) / effective)
             gap = np.abs(co_assignment(drawn.assignments) - co_assignment(labels.numpy()))
             gaps.append(float(gap.mean()))
