@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
-__all__ = ["broken", "left_over", "run_and_signal", "start", "without_room"]
-
 _PATIENCE = 240
 
 

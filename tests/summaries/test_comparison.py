@@ -3,9 +3,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from report_pages import mcmc_case, mcmc_comparison
 from synthetic_comparison import LOG_EVIDENCE, filled, make_comparison
 
-from pyroclust.diagnostics import Answer, Trust, evidence_headline
+from pyroclust.analysis import of_draws
+from pyroclust.analysis.diagnose import diagnose
+from pyroclust.baselines import KMeans
+from pyroclust.diagnostics import Answer, EvidenceMethod, LogEvidence, Trust, evidence_headline
+from pyroclust.report import page_of, render_page
 
 LEVELS = [
     ({"temperature": 1.0}, Trust.TRUST),
@@ -151,3 +156,53 @@ def test_columns_that_are_called_as_ours_stand_beside_these():
     assert found["rows"].sum() == 60
     assert found["share"].sum() == pytest.approx(1)
     assert {"share (given)", "rows (given)", "rows (given) low", "rows low low"} <= {*found.columns}
+
+
+def test_chains_that_agree_are_the_answer():
+    found = mcmc_case()
+    assert found.verdict.level is Trust.TRUST
+    assert found.verdict.answer is Answer.MCMC
+    assert "MCMC" in found.in_words.rely
+    assert found.in_words.rely.startswith(("Yes", "Roughly"))
+    assert list(found.estimates) == ["mcmc"]
+    assert found.to_dict()["answer"] == "mcmc"
+
+
+def test_chains_that_differ_are_no_answer():
+    alone = mcmc_comparison()
+    alone.draws["mcmc"].assignments[0] = 0
+    found = filled(alone)
+    assert found.answer is None
+    assert found.to_dict()["answer"] is None
+    assert found.in_words.rely.startswith("Not yet")
+    assert "--thorough" in found.next
+    assert list(found.estimates) == ["mcmc"]
+
+
+def test_the_evidence_that_came_with_chains_is_shown():
+    annealed = LogEvidence(EvidenceMethod.ANNEALED, -12.0, 0.2, float("nan"), 0.5)
+    found = mcmc_case(evidences=(annealed,))
+    assert found.to_dict()["evidence"]["headline"]["estimate"] == -12.0
+    (section,) = [one for one in page_of(found).sections if one.title == "The log evidence"]
+    assert "annealing" in str(section.parts)
+
+
+class Failing(KMeans):
+    def _cluster(self, data, seed):
+        raise ValueError("some components collapsed. Try again.")
+
+
+@pytest.mark.parametrize("methods", [(Failing(), KMeans()), (Failing(),)])
+def test_a_method_that_fails_is_a_row(monkeypatch, methods) -> None:
+    monkeypatch.setattr(of_draws, "BASELINES", methods)
+    draws = np.random.default_rng(0).integers(2, size=(2, 20, 6))
+    found = diagnose(draws, data=np.random.default_rng(1).normal(size=(6, 2)))
+    rows = found.results["baselines"]
+    assert [row.result is None for row in rows] == [True, False][: len(methods)]
+    assert found.to_dict()["baselines"][0] == {"name": "k-means", "failed": "some components collapsed"}
+    page = page_of(found)
+    (section,) = [one for one in page.sections if one.title == "What classical methods find"]
+    assert any(
+        "k-means failed: some components collapsed." in getattr(part, "text", "") for part in section.parts
+    )
+    assert "some components collapsed" in render_page(page)
