@@ -173,7 +173,7 @@ _OF_RUNS: _Broken = (
     (f"{_STEPS}of_the_model.simulate_datasets", "The familiarity of the data", (Question.FAMILIAR,)),
     (f"{_STEPS}of_the_model.simulate_datasets", "The witnesses of the guide", (Question.WEIGHT_QUALITY,)),
     (f"{_STEPS}of_the_model.calibrate_near", "The calibration of the guide near the data", (Question.NEAR,)),
-    (f"{_STEPS}populations.annealed_log_evidence", "The log evidence", ()),
+    (f"{_STEPS}chains.annealed_log_evidence", "The log evidence", ()),
     (f"{_STEPS}drawing.draw_mcmc", "MCMC", ()),
     (
         "pyroclust.calibration.simulated_datasets._log_weights",
