@@ -134,7 +134,8 @@ def read_table(
         return source
     if reading.stated and not _is_file(source):
         raise ValueError(f"{reading.stated[0]} is told, but source is no file: leave it out")
-    if image_size is not None and not (isinstance(source, str | PathLike) and Path(source).is_dir()):
+    is_folder = isinstance(source, str | PathLike) and Path(source).is_dir()
+    if image_size is not None and (not is_folder or str(source) in BUILT_IN_IMAGES):
         raise ValueError(f"image_size is {image_size}, but source is no folder of images: leave it out")
     if edges:
         if label is not None:

@@ -134,7 +134,8 @@ def _draws(group: Any) -> Draws:
         log_joint=values("log_joint"),
         log_prob=values("log_prob"),
         seconds=float(group.attrs.get("seconds", np.nan)),
-        point_names=tuple(map(str, group["point"].values)),
+        # Points without names are counted in the file from 0, and by an analysis from 1.
+        point_names=None if group["point"].dtype.kind in "iu" else tuple(map(str, group["point"].values)),
     )
 
 
