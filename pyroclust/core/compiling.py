@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from numba import __version__ as numba_version
-from numba import njit
+from numba import config, njit
 from numba.core.caching import FunctionCache
 
 # What is not said here, a function would inherit from whichever caller is compiled first.
@@ -107,7 +107,8 @@ class _Cache(FunctionCache):
                 stream.write(content + blake2b(content, digest_size=_DIGEST).digest())
 
     def _path(self, sig: Any, codegen: Any) -> Path:
-        key = _digest([str(sig), repr(codegen.magic_tuple()), repr(self._py_func.__code__.co_code)])
+        made_for = str(config.OPT), repr(codegen.magic_tuple())
+        key = _digest([str(sig), *made_for, repr(self._py_func.__code__.co_code)])
         return Path(self._cache_path) / f"{self._impl.filename_base}.{self._stamp}.{key}.nbc"
 
 

@@ -171,6 +171,14 @@ def test_code_is_for_one_processor_and_a_full_disk_keeps_none(tmp_path, monkeypa
     assert not list(tmp_path.rglob("*.nbc"))
 
 
+def test_lightly_optimised_code_is_kept_apart(tmp_path, monkeypatch):
+    path = write(tmp_path / "light_module.py", SOURCE.format(factor=2))
+    assert load(path, monkeypatch).twice(5) == 10
+    monkeypatch.setattr(config, "OPT", 1 if config.OPT != 1 else 3)
+    other = load(path, monkeypatch).twice
+    assert (other(5), hits(other)) == (10, 0)
+
+
 def test_folders_that_others_can_write_are_not_used(tmp_path, monkeypatch):
     path = write(tmp_path / "twice_module.py", SOURCE.format(factor=2))
     (tmp_path / "__pycache__").mkdir()
