@@ -107,7 +107,7 @@ class _Cache(FunctionCache):
                 stream.write(content + blake2b(content, digest_size=_DIGEST).digest())
 
     def _path(self, sig: Any, codegen: Any) -> Path:
-        made_for = str(config.OPT), repr(codegen.magic_tuple())
+        made_for = str(getattr(config, "OPT", "")), repr(codegen.magic_tuple())
         key = _digest([str(sig), *made_for, repr(self._py_func.__code__.co_code)])
         return Path(self._cache_path) / f"{self._impl.filename_base}.{self._stamp}.{key}.nbc"
 
