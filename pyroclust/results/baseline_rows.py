@@ -56,9 +56,11 @@ _MOST_ROWS = 20_000
 
 
 def _as_many_rows(points: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows as often as they count, and where each comes first; the rows alone if that is too many."""
-    if weights is None or weights.sum() > _MOST_ROWS:
+    """Return each row as often as it counts, and where each comes first."""
+    if weights is None:
         return points, np.arange(len(points))
+    if (number := int(weights.sum())) > _MOST_ROWS:
+        raise ValueError(f"the rows stand for {number:,}, expected at most {_MOST_ROWS:,}")
     return np.repeat(points, weights, axis=0), np.cumsum(weights) - weights
 
 

@@ -223,3 +223,9 @@ def test_clusters_are_expected_among_all_rows(frame):
     found = pyroclust.cluster(frame, weight="times", **options), pyroclust.cluster(repeated, **options)
     weighted, every = (one.model.description["arguments"]["prior"] for one in found)
     assert weighted == every
+
+
+def test_classical_methods_do_not_see_hundreds_of_thousands_of_rows(frame):
+    found = pyroclust.cluster(frame, weight=[50_000] * 12, also=["baselines"], **SHORT)
+    assert "baselines" not in found.results
+    assert any("the rows stand for 600,000, expected at most 20,000" in one for one in found.failures)
