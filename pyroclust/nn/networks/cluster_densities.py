@@ -1,6 +1,6 @@
 """Densities of the points of one cluster given a vector that describes it."""
 
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from pyro.distributions.transforms import ConditionalAffineAutoregressive
@@ -15,20 +15,6 @@ from pyroclust.nn.modules import MAX_BLOCKS, check_scale
 _SMALLEST_SCALE = 1e-3
 # Data sets are some ten times as wide as their clusters.
 _WIDE = 10
-
-
-class ClusterDensity(Protocol):
-    """Log-densities of points given vectors of their clusters, ``(R, W), (R, T, D) -> (R, T)`` in nats.
-
-    Attributes:
-        dim: D, numbers of a point.
-        width: W, of the vectors.
-    """
-
-    dim: int
-    width: int
-
-    def __call__(self, context: Tensor, points: Tensor) -> Tensor: ...
 
 
 @register(None)
