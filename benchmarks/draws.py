@@ -32,7 +32,7 @@ from torch import Tensor
 from pyroclust import load_guide, save_guide
 from pyroclust.analysis.chains import draw_mcmc
 from pyroclust.analysis.steps import Settings
-from pyroclust.core.threads import num_threads
+from pyroclust.core.machine import num_threads
 from pyroclust.diagnostics import co_assignment, convergence, functionals
 from pyroclust.diagnostics.chains.convergence import min_ess
 from pyroclust.diagnostics.chains.partition_convergence import convergence_with_log_joint

@@ -34,7 +34,7 @@ from time_to_accuracy import data_set
 from torch import Tensor
 
 from pyroclust import load_guide
-from pyroclust.calibration.simulated_datasets import simulate_datasets
+from pyroclust.calibration.simulations import simulate_datasets
 from pyroclust.diagnostics import co_assignment, importance_weights
 from pyroclust.infer import refine
 from pyroclust.infer.mcmc.chains import Chains

@@ -50,7 +50,7 @@ from pyroclust.distributions.compiled.protocol import compile_family, compile_me
 from pyroclust.distributions.families.normal_inverse_wishart import InverseWishartTables
 from pyroclust.distributions.families.poisson_gamma import PoissonTables
 from pyroclust.models import Mixture, default_mixture, normal_mixture
-from pyroclust.models.normal_mixture import diagonal_normals
+from pyroclust.models.standardised import diagonal_normals
 from pyroclust.partitions import canonical
 
 ROOT = Path(__file__).parents[1]

@@ -26,7 +26,7 @@ import typer
 from pyro.infer import MCMC
 from rich.console import Console
 
-from pyroclust.core.threads import num_threads
+from pyroclust.core.machine import num_threads
 from pyroclust.diagnostics import (
     Binder,
     DrawsSearch,

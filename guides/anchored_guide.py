@@ -5,7 +5,7 @@ from typing import Any, cast
 import torch
 from torch import Size, Tensor
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions.families.clustered_data import block_moments
 from pyroclust.distributions.partition_distribution import PartitionDistribution

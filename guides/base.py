@@ -13,8 +13,7 @@ from pyro.nn import PyroModule
 from torch import Size, Tensor
 from torch.distributions import Distribution
 
-from pyroclust.core.arrays import as_numbers
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import as_numbers, check_count
 from pyroclust.distributions import Component
 from pyroclust.distributions.hyperparameters import as_number, shown
 from pyroclust.distributions.partition_distribution import PartitionDistribution

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions import ClusterwisePartition, Filtering, PartitionDistribution
 from pyroclust.distributions.clusterwise.filtering import (

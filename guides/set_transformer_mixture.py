@@ -9,7 +9,7 @@ import torch
 from pyro.distributions import Delta
 from torch import Tensor
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions import DiagonalMixture
 from pyroclust.distributions.component_labels import ComponentLabels

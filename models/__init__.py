@@ -19,20 +19,24 @@ from pyroclust.models.gaussian_clusters import (
 )
 from pyroclust.models.in_words import in_words
 from pyroclust.models.mixture import Mixture
-from pyroclust.models.normal_mixture import nig_mixture, niw_mixture, normal_mixture
 from pyroclust.models.predictive import PosteriorPredictive, Replicated
 from pyroclust.models.reference_mixtures import few_components, gaussian2d, overlap2d, sensitivity2d
 from pyroclust.models.sampled_predictive import SampledPredictive
 from pyroclust.models.spike_waveforms import SpikeWaveforms
-from pyroclust.models.standardised import FAMILIES, PRIORS, standardised_mixture
+from pyroclust.models.standardised import (
+    FAMILIES,
+    PRIORS,
+    nig_mixture,
+    niw_mixture,
+    normal_mixture,
+    standardised_mixture,
+)
 from pyroclust.models.stochastic_block_model import StochasticBlockModel
 from pyroclust.models.table_mixture import default_mixture, table_mixture
-from pyroclust.models.training_data.any_table import AnyTable, NoisyTables
-from pyroclust.models.training_data.distorted_clusters import DistortedClusters
 from pyroclust.models.training_data.labelled_images import LabelledImages, bent_classes
-from pyroclust.models.training_data.labelled_tables import LabelledTables
-from pyroclust.models.training_data.partially_labelled import PartiallyLabelled
+from pyroclust.models.training_data.labelled_tables import LabelledTables, PartiallyLabelled
 from pyroclust.models.training_data.real_tables import RowsOfTables, UnlabelledTables
+from pyroclust.models.training_data.simulated_tables import AnyTable, DistortedClusters, NoisyTables
 from pyroclust.models.warped_clusters import warped_arcs, warped_clusters
 
 __all__ = [

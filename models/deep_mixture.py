@@ -9,17 +9,69 @@ import pyro.distributions as dist
 import torch
 from torch import Tensor, nn
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions import NormalObservation, Observation, PartitionPrior
 from pyroclust.distributions.points import broadcast_shapes, check_shape
 from pyroclust.distributions.programs import SimulatedModel, checked_shape, own_name
 from pyroclust.distributions.protocols import Model
-from pyroclust.models.component_weights import LearnedWeights
+from pyroclust.models.companion import StickBreaking, component_weights
 from pyroclust.nn import DenseDecoder
 from pyroclust.nn.deep.decoders import Decoder
 from pyroclust.nn.modules import evaluating
 from pyroclust.partitions import canonical
+
+
+class LearnedWeights(nn.Module):
+    r"""Weights of T components that are parameters: equal ones, or sticks of a process under their prior.
+
+    Sticks are learned on the logit scale. What a training maximises has besides the likelihood
+
+    .. math:: \log p(v) + \sum_k \log v_k (1 - v_k)
+
+    their log-density there, whose mode is no corner. All points together count it once: a batch of N points
+    has N / ``num_points`` of it.
+    """
+
+    equal: Tensor
+    betas: Tensor
+
+    def __init__(
+        self, num_components: int, *, prior: PartitionPrior | None = None, num_points: int | None = None
+    ) -> None:
+        super().__init__()
+        equal = torch.full((num_components,), -math.log(num_components))
+        self.register_buffer("equal", equal, persistent=False)
+        self.sticks: nn.Parameter | None = None
+        if prior is None:
+            return
+        if num_points is None:
+            raise ValueError("num_points is None, expected how many points there are: the prior counts once")
+        self.num_points = check_count("num_points", num_points)
+        process = component_weights(prior, num_components)
+        if not isinstance(process, StickBreaking):
+            raise ValueError(
+                f"prior is a {type(prior).__name__}, expected a process of sticks with known numbers, as "
+                "ChineseRestaurantPrior(1.0) or PitmanYorPrior(0.25, 1.0)"
+            )
+        law = process.law()
+        betas = torch.stack([law.concentration1, law.concentration0]).to(equal)
+        self.register_buffer("betas", betas, persistent=False)
+        # At the start all weights are equal.
+        left = torch.arange(num_components - 1, 0, -1)
+        self.sticks = nn.Parameter(-left.to(equal).log())
+
+    def log_weights(self) -> Tensor:
+        """Return the log-weights, ``(T,)``."""
+        return self.equal if self.sticks is None else StickBreaking.weights_of(self.sticks.sigmoid())
+
+    def log_prior(self, num_points: int) -> Tensor:
+        """Return what so many points have of the sticks' log-density, ``()``; 0 for equal weights."""
+        if self.sticks is None:
+            return self.equal.new_zeros(())
+        sticks = self.sticks.sigmoid()
+        found = dist.Beta(*self.betas).log_prob(sticks) + sticks.log() + (-sticks).log1p()
+        return found.sum() * (num_points / self.num_points)
 
 
 class DeepModel(SimulatedModel, nn.Module):

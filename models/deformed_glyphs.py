@@ -16,13 +16,13 @@ from torch import Size, Tensor
 from torch.distributions import constraints
 from torch.nn import functional as F
 
-from pyroclust.core.counts import check_count, check_number
+from pyroclust.core.numbers import check_count, check_number
 from pyroclust.core.registry import register
 from pyroclust.distributions import ChineseRestaurantPrior, PartitionPrior
 from pyroclust.distributions.hyperparameters import check_known
 from pyroclust.distributions.points import check_shape
+from pyroclust.distributions.programs import LawWithoutDensity, SimulatedFromArguments
 from pyroclust.distributions.protocols import Model
-from pyroclust.models.simulation_only import LawWithoutDensity, SimulatedFromArguments
 from pyroclust.partitions import num_clusters
 
 NUM_SIDES = 8

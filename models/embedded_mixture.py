@@ -8,7 +8,7 @@ import pyro.distributions as dist
 import torch
 from torch import Tensor, nn
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions import Observation
 from pyroclust.distributions.points import check_shape

@@ -18,7 +18,7 @@ from pyro.distributions import (
 from torch import Tensor
 from torch.distributions import Binomial, constraints
 
-from pyroclust.core.counts import check_count, check_number
+from pyroclust.core.numbers import check_count, check_number
 from pyroclust.core.registry import register
 from pyroclust.distributions import (
     DiagonalMixture,
@@ -27,8 +27,8 @@ from pyroclust.distributions import (
     PartitionPrior,
 )
 from pyroclust.distributions.points import check_shape
+from pyroclust.distributions.programs import SimulatedFromArguments
 from pyroclust.distributions.protocols import Model
-from pyroclust.models.simulation_only import SimulatedFromArguments
 from pyroclust.partitions import canonical
 
 

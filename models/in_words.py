@@ -7,8 +7,8 @@ from typing import Any
 
 from torch.distributions import Distribution, Geometric, LogNormal
 
+from pyroclust.core.messages import range_in_words
 from pyroclust.core.registry import arguments_of, name_of
-from pyroclust.core.text import range_in_words
 from pyroclust.distributions import Component, PartlyObserved, Product
 from pyroclust.distributions.hyperparameters import in_short
 from pyroclust.models.mixture import Mixture

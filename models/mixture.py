@@ -10,7 +10,7 @@ import torch
 from torch import Size, Tensor
 from torch.distributions import Distribution
 
-from pyroclust.core.arrays import checked_weights
+from pyroclust.core.numbers import checked_weights
 from pyroclust.distributions import (
     ClusteredData,
     Component,

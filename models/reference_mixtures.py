@@ -6,7 +6,7 @@ import torch
 from pyro.distributions import LogNormal
 from torch.distributions import Categorical
 
-from pyroclust.core.counts import check_count, check_number
+from pyroclust.core.numbers import check_count, check_number
 from pyroclust.core.registry import register
 from pyroclust.distributions import (
     ChineseRestaurantPrior,

@@ -10,13 +10,13 @@ from torch import Size, Tensor
 from torch.distributions import constraints
 from torch.nn import functional as F
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions import FiniteMixturesPrior, PartitionPrior
 from pyroclust.distributions.hyperparameters import check_known
 from pyroclust.distributions.points import check_shape
+from pyroclust.distributions.programs import LawWithoutDensity, SimulatedFromArguments
 from pyroclust.distributions.protocols import Model
-from pyroclust.models.simulation_only import LawWithoutDensity, SimulatedFromArguments
 
 # The trough of a spike lies at this share of its samples.
 _TROUGH = 0.34

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from pyroclust.core.counts import check_count, check_number
+from pyroclust.core.numbers import check_count, check_number
 from pyroclust.distributions import (
     BernoulliBeta,
     Categories,
@@ -18,8 +18,7 @@ from pyroclust.distributions import (
     Product,
 )
 from pyroclust.models.mixture import Mixture
-from pyroclust.models.normal_mixture import diagonal_normals
-from pyroclust.models.standardised import FAMILIES, named_prior, standardised_mixture
+from pyroclust.models.standardised import FAMILIES, diagonal_normals, named_prior, standardised_mixture
 
 # Half an observation of every answer and category: Jeffreys' prior.
 _HALF = 0.5

@@ -11,11 +11,11 @@ from pyro.distributions import Binomial, Normal, Uniform
 from torch import Size, Tensor
 from torch.distributions import constraints
 
-from pyroclust.core.counts import check_count, check_number
+from pyroclust.core.numbers import check_count, check_number
 from pyroclust.core.registry import register
 from pyroclust.distributions import Component, FiniteMixturesPrior, PartitionPrior, PyroComponent
+from pyroclust.distributions.programs import LawWithoutDensity
 from pyroclust.models.mixture import Mixture
-from pyroclust.models.simulation_only import LawWithoutDensity
 
 _TURN = 0.4 * 2 * math.pi
 _NOISE = 0.1

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from pyroclust import calibrate_near
-from pyroclust.calibration.result import LocalCalibration
+from pyroclust.calibration.calibrating import LocalCalibration
 from pyroclust.infer import exact_posterior
 from pyroclust.models import overlap2d
 

@@ -17,6 +17,6 @@ def quick_comparisons() -> Iterator[None]:
     Pictures are drawn as ever, and not rendered, which takes nine tenths of writing a page.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pyroclust.calibration.simulated_datasets._SIMULATIONS", 39)
+        patch.setattr("pyroclust.calibration.simulations._SIMULATIONS", 39)
         patch.setattr("pyroclust.report.parts._palette_png", lambda figure: PIXEL)
         yield

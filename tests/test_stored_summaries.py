@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from report_pages import KINDS, result
 
-from pyroclust.core.arrays import json_values
+from pyroclust.core.numbers import json_values
 
 HERE = Path(__file__).parent
 STORED = json.loads((HERE / "stored_summaries.json").read_text(encoding="utf-8"))

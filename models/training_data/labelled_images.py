@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from pyroclust.core.arrays import on_host, refuse_masked
-from pyroclust.core.counts import check_count, check_number, check_seed
 from pyroclust.core.image_files import read_image_folder
+from pyroclust.core.numbers import check_count, check_number, check_seed, on_host, refuse_masked
 from pyroclust.distributions import PartitionPrior
 from pyroclust.distributions.points import Points
 from pyroclust.models.training_data.labelled_tables import LabelledTables, check_pairs

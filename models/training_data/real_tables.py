@@ -8,12 +8,12 @@ import torch
 from pyro.distributions import Delta
 from torch import Tensor
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.distributions.points import Points, as_points, check_finite, check_shape, standardised
 from pyroclust.distributions.programs import SimulatedModel
 from pyroclust.models.mixture import Mixture
 from pyroclust.models.table_mixture import table_mixture
-from pyroclust.models.training_data.any_table import random_number_of_columns
+from pyroclust.models.training_data.simulated_tables import random_number_of_columns
 
 _MOST_ROWS = 4000
 # A column that is whole numbers or classes in disguise gives points that lie on lines.

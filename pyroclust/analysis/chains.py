@@ -12,8 +12,8 @@ from torch import Tensor
 
 from pyroclust.analysis.steps import Settings
 from pyroclust.core.large_tables import chain_seconds, populations_may_take
+from pyroclust.core.messages import duration, listed
 from pyroclust.core.random_state import pyro_seeded, seed_from_torch
-from pyroclust.core.text import duration, listed
 from pyroclust.diagnostics import Convergence, LogEvidence, max_rhat
 from pyroclust.diagnostics.chains.convergence import can_converge_well, have_converged_well, min_ess
 from pyroclust.diagnostics.chains.functionals import functional_name

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from pyroclust.analysis.steps import Settings, Work, complete
-from pyroclust.core.arrays import checked_weights
-from pyroclust.core.counts import check_count, check_number, check_range, check_seed
-from pyroclust.core.errors import unknown_name
 from pyroclust.core.large_tables import default_num_draws
-from pyroclust.core.memory import check_memory
-from pyroclust.core.progress import lines_instead_of_bars
+from pyroclust.core.long_runs import lines_instead_of_bars
+from pyroclust.core.machine import check_memory
+from pyroclust.core.messages import unknown_name
+from pyroclust.core.numbers import check_count, check_number, check_range, check_seed, checked_weights
 from pyroclust.data import (
     Source,
     Standardised,
@@ -312,7 +311,7 @@ def compare(
     from pyroclust.analysis.constraining import constraints_of
     from pyroclust.analysis.picking import pick_guide
     from pyroclust.analysis.running import STEPS, begin, checksums, judged
-    from pyroclust.core.threads import one_torch_thread, single_precision
+    from pyroclust.core.machine import one_torch_thread, single_precision
 
     constraints, row_constraints = constraints_of(
         table, must_link=must_link, cannot_link=cannot_link, clusters=clusters

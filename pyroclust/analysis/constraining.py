@@ -15,7 +15,7 @@ from pyroclust import diagnostics
 from pyroclust.analysis.chains import annealed, draw_mcmc
 from pyroclust.analysis.picking import ModelAndGuide, exact_filter_of
 from pyroclust.analysis.steps import Work
-from pyroclust.core.errors import Attempts
+from pyroclust.core.messages import Attempts
 from pyroclust.core.random_state import seeded
 from pyroclust.data import Table
 from pyroclust.data.pairs import PairsLike, read_pairs

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.steps import Work, complete
-from pyroclust.core.counts import check_seed
+from pyroclust.core.numbers import check_seed
 from pyroclust.data import Source, Table, read_table, standardise
 from pyroclust.data.delimited.reading import PLAIN
 from pyroclust.diagnostics.draws.co_assignment import about_pairs

@@ -9,10 +9,9 @@ import torch
 
 from pyroclust.analysis.chains import draw_mcmc
 from pyroclust.analysis.steps import Step, Work, as_step
-from pyroclust.core.errors import first_line, lacks_memory
 from pyroclust.core.large_tables import default_num_draws
+from pyroclust.core.messages import duration, first_line, lacks_memory, range_in_words
 from pyroclust.core.random_state import seeded
-from pyroclust.core.text import duration, range_in_words
 from pyroclust.diagnostics import Agreement, Finding
 from pyroclust.diagnostics.differences.agreement import distances, marginals
 from pyroclust.diagnostics.limits import MIN_ESS, are_few

@@ -13,8 +13,8 @@ from pyroclust.analysis.constraining import constraints_of, content_of
 from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.steps import Work, complete
-from pyroclust.core.counts import check_count, check_number, check_seed
-from pyroclust.core.memory import check_memory
+from pyroclust.core.machine import check_memory
+from pyroclust.core.numbers import check_count, check_number, check_seed
 from pyroclust.core.random_state import seeded
 from pyroclust.data import Source, read_table
 from pyroclust.data.pairs import PairsLike

@@ -15,9 +15,9 @@ from pyroclust.analysis.predicting import missing_cells
 from pyroclust.analysis.steps import Step, Work, as_step, never
 from pyroclust.calibration import Certificate, LocalCalibration, calibrate_near
 from pyroclust.calibration.certificate import calibration_findings
-from pyroclust.calibration.simulated_datasets import SimulatedDatasets, simulate_datasets
-from pyroclust.core.arrays import mean_imputed
-from pyroclust.core.errors import Attempts
+from pyroclust.calibration.simulations import SimulatedDatasets, simulate_datasets
+from pyroclust.core.messages import Attempts
+from pyroclust.core.numbers import mean_imputed
 from pyroclust.data.standardise import indicators
 from pyroclust.diagnostics import Familiarity, LogEvidence, importance_evidence, log_evidences
 from pyroclust.diagnostics.differences.constraint_effect import constraint_effect
@@ -43,7 +43,7 @@ from pyroclust.distributions import (
 from pyroclust.infer.mcmc.named_kernels import has_kernel
 from pyroclust.infer.refining.proposals import shared_log_prob
 from pyroclust.models import Mixture
-from pyroclust.models.normal_mixture import WEIGHT, law_of_number
+from pyroclust.models.standardised import WEIGHT, law_of_number
 from pyroclust.partitions import canonical
 from pyroclust.results.answer import likeliest_of, with_doubts
 from pyroclust.results.constraints import RowConstraints

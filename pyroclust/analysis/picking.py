@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch.distributions import constraints
 
 from pyroclust.core.large_tables import LARGE_TABLE
-from pyroclust.core.threads import single_precision
+from pyroclust.core.machine import single_precision
 from pyroclust.data import Standardised, Table
 from pyroclust.data.standardise import ColumnsOfTable
 from pyroclust.data.tables import Graph, PointShape

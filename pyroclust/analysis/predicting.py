@@ -9,10 +9,10 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.machine import single_precision
+from pyroclust.core.messages import range_in_words
+from pyroclust.core.numbers import check_count
 from pyroclust.core.random_state import seeded
-from pyroclust.core.text import range_in_words
-from pyroclust.core.threads import single_precision
 from pyroclust.data import Table
 from pyroclust.data.datasets import Source, read_new_rows
 from pyroclust.diagnostics.differences.likeness import Likeness, likeness

@@ -16,7 +16,7 @@ from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.picking import ModelAndGuide
 from pyroclust.analysis.steps import Work, check_names
 from pyroclust.core.large_tables import chain_seconds, large_table_notes, takes_long
-from pyroclust.core.text import duration, range_in_words
+from pyroclust.core.messages import duration, range_in_words
 from pyroclust.diagnostics import Answer, Trust, Verdict, judge
 from pyroclust.diagnostics.draws.co_assignment import about_pairs
 from pyroclust.infer.mcmc.named_kernels import named_kernel

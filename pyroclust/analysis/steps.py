@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyroclust.core.arrays import json_values
-from pyroclust.core.errors import ends_the_run, first_line, left_out, unknown_name
+from pyroclust.core.messages import ends_the_run, first_line, left_out, unknown_name
+from pyroclust.core.numbers import json_values
 from pyroclust.diagnostics import Finding
 from pyroclust.diagnostics.verdicts.findings import Question, unavailable
 from pyroclust.results.analysis import Analysis

@@ -14,10 +14,10 @@ from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.predicting import analysis_of, predictive_law, rows_like, some_draws
 from pyroclust.analysis.steps import Work, complete
-from pyroclust.core.counts import check_count, check_seed
 from pyroclust.core.large_tables import default_num_draws
-from pyroclust.core.progress import lines_instead_of_bars
-from pyroclust.core.threads import single_precision
+from pyroclust.core.long_runs import lines_instead_of_bars
+from pyroclust.core.machine import single_precision
+from pyroclust.core.numbers import check_count, check_seed
 from pyroclust.data import Source, Table
 from pyroclust.diagnostics import judge
 from pyroclust.diagnostics.verdicts.findings import settled_finding

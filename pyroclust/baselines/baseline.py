@@ -10,8 +10,7 @@ from typing import ClassVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from pyroclust.core.arrays import as_numbers
-from pyroclust.core.counts import check_count, short_seed
+from pyroclust.core.numbers import as_numbers, check_count, short_seed
 from pyroclust.partitions.renumbering import renumbered
 
 

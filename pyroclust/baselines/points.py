@@ -10,7 +10,7 @@ import scipy
 from scipy.special import ndtri
 
 from pyroclust.baselines.baseline import Baseline, Clustering
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 
 
 @dataclass(frozen=True)

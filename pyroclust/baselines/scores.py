@@ -7,8 +7,7 @@ import pandas as pd
 import scipy
 from numpy.typing import ArrayLike
 
-from pyroclust.core.arrays import as_numbers, checked_weights
-from pyroclust.core.counts import check_seed
+from pyroclust.core.numbers import as_numbers, check_seed, checked_weights
 from pyroclust.diagnostics import AdjustedRand, variation_of_information
 from pyroclust.partitions.raw_labels import as_class_labels
 

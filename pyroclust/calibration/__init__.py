@@ -1,11 +1,9 @@
 """Simulation-based checks of any sampler of partitions, and the certificate of a guide."""
 
-from pyroclust.calibration.calibrating import calibrate, calibrate_near
+from pyroclust.calibration.calibrating import Calibration, LocalCalibration, calibrate, calibrate_near
 from pyroclust.calibration.certificate import Certificate, judge_certificate
-from pyroclust.calibration.certifying import certify
+from pyroclust.calibration.certifying import CertificateSettings, certify
 from pyroclust.calibration.checking import CheckResult, check_guide
-from pyroclust.calibration.result import Calibration, LocalCalibration
-from pyroclust.calibration.settings import CertificateSettings
 
 __all__ = [
     "Calibration",

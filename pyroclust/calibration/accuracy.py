@@ -18,7 +18,7 @@ from pyroclust.calibration.certificate import (
     SpeedRow,
     TruthRow,
 )
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.core.random_state import exclusive_random_state, pyro_seeded
 from pyroclust.diagnostics import co_assignment, importance_efficiency, pareto_k
 from pyroclust.diagnostics.verdicts.calibration import tail_summary

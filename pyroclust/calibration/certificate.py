@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 from msgspec import Meta
 
-from pyroclust.core.arrays import json_values
+from pyroclust.core.numbers import json_values
 from pyroclust.diagnostics import Finding, Uniformity, Verdict, uniformity
 from pyroclust.diagnostics.simulations.uniformity import goodness_of_fit
 from pyroclust.diagnostics.verdicts.calibration import (

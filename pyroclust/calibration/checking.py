@@ -8,13 +8,11 @@ from pathlib import Path
 from msgspec import structs
 
 from pyroclust.calibration.certificate import Certificate, certificate_content, judge_certificate
-from pyroclust.calibration.certifying import certify
-from pyroclust.calibration.settings import CertificateSettings
-from pyroclust.core.errors import left_out
+from pyroclust.calibration.certifying import CertificateSettings, certify
+from pyroclust.core.messages import left_out
 from pyroclust.diagnostics import Verdict
 from pyroclust.saving.cards import GuideCard, find_guide, read_card
-from pyroclust.saving.guide_files import read_weights, write_card, write_guide_files
-from pyroclust.saving.guides import load_guide
+from pyroclust.saving.guides import load_guide, read_weights, write_card, write_guide_files
 
 
 @dataclass(frozen=True)

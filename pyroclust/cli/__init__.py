@@ -7,7 +7,7 @@ from collections import namedtuple
 from collections.abc import Callable, Sequence
 
 from pyroclust.cli.console import discard, usable_streams
-from pyroclust.core.interrupts import command_signals, exit_code, was_interrupted
+from pyroclust.core.long_runs import command_signals, exit_code, was_interrupted
 
 __all__ = ["main"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyroclust
 from pyroclust.cli.console import print_analysis, print_plainly, standard_output
 from pyroclust.cli.options import Option, argument, options, python_arguments, takes
-from pyroclust.core.progress import stages
+from pyroclust.core.long_runs import stages
 
 _READING = "delimiter decimal header "
 _KNOWN = "must_link cannot_link partial_labels "

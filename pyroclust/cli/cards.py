@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from pyroclust.core.text import visible
+from pyroclust.core.messages import visible
 
 if TYPE_CHECKING:
     from pyroclust.calibration import Certificate, CheckResult

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from pyroclust.core.text import visible
+from pyroclust.core.messages import visible
 
 if TYPE_CHECKING:
     from pyroclust.diagnostics import Verdict
@@ -21,9 +21,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from pyroclust.core.errors import lacks_memory
-from pyroclust.core.interrupts import exit_code, raise_if_interrupted
-from pyroclust.core.threads import check_threads
+from pyroclust.core.long_runs import exit_code, raise_if_interrupted
+from pyroclust.core.machine import check_threads
+from pyroclust.core.messages import lacks_memory
 
 
 def usable_streams() -> None:

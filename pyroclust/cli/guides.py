@@ -9,11 +9,9 @@ from rich.console import Console
 
 from pyroclust.cli.console import end_strictly, print_plainly
 from pyroclust.cli.options import OPTIONS, Option, argument, options, takes
-from pyroclust.core.errors import Attempts
 from pyroclust.core.files import check_file, write_file
-from pyroclust.core.interrupts import raise_if_interrupted
-from pyroclust.core.progress import stages
-from pyroclust.core.text import listed
+from pyroclust.core.long_runs import raise_if_interrupted, stages
+from pyroclust.core.messages import Attempts, listed
 from pyroclust.saving.cards import CARD_FILE, find_guide
 
 if TYPE_CHECKING:
@@ -138,7 +136,7 @@ def _check_place(guide: Path, save: Path, *, overwrite: bool, quick: bool) -> No
     from pyroclust.calibration.checking import same_but_for_the_certificate
     from pyroclust.results.files import prepare_folder
     from pyroclust.saving.cards import read_card
-    from pyroclust.saving.guide_files import check_guide_files
+    from pyroclust.saving.guides import check_guide_files
 
     folder = prepare_folder(save)
     held = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
@@ -186,7 +184,7 @@ def train(
     most 20 seconds, and goes on with --resume to the same weights. Several
     processes: torchrun --nproc-per-node 2 -m pyroclust train ...
     """
-    from pyroclust.calibration.settings import CertificateSettings
+    from pyroclust.calibration.certifying import CertificateSettings
     from pyroclust.infer import Devices
     from pyroclust.recipes import read_recipe
     from pyroclust.recipes.training_runs import train_recipe

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperCommand
 
 from pyroclust.cli.console import one_sentence_errors
-from pyroclust.core.text import visible
+from pyroclust.core.messages import visible
 from pyroclust.results.records import flag_of
 
 # Of a number of clusters.

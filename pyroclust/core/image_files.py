@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from pyroclust.core.counts import check_count
-from pyroclust.core.errors import read_safely
-from pyroclust.core.memory import check_memory
-from pyroclust.core.text import listed, visible
+from pyroclust.core.machine import check_memory
+from pyroclust.core.messages import listed, read_safely, visible
+from pyroclust.core.numbers import check_count
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".pgm", ".ppm", ".webp")
 """Of files that are read as images; all others are passed over."""

@@ -9,7 +9,7 @@ import numpy as np
 import pyro
 import torch
 
-from pyroclust.core.counts import check_seed
+from pyroclust.core.numbers import check_seed
 
 # Torch's random state and Pyro's handlers belong to the process: what uses either holds this lock, so that
 # calls in several threads give what they give alone.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin
 
-from pyroclust.core.errors import unknown_name
+from pyroclust.core.messages import unknown_name
 
 Made = TypeVar("Made", bound=Callable[..., Any])
 

@@ -9,8 +9,8 @@ from zipfile import ZipFile, ZipInfo
 import numpy as np
 
 from pyroclust.core.files import check_regular
-from pyroclust.core.memory import check_memory
-from pyroclust.core.text import visible
+from pyroclust.core.machine import check_memory
+from pyroclust.core.messages import visible
 
 NUMPY_MAGIC = b"\x93NUMPY"
 """The first bytes of an array of NumPy."""

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.core.arrays import checked_weights
-from pyroclust.core.text import listed, short, visible
+from pyroclust.core.messages import listed, short, visible
+from pyroclust.core.numbers import checked_weights
 from pyroclust.data.columns import Column, RawTable
 from pyroclust.data.frames import aggregated
 from pyroclust.data.identifiers import ROWS_AS_THEY_ARE, refuse_long, refuse_rows_of_units, unit_columns

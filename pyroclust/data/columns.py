@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.core.errors import unknown_name
-from pyroclust.core.text import short, visible
+from pyroclust.core.messages import short, unknown_name, visible
 from pyroclust.data.delimited.numerals import MISSING, Cells, NumberFormat
 
 _CODES = re.compile(r"\n0\d")

@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.core.errors import first_line, unknown_name
-from pyroclust.core.text import listed, visible
+from pyroclust.core.messages import first_line, listed, unknown_name, visible
 from pyroclust.data.column_selection import chosen_table, rows_as_clustered
 from pyroclust.data.delimited.reading import ReadingOptions
 from pyroclust.data.frames import aggregated, raw_array, raw_frame, transposed

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.core.memory import check_memory
-from pyroclust.core.text import listed, short, visible
+from pyroclust.core.machine import check_memory
+from pyroclust.core.messages import listed, short, visible
 from pyroclust.data.columns import Column, RawTable, as_text
 from pyroclust.data.delimited.numerals import Cells, NumberFormat, find_number_format
 from pyroclust.data.delimited.units import HOURS, quantities

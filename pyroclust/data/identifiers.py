@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.core.text import listed
+from pyroclust.core.messages import listed
 from pyroclust.data.columns import Column
 from pyroclust.data.delimited.numerals import MISSING
 

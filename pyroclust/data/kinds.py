@@ -10,8 +10,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.core.errors import unknown_name
-from pyroclust.core.text import listed, short, visible
+from pyroclust.core.messages import listed, short, unknown_name, visible
 from pyroclust.data.columns import Column
 from pyroclust.data.delimited.numerals import MISSING, is_numeral
 from pyroclust.data.delimited.units import days_between, quantities

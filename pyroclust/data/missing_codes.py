@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.core.text import listed, short, visible
+from pyroclust.core.messages import listed, short, visible
 from pyroclust.data.columns import Column, RawTable
 from pyroclust.data.delimited.numerals import Cells
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.core.text import listed, short, visible
+from pyroclust.core.messages import listed, short, visible
 from pyroclust.data.columns import RawTable
 from pyroclust.data.delimited.numerals import MISSING, is_numeral
 from pyroclust.data.frames import TRANSPOSED

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.core.text import listed, short
+from pyroclust.core.messages import listed, short
 from pyroclust.data.columns import Column, RawTable
 
 _NONE, _SEVERAL = "none of these", "several of these"

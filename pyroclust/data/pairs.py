@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.core.arrays import on_host
-from pyroclust.core.text import listed, short, visible
+from pyroclust.core.messages import listed, short, visible
+from pyroclust.core.numbers import on_host
 from pyroclust.data.delimited.reading import PLAIN, ReadingOptions, check_file, foreign_suffix, read_delimited
 
 PairsLike: TypeAlias = str | PathLike[str] | NDArray[np.integer] | Sequence[Sequence[int]]

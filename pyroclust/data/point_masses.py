@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.core.text import listed, short
+from pyroclust.core.messages import listed, short
 from pyroclust.data.kinds import Kind, KindOfColumn
 
 Parts: TypeAlias = tuple[tuple[int, int, float], ...]

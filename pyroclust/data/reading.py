@@ -15,9 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.core.errors import read_safely
-from pyroclust.core.memory import check_memory
-from pyroclust.core.text import listed, short, visible
+from pyroclust.core.machine import check_memory
+from pyroclust.core.messages import listed, read_safely, short, visible
 from pyroclust.data.binary_files import NumpyHeader, numpy_header_of
 from pyroclust.data.columns import RawTable, as_text
 from pyroclust.data.delimited.numerals import MISSING, Cells, is_numeral

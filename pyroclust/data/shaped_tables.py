@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.core.errors import first_line, read_safely
 from pyroclust.core.image_files import image_sizes, read_image_folder
-from pyroclust.core.memory import check_memory
-from pyroclust.core.text import listed, short, visible
+from pyroclust.core.machine import check_memory
+from pyroclust.core.messages import first_line, listed, read_safely, short, visible
 from pyroclust.data.binary_files import archived_headers
 from pyroclust.data.delimited.reading import ReadingOptions, check_file
 from pyroclust.data.notes import alike_notes

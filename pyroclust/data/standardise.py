@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.core.arrays import mean_imputed
-from pyroclust.core.counts import check_count
-from pyroclust.core.text import listed, short
+from pyroclust.core.messages import listed, short
+from pyroclust.core.numbers import check_count, mean_imputed
 from pyroclust.data.kinds import Kind
 from pyroclust.data.tables import Table
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.core.text import listed
+from pyroclust.core.messages import listed
 from pyroclust.data.kinds import Kind
 from pyroclust.data.point_masses import Parts, is_point_mass, with_point_masses
 from pyroclust.partitions.graph_spectra import node_positions

@@ -13,7 +13,7 @@ from torch import Size, Tensor
 from torch.distributions import constraints
 
 from pyroclust.core.compiling import compiled
-from pyroclust.core.counts import check_number
+from pyroclust.core.numbers import check_number
 from pyroclust.partitions import check_label_vectors, most_clusters
 
 _LARGEST = 1e6

@@ -14,8 +14,8 @@ from pyro.distributions.torch_distribution import TorchDistributionMixin
 from torch import Tensor
 from torch.distributions import Distribution
 
-from pyroclust.core.counts import shown as shown_number
-from pyroclust.core.text import visible
+from pyroclust.core.messages import visible
+from pyroclust.core.numbers import shown as shown_number
 
 Hyperparameter = float | Tensor | Distribution
 """A number, one number a data set ``(*batch)``, or the prior of a random number."""

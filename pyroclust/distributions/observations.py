@@ -6,7 +6,7 @@ import pyro.distributions as dist
 from torch import Tensor
 from torch.distributions import Distribution
 
-from pyroclust.core.counts import check_count, check_number
+from pyroclust.core.numbers import check_count, check_number
 from pyroclust.core.registry import register
 
 _ROUNDING = 1e-5

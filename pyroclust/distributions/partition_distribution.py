@@ -8,8 +8,8 @@ import torch
 from pyro.distributions import TorchDistribution
 from torch import Size, Tensor
 
-from pyroclust.core.counts import check_count
-from pyroclust.core.memory import check_memory
+from pyroclust.core.machine import check_memory
+from pyroclust.core.numbers import check_count
 from pyroclust.core.random_state import exclusive_random_state
 from pyroclust.distributions.points import broadcast_shapes
 from pyroclust.partitions import as_partitions, check_num_points, enumerate_partitions, partition

@@ -9,8 +9,8 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Size, Tensor
 
-from pyroclust.core.arrays import refuse_masked
-from pyroclust.core.memory import check_memory
+from pyroclust.core.machine import check_memory
+from pyroclust.core.numbers import refuse_masked
 
 _MANY = 1 << 24
 # A smaller spread, of numbers around 1 in single precision, is rounding.

@@ -1,4 +1,4 @@
-"""Any Pyro program as a model: what networks must know of it, found by simulation."""
+"""Models that can only be simulated, and any Pyro program as one, of which some runs tell the rest."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -9,11 +9,13 @@ from typing import Any, Self
 import numpy as np
 import torch
 from pyro import poutine
-from torch import Tensor
+from pyro.distributions import TorchDistribution
+from torch import Size, Tensor
 from torch.distributions import Distribution
 
-from pyroclust.core.counts import check_count, check_number
+from pyroclust.core.numbers import check_count, check_number
 from pyroclust.core.random_state import seeded
+from pyroclust.core.registry import arguments_of
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.protocols import Model
 from pyroclust.partitions import is_canonical
@@ -63,6 +65,41 @@ class SimulatedModel:
     def __repr__(self) -> str:
         shape = " x ".join(map(str, self.event_shape))
         return f"{type(self).__name__}({self.name}, points of {shape} numbers, simulation only)"
+
+
+class SimulatedFromArguments(SimulatedModel):
+    """A simulated model that is the same as another where all arguments of their constructors are."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and arguments_of(self) == arguments_of(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+
+class LawWithoutDensity(TorchDistribution):
+    """A distribution that can only be drawn from; subclasses write ``_draw`` and ``expand``."""
+
+    arg_constraints: dict[str, Any] = {}  # noqa: RUF012
+
+    def sample(self, sample_shape: Any = Size()) -> Tensor:
+        """Draw, ``(*sample_shape, *batch_shape, *event_shape)``."""
+        with torch.no_grad():
+            return self._draw(self._extended_shape(Size(sample_shape)))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Refuse: there is no formula.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has no log_prob: it can only be simulated; train a guide on its draws "
+            "with InclusiveKL"
+        )
+
+    def _draw(self, shape: Size) -> Tensor:
+        raise TypeError(f"{type(self).__name__} must define _draw")
 
 
 class Program(SimulatedModel):

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from pyroclust.core.counts import check_count
-from pyroclust.core.memory import check_memory
+from pyroclust.core.machine import check_memory
+from pyroclust.core.numbers import check_count
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.families.clustered_data import block_moments
 from pyroclust.distributions.points import Points

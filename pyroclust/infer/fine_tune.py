@@ -16,9 +16,8 @@ from pyro.poutine import Trace
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
 
-from pyroclust.core.counts import check_count, check_number, check_seed
-from pyroclust.core.interrupts import interrupt_between_steps
-from pyroclust.core.progress import progress_bar
+from pyroclust.core.long_runs import interrupt_between_steps, progress_bar
+from pyroclust.core.numbers import check_count, check_number, check_seed
 from pyroclust.core.random_state import pyro_seeded
 from pyroclust.distributions.points import Points
 from pyroclust.distributions.protocols import CollapsedModel

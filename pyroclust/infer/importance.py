@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.diagnostics.weights.importance import stratified_draws
 from pyroclust.distributions.points import Points
 from pyroclust.distributions.protocols import JointModel, PartitionGuide

@@ -13,7 +13,7 @@ from pyro.poutine import Trace
 from pyro.poutine.util import site_is_subsample
 from torch import Tensor
 
-from pyroclust.core.counts import check_count, check_number
+from pyroclust.core.numbers import check_count, check_number
 from pyroclust.distributions import PerturbedSpanningForest
 from pyroclust.distributions.families.component import Component
 from pyroclust.distributions.protocols import Guide

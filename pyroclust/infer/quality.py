@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyroclust.core.counts import check_count, check_seed
+from pyroclust.core.numbers import check_count, check_seed
 from pyroclust.core.random_state import pyro_seeded
 from pyroclust.diagnostics import pareto_k
 from pyroclust.distributions.points import Points

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.core.counts import check_count, check_number
-from pyroclust.core.memory import check_memory
+from pyroclust.core.machine import check_memory
+from pyroclust.core.numbers import check_count, check_number
 from pyroclust.diagnostics.weights.evidence import (
     EvidenceMethod,
     LogEvidence,

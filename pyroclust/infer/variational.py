@@ -14,7 +14,7 @@ from pyro.infer.autoguide.initialization import init_to_sample
 from pyro.poutine.util import prune_subsample_sites
 from torch import Tensor
 
-from pyroclust.core.counts import check_count, check_number, check_seed
+from pyroclust.core.numbers import check_count, check_number, check_seed
 from pyroclust.core.random_state import seeded
 from pyroclust.distributions.points import Points, as_points, check_data_set
 from pyroclust.distributions.protocols import CompanionProgram

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pyroclust.core.counts import check_number
-from pyroclust.core.text import listed
+from pyroclust.core.messages import listed
+from pyroclust.core.numbers import check_number
 
 MAX_BLOCKS = 100
 """Most blocks of attention, or kernels, of a network."""

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.core.memory import check_memory
+from pyroclust.core.machine import check_memory
 
 # Of entries whose mean square is 1.
 _ROUNDING = 1e-6

@@ -11,8 +11,8 @@ import scipy
 import torch
 from torch import Tensor
 
-from pyroclust.core.counts import check_count, check_range
-from pyroclust.core.text import range_in_words
+from pyroclust.core.messages import range_in_words
+from pyroclust.core.numbers import check_count, check_range
 from pyroclust.partitions import canonical
 
 __all__ = ["Constraints", "Pairs"]

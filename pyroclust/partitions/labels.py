@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.distributions import constraints
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 
 MAX_ENUMERATED_POINTS = 10
 _MAX_COUNTED_POINTS = 10_000

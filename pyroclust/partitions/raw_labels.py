@@ -6,8 +6,8 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from pyroclust.core.arrays import on_host, refuse_masked
-from pyroclust.core.text import listed
+from pyroclust.core.messages import listed
+from pyroclust.core.numbers import on_host, refuse_masked
 
 WEIGHT_NAMES = ("weight", "weights", "log_weight", "log_weights")
 """What programs call the weights of draws."""

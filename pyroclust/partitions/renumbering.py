@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from pyroclust.core.memory import check_memory
-from pyroclust.core.text import visible
+from pyroclust.core.machine import check_memory
+from pyroclust.core.messages import visible
 
 _BLOCK = 4_000_000
 # Bytes for each label while a file is read: as found, as codes, canonical.

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 
-from pyroclust.core.counts import MAX_SEED, check_count, check_number, check_seed
+from pyroclust.core.numbers import MAX_SEED, check_count, check_number, check_seed
 from pyroclust.diagnostics import (
     Agreement,
     PartitionLoss,

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.diagnostics import CredibleBall, PartitionLoss, RankedPartitions
 from pyroclust.diagnostics.draws.labels import checked_labels
 from pyroclust.plots.drawable import (

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pyroclust.core.arrays import whole_numbers
+from pyroclust.core.numbers import whole_numbers
 from pyroclust.diagnostics.chains.functionals import functional_name
 from pyroclust.diagnostics.limits import MAX_PARETO_K
 from pyroclust.diagnostics.simulations.uniformity import ecdf_band

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
 
-from pyroclust.core.arrays import whole_numbers
+from pyroclust.core.numbers import whole_numbers
 from pyroclust.diagnostics import CredibleBall, PartitionLoss, PartitionModes
 from pyroclust.diagnostics.draws.labels import flatten
 from pyroclust.partitions.raw_labels import DrawsLike

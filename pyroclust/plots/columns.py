@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from pyroclust.core.arrays import whole_numbers
+from pyroclust.core.numbers import whole_numbers
 from pyroclust.plots.drawable import counted, drawable, plain_text
 from pyroclust.plots.marks import as_sequence, cluster_colour, cluster_marker
 from pyroclust.plots.style import CYCLE, GREY, name_rows

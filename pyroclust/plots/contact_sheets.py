@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.plots.drawable import counted, drawable, drawable_labels, drawable_shares
 from pyroclust.plots.marks import cluster_colour
 from pyroclust.plots.style import name_clusters

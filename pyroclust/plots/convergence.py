@@ -7,8 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator, PercentFormatter
 
-from pyroclust.core.arrays import as_finite
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import as_finite, check_count
 from pyroclust.diagnostics import (
     CoMembershipEss,
     Convergence,

@@ -6,8 +6,8 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 
-from pyroclust.core.arrays import as_finite, as_numbers, whole_numbers
-from pyroclust.core.text import visible
+from pyroclust.core.messages import visible
+from pyroclust.core.numbers import as_finite, as_numbers, whole_numbers
 from pyroclust.diagnostics import (
     AdjustedRand,
     Binder,

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from pyroclust.core.arrays import whole_numbers
+from pyroclust.core.numbers import whole_numbers
 from pyroclust.plots.drawable import check_mapping, drawable, drawable_order, plain_text
 from pyroclust.plots.style import CYCLE
 

@@ -9,9 +9,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from pyroclust.core.counts import check_seed
-from pyroclust.core.errors import unknown_name
 from pyroclust.core.files import parse_json, read_text
+from pyroclust.core.messages import unknown_name
+from pyroclust.core.numbers import check_seed
 from pyroclust.core.random_state import seeded
 from pyroclust.infer import FitSettings, Validation
 from pyroclust.infer.choices import Choice

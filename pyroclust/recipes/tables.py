@@ -10,8 +10,8 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from pyroclust.core.counts import check_count, check_number, check_seed
-from pyroclust.core.errors import unknown_name
+from pyroclust.core.messages import unknown_name
+from pyroclust.core.numbers import check_count, check_number, check_seed
 from pyroclust.core.registry import find, registered
 from pyroclust.data.datasets import read_labelled_folder, read_table
 from pyroclust.data.standardise import ColumnsOfTable, standardise

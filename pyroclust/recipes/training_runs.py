@@ -15,7 +15,6 @@ import pandas as pd
 
 from pyroclust.calibration import Certificate, CertificateSettings, certify
 from pyroclust.calibration.checking import store_certificate
-from pyroclust.core.errors import Attempts
 from pyroclust.core.files import (
     check_file,
     check_outside_the_package,
@@ -25,7 +24,8 @@ from pyroclust.core.files import (
     write_file,
     written_file,
 )
-from pyroclust.core.interrupts import interrupt_between_steps, raise_if_interrupted
+from pyroclust.core.long_runs import interrupt_between_steps, raise_if_interrupted
+from pyroclust.core.messages import Attempts
 from pyroclust.infer import Devices, FitResult, fit
 from pyroclust.infer.losses import require_data
 from pyroclust.infer.training import CHECKPOINT_FILE, LOG_FILE, VALIDATION_FILE
@@ -33,8 +33,7 @@ from pyroclust.infer.training.checkpoint import failure_of, read_checkpoint
 from pyroclust.infer.training.logs import EVENTS_FOLDER, check_table
 from pyroclust.recipes.recipe import Recipe, find_recipe, read_recipe
 from pyroclust.saving.cards import CARD_FILE
-from pyroclust.saving.guide_files import check_guide_files
-from pyroclust.saving.guides import save_guide
+from pyroclust.saving.guides import check_guide_files, save_guide
 
 _NOT_CERTIFIED = (
     "The guide has learned its model from data, not from simulations: there is no certificate; judge it by "

@@ -6,8 +6,8 @@ from typing import Any
 
 import tomli_w
 
-from pyroclust.core.counts import check_count
-from pyroclust.core.text import visible
+from pyroclust.core.messages import visible
+from pyroclust.core.numbers import check_count
 from pyroclust.data.datasets import Source, read_table
 from pyroclust.data.standardise import ColumnsOfTable, principal_components, standardise
 from pyroclust.distributions import (

@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from pyroclust import plots
-from pyroclust.core.text import short
+from pyroclust.core.messages import short
 from pyroclust.diagnostics import Agreement, SourceComparison
 from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section
 from pyroclust.report.words import number, numbers, p_value, seconds

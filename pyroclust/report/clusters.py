@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from pyroclust import diagnostics, plots
 from pyroclust.baselines.scores import labels_found
-from pyroclust.core.text import visible
+from pyroclust.core.messages import visible
 from pyroclust.diagnostics.estimates.split_clusters import SplitClusters
 from pyroclust.diagnostics.limits import MAX_SPLIT, MIN_TELLING_SHARE
 from pyroclust.diagnostics.verdicts.findings import split_finding

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from pyroclust.core.errors import Attempts
-from pyroclust.core.text import visible
+from pyroclust.core.messages import Attempts, visible
 from pyroclust.report import agreement, certainty, chains, classical, clusters, constraints, guide, points
 from pyroclust.report.parts import ChecksTable, FigureTable, Page, Paragraph, Part, Picture, Section
 from pyroclust.report.words import seconds

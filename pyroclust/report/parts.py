@@ -22,8 +22,8 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from pyroclust import plots
-from pyroclust.core.errors import ends_the_run, first_line, left_out
-from pyroclust.core.progress import progress_bar
+from pyroclust.core.long_runs import progress_bar
+from pyroclust.core.messages import ends_the_run, first_line, left_out
 from pyroclust.diagnostics import Finding, Mark
 from pyroclust.plots.style import pixels
 

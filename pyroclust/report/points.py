@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pyroclust import plots
-from pyroclust.core.text import short, visible
+from pyroclust.core.messages import short, visible
 from pyroclust.data.tables import Graph, Images, Waveforms
 from pyroclust.diagnostics.verdicts.findings import num_doubtful
 from pyroclust.plots.drawable import counted

@@ -5,7 +5,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pyroclust.core.text import visible
+from pyroclust.core.messages import visible
 from pyroclust.diagnostics import Mark
 from pyroclust.report.page import page_of
 from pyroclust.report.parts import ChecksTable, FigureTable, Part

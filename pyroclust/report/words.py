@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 
-from pyroclust.core.text import short
+from pyroclust.core.messages import short
 from pyroclust.diagnostics.chains.functionals import functional_name
 
 _UNITS = {

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pyroclust.core.arrays import json_values
-from pyroclust.core.text import range_in_words
+from pyroclust.core.messages import range_in_words
+from pyroclust.core.numbers import json_values
 from pyroclust.diagnostics import Finding, Trust, Verdict
 from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.diagnostics.verdicts.judging import with_unanswered

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pyroclust.core.text import listed, visible
+from pyroclust.core.messages import listed, visible
 from pyroclust.diagnostics import Mark, Trust, Verdict
 from pyroclust.diagnostics.verdicts.findings import share_of_sure_pairs, share_together
 from pyroclust.results.summaries import DrawsSummary

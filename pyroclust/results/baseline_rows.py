@@ -9,7 +9,7 @@ import numpy as np
 
 from pyroclust.baselines import Baseline, BaselineResult
 from pyroclust.baselines.scores import PartitionScores, partition_scores, scores_where_known
-from pyroclust.core.errors import ends_the_run, first_line
+from pyroclust.core.messages import ends_the_run, first_line
 from pyroclust.diagnostics import VariationOfInformation
 from pyroclust.results.analysis import Analysis
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pyroclust.core.text import listed, range_in_words
+from pyroclust.core.messages import listed, range_in_words
 from pyroclust.diagnostics import Finding, LogEvidence
 from pyroclust.diagnostics.differences.constraint_effect import ConstraintEffect
 from pyroclust.diagnostics.verdicts.constraints import ConstraintOdds

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pyroclust.core.text import listed
+from pyroclust.core.messages import listed
 from pyroclust.data import Table
 from pyroclust.data.kinds import Kind
 from pyroclust.data.point_masses import with_point_masses

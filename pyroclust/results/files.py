@@ -29,8 +29,8 @@ from pyroclust.core.files import (
     settle_results,
     written_results,
 )
-from pyroclust.core.interrupts import raise_if_interrupted
-from pyroclust.core.text import listed, spreadsheet_cell
+from pyroclust.core.long_runs import raise_if_interrupted
+from pyroclust.core.messages import listed, spreadsheet_cell
 from pyroclust.data import Table
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from pyroclust.core.errors import first_line
 from pyroclust.core.files import checksum, parse_json, read_text, unfinished
+from pyroclust.core.messages import first_line
 from pyroclust.data import Standardised, Table
 from pyroclust.data.binary_files import check_self_contained
 from pyroclust.data.kinds import Kind

@@ -108,7 +108,7 @@ def _as_json(value: Any) -> Any:
     # Commands have their flags from here, and their help loads no numpy.
     import numpy as np
 
-    from pyroclust.core.arrays import json_values
+    from pyroclust.core.numbers import json_values
 
     if isinstance(value, PathLike):
         return str(value)

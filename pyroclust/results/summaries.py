@@ -10,7 +10,7 @@ import numpy as np
 
 from pyroclust import diagnostics
 from pyroclust.baselines.scores import adjusted_rand_where_known
-from pyroclust.core.errors import Attempts
+from pyroclust.core.messages import Attempts
 from pyroclust.diagnostics import Finding, Verdict
 from pyroclust.diagnostics.chains.functionals import least_rows, num_large_clusters
 from pyroclust.diagnostics.differences.agreement import Marginals, Noise, marginals_and_noise

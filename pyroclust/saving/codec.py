@@ -14,7 +14,7 @@ from pyro import distributions
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from pyroclust.core.errors import unknown_name
+from pyroclust.core.messages import unknown_name
 from pyroclust.core.registry import arguments_of, find, from_context, name_of, suited
 
 DISTRIBUTIONS: dict[str, type[Distribution]] = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
-from pyroclust.core.errors import unknown_name
+from pyroclust.core.messages import unknown_name
 from pyroclust.core.registry import arguments_of, name_of, registered
 from pyroclust.distributions import Component, PartitionPrior
 from pyroclust.distributions.protocols import Model

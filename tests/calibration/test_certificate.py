@@ -19,7 +19,7 @@ from pyroclust.calibration import (
     judge_certificate,
 )
 from pyroclust.calibration.certificate import CoverageRow, ReliabilityRow, certificate_content
-from pyroclust.calibration.simulated_draws import draw_partitions, neighbour_share, partition_functionals
+from pyroclust.calibration.simulations import draw_partitions, neighbour_share, partition_functionals
 from pyroclust.cli.cards import _accuracy, _lines
 from pyroclust.core.random_state import pyro_seeded
 from pyroclust.diagnostics import pareto_k
@@ -321,7 +321,7 @@ def test_neighbours_of_known_points() -> None:
 
 def test_draws_come_in_blocks_with_their_own_numbers_for_ties(monkeypatch: pytest.MonkeyPatch) -> None:
     guide = PredictiveFilter(overlap2d())
-    monkeypatch.setattr("pyroclust.calibration.simulated_draws._DRAWS_AT_ONCE", 90)
+    monkeypatch.setattr("pyroclust.calibration.simulations._DRAWS_AT_ONCE", 90)
     told: list[str] = []
     with pyro_seeded(3):
         worlds = simulate_batches(guide.model, guide, None, num_datasets=25, num_points=5)

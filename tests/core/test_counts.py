@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from pyroclust.core.arrays import json_values, mean_imputed, overflow_scale
-from pyroclust.core.counts import check_range, short_seed, shown
-from pyroclust.core.text import duration, range_in_words
+from pyroclust.core.messages import duration, range_in_words
+from pyroclust.core.numbers import check_range, json_values, mean_imputed, overflow_scale, short_seed, shown
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyroclust.core.errors import Attempts
+from pyroclust.core.messages import Attempts
 
 
 @pytest.mark.parametrize("error", [TimeoutError("time is over"), MemoryError(), KeyboardInterrupt()])

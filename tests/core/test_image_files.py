@@ -129,11 +129,11 @@ def test_what_does_not_fit_into_memory_is_refused(tmp_path: Path, monkeypatch: p
     for place in range(5):
         save(tmp_path / f"{place}.png", np.zeros((50, 50)))
     # Room for one file and for all that is scaled, and not for two files.
-    monkeypatch.setattr("pyroclust.core.memory.free_memory", lambda: 45_000)
+    monkeypatch.setattr("pyroclust.core.machine.free_memory", lambda: 45_000)
     assert read_image_folder(tmp_path, size=8).images.shape == (5, 8, 8)
     with pytest.raises(ValueError, match=f"the pixels of '{tmp_path}' take .* scale them down"):
         read_image_folder(tmp_path)
-    monkeypatch.setattr("pyroclust.core.memory.free_memory", lambda: 1000)
+    monkeypatch.setattr("pyroclust.core.machine.free_memory", lambda: 1000)
     with pytest.raises(ValueError, match=r"0\.png' take .* scale it down"):
         read_image_folder(tmp_path, size=8)
 

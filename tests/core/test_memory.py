@@ -6,8 +6,8 @@ import psutil
 import pytest
 import torch
 
-from pyroclust.core import memory
-from pyroclust.core.memory import free_memory
+from pyroclust.core import machine
+from pyroclust.core.machine import free_memory
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.models import gaussian2d
 
@@ -17,7 +17,7 @@ def test_memory_of_this_machine_is_a_plausible_number():
 
 
 def test_too_many_draws_are_refused(monkeypatch):
-    monkeypatch.setattr(memory, "free_memory", lambda: 100_000)
+    monkeypatch.setattr(machine, "free_memory", lambda: 100_000)
     kernel, data = CollapsedGibbs(gaussian2d()), torch.randn(10, 2)
     with pytest.raises(ValueError, match=r"num_draws is 10000: 4 chains of 10 points take .*keep fewer"):
         kernel.run(data, num_draws=10_000)
@@ -48,7 +48,7 @@ def write_all(root: Path, files: dict[str, str]) -> None:
 )
 def test_what_a_container_may_use(tmp_path, monkeypatch, files, left):
     write_all(tmp_path, files)
-    monkeypatch.setattr(memory, "_CGROUPS", tmp_path)
+    monkeypatch.setattr(machine, "_CGROUPS", tmp_path)
     if left is None:
         left = pytest.approx(psutil.virtual_memory().available, rel=0.5)
     assert free_memory() == left

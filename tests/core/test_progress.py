@@ -2,8 +2,8 @@
 
 import pytest
 
-from pyroclust.core import progress
-from pyroclust.core.progress import lines_instead_of_bars, progress_bar, stages
+from pyroclust.core import long_runs
+from pyroclust.core.long_runs import lines_instead_of_bars, progress_bar, stages
 
 
 def test_a_bar_tells_steps_and_figures(capsys):
@@ -32,7 +32,7 @@ def test_nothing_is_shown_where_nothing_is_wanted(capsys, show):
 
 def test_lines_say_how_far_a_loop_is_and_how_long_it_takes(monkeypatch):
     said, clock = [], iter([0.0, 5.0, 12.0, 15.0, 30.0, 40.0])
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(long_runs.time, "monotonic", lambda: next(clock))
     with lines_instead_of_bars(said.append), progress_bar("draws", 4000, shown=False) as tell:
         for done in (500, 1200, 1500, 3000, 4000):
             tell(done, "")

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyroclust.core.errors import unknown_name
-from pyroclust.core.text import listed, spreadsheet_cell, visible
+from pyroclust.core.messages import listed, spreadsheet_cell, unknown_name, visible
 
 
 @given(st.text())

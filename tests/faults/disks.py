@@ -22,7 +22,7 @@ from pyroclust.core.files import LOCK_FILE, clear_leftovers, locked_folder, new_
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.models import overlap2d
-from pyroclust.saving.guide_files import write_guide_files
+from pyroclust.saving.guides import write_guide_files
 
 CASES, _case, case = table("disks")
 

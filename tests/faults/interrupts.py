@@ -19,7 +19,7 @@ from faults.processes import a_day_later, left_over, run_and_signal
 
 from pyroclust import compare, diagnose, save_guide, to_arviz
 from pyroclust.core.files import unfinished
-from pyroclust.core.interrupts import interrupt_between_steps
+from pyroclust.core.long_runs import interrupt_between_steps
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import fine_tune
 from pyroclust.infer.mcmc import CollapsedGibbs, CompanionNUTS

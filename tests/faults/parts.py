@@ -155,7 +155,7 @@ _OF_COMPARISONS: _Broken = (
     (f"{_STEPS}of_the_model.importance_evidence", "The log evidence", ()),
     (f"{_STEPS}of_draws.baseline_rows", "The classical methods", ()),
 )
-_FAMILIAR = "pyroclust.calibration.simulated_datasets.SimulatedDatasets.familiarity"
+_FAMILIAR = "pyroclust.calibration.simulations.SimulatedDatasets.familiarity"
 _OF_ALONE: _Broken = (
     (_FAMILIAR, "The familiarity of the data", (Question.FAMILIAR,)),
     (f"{_STEPS}of_draws.baseline_rows", "The classical methods", ()),
@@ -176,7 +176,7 @@ _OF_RUNS: _Broken = (
     (f"{_STEPS}chains.annealed_log_evidence", "The log evidence", ()),
     (f"{_STEPS}drawing.draw_mcmc", "MCMC", ()),
     (
-        "pyroclust.calibration.simulated_datasets._log_weights",
+        "pyroclust.calibration.simulations._log_weights",
         "The weights of the guide's draws of simulations",
         (),
     ),

@@ -60,13 +60,13 @@ def many_rows() -> Any:
     with pyarrow.parquet.ParquetWriter(sink, rows.schema, compression="zstd") as writer:
         writer.write_table(rows)
     Path("t.parquet").write_bytes(sink.getvalue().to_pybytes())
-    import pyroclust.core.memory
+    import pyroclust.core.machine
 
-    kept, pyroclust.core.memory.free_memory = pyroclust.core.memory.free_memory, lambda: 10 << 20
+    kept, pyroclust.core.machine.free_memory = pyroclust.core.machine.free_memory, lambda: 10 << 20
     try:
         return read_table("t.parquet")
     finally:
-        pyroclust.core.memory.free_memory = kept
+        pyroclust.core.machine.free_memory = kept
 
 
 def parquet(labels: Any) -> list[str | None]:

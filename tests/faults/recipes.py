@@ -186,7 +186,7 @@ def _printed_certificate(folder: Path) -> str:
 
 @case("markup and escape sequences in stages and bars", "printed as they are")
 def _stages(folder: Path) -> None:
-    from pyroclust.core.progress import progress_bar, stages
+    from pyroclust.core.long_runs import progress_bar, stages
 
     err = io.StringIO()
     err.isatty = lambda: True  # type: ignore[method-assign]

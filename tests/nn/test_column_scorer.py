@@ -8,7 +8,7 @@ from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter, retarget
 from pyroclust.guides.neural_clustering_process import column_scorer_for
 from pyroclust.infer.simulation import simulate
 from pyroclust.models import Mixture, gaussian2d, table_mixture
-from pyroclust.models.training_data.any_table import LosingCells
+from pyroclust.models.training_data.simulated_tables import LosingCells
 from pyroclust.nn import RandomOrder
 from pyroclust.partitions import enumerate_partitions
 

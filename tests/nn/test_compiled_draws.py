@@ -19,7 +19,7 @@ from pyroclust.distributions import (
 from pyroclust.guides import NeuralClusteringProcess, column_scorer_for, light_scorer_for
 from pyroclust.infer import simulate
 from pyroclust.models import Mixture, table_mixture
-from pyroclust.models.training_data.any_table import LosingCells
+from pyroclust.models.training_data.simulated_tables import LosingCells
 from pyroclust.nn import RandomOrder
 from pyroclust.partitions import enumerate_partitions
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject, SearchStrategy
 from properties.hostile import broken, forms, plain
 
-from pyroclust.core.arrays import on_host
+from pyroclust.core.numbers import on_host
 
 MAX_SENTENCE = 700
 ROOT = Path(__file__).parents[2]

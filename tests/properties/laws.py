@@ -11,7 +11,7 @@ from properties.calls import Call
 from properties.hostile import any_labels, finite
 
 from pyroclust import distributions as laws
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.partitions import canonical, enumerate_partitions, is_canonical
 from pyroclust.partitions.constraints import Constraints
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from pyroclust import compare, load_guide
-from pyroclust.calibration.settings import CertificateSettings
+from pyroclust.calibration.certifying import CertificateSettings
 from pyroclust.diagnostics import Trust
 from pyroclust.infer import fit
 from pyroclust.infer.choices import HardStandardised

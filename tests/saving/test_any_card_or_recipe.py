@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pyroclust.core.counts import check_count, check_seed
 from pyroclust.core.files import parse_json
+from pyroclust.core.numbers import check_count, check_seed
 from pyroclust.guides import PredictiveFilter
 from pyroclust.models import nig_mixture
 from pyroclust.recipes import Recipe, read_recipe

@@ -11,11 +11,10 @@ from safetensors import torch as safetensors
 from saved_guides import GUIDES, make
 
 from pyroclust.guides.retarget import parts_of
-from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, read_card, shelf
+from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, modernised, read_card, shelf
 from pyroclust.saving.codec import describe
 from pyroclust.saving.guides import load_guide, save_guide
 from pyroclust.saving.models import describe_model
-from pyroclust.saving.version_1 import modernised
 
 OLD = Path(__file__).parent / "version_1"
 CARDS = json.loads((OLD / "cards.json").read_text())

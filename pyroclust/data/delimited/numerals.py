@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.core.text import short, visible
+from pyroclust.core.messages import short, visible
 
 # Cells of a column of numbers that hold none.
 MISSING = frozenset(

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
-from pyroclust.core.memory import check_memory
-from pyroclust.core.text import visible
+from pyroclust.core.machine import check_memory
+from pyroclust.core.messages import visible
 from pyroclust.data.delimited.numerals import Cells, in_groups, is_numeral
 
 _REMEDIES = {

@@ -7,9 +7,8 @@ from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 
-from pyroclust.core.errors import read_safely, unknown_name
-from pyroclust.core.memory import check_memory
-from pyroclust.core.text import listed, visible
+from pyroclust.core.machine import check_memory
+from pyroclust.core.messages import listed, read_safely, unknown_name, visible
 from pyroclust.data.binary_files import archived_headers, check_self_contained, numpy_header_of
 from pyroclust.data.draws.orientation import draws_in_rows
 from pyroclust.partitions.draws import Draws, draws_of_labels

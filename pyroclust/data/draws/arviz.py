@@ -13,7 +13,7 @@ from unittest import mock
 import numpy as np
 import xarray as xr
 
-from pyroclust.core.text import visible
+from pyroclust.core.messages import visible
 from pyroclust.data.draws.reading import draws_from
 from pyroclust.diagnostics import SimulationBasedCalibration, functionals
 from pyroclust.diagnostics.chains.thinning import central_draw

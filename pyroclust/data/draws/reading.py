@@ -10,8 +10,8 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
-from pyroclust.core.counts import check_count
-from pyroclust.core.text import listed, visible
+from pyroclust.core.messages import listed, visible
+from pyroclust.core.numbers import check_count
 from pyroclust.data.delimited.reading import PLAIN, ReadingOptions, check_file, foreign_suffix
 from pyroclust.data.draws.arrays import read_netcdf_draws, read_npy_draws, read_npz_draws
 from pyroclust.data.draws.tables import draws_in_frame, read_table_draws

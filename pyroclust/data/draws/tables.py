@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pyroclust.core.text import listed, visible
+from pyroclust.core.messages import listed, visible
 from pyroclust.data.delimited.numerals import MISSING, Cells, NumberFormat, find_number_format
 from pyroclust.data.delimited.reading import ReadingOptions, read_delimited
 from pyroclust.data.draws.arrays import labels_among

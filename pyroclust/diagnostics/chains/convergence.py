@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from pyroclust.core.arrays import as_finite, overflow_scale
+from pyroclust.core.numbers import as_finite, overflow_scale
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT
 
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pyroclust.core.counts import check_count, check_seed
+from pyroclust.core.numbers import check_count, check_seed
 from pyroclust.diagnostics.draws.labels import as_chains, checked_row_weights, cluster_sums
 from pyroclust.diagnostics.draws.losses import VariationOfInformation
 from pyroclust.diagnostics.estimates.point_estimates import point_estimate

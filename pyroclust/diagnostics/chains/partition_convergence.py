@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.core.counts import check_count, check_seed
-from pyroclust.core.memory import check_memory
+from pyroclust.core.machine import check_memory
+from pyroclust.core.numbers import check_count, check_seed
 from pyroclust.diagnostics.chains.convergence import Convergence, convergence, rhats_and_ess
 from pyroclust.diagnostics.chains.functionals import functionals
 from pyroclust.diagnostics.draws.labels import as_chains

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.core.arrays import as_numbers
-from pyroclust.core.counts import check_count, check_seed
+from pyroclust.core.numbers import as_numbers, check_count, check_seed
 from pyroclust.diagnostics.chains.convergence import normal_scores
 from pyroclust.diagnostics.limits import GOOD_ESS, MAX_RHAT, MIN_SETTLED
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.core.counts import check_seed
+from pyroclust.core.numbers import check_seed
 from pyroclust.diagnostics.chains.convergence import rhats_and_ess
 from pyroclust.diagnostics.chains.functionals import functionals
 from pyroclust.diagnostics.chains.partition_convergence import distance_rhat

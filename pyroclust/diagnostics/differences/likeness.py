@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from pyroclust.core.arrays import as_finite
+from pyroclust.core.numbers import as_finite
 from pyroclust.diagnostics.limits import MIN_ALIKE
 
 # Fewer points have no ranks to speak of.

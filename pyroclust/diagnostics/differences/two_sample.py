@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.core.counts import check_count, check_seed
-from pyroclust.core.memory import check_memory
+from pyroclust.core.machine import check_memory
+from pyroclust.core.numbers import check_count, check_seed
 from pyroclust.diagnostics.chains.thinning import independent_draws, mixing
 from pyroclust.diagnostics.draws.frequencies import count_clusters
 from pyroclust.diagnostics.draws.labels import labels_and_weights

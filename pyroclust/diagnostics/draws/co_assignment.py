@@ -6,10 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import scipy
 
-from pyroclust.core.arrays import as_numbers
 from pyroclust.core.compiling import compiled
-from pyroclust.core.memory import check_memory
-from pyroclust.core.threads import num_threads
+from pyroclust.core.machine import check_memory, num_threads
+from pyroclust.core.numbers import as_numbers
 from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.diagnostics.draws.labels import flat_and_shares
 from pyroclust.partitions.raw_labels import DrawsLike

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from pyroclust.core.compiling import compiled
-from pyroclust.core.threads import num_threads
+from pyroclust.core.machine import num_threads
 
 _PAIRS_A_BLOCK = 1_000_000
 _POINTS_A_THREAD = 1_000_000

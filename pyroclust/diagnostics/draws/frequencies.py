@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.core.arrays import as_numbers
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import as_numbers, check_count
 from pyroclust.diagnostics.draws.labels import distinct_draws, flat_and_shares
 from pyroclust.partitions.raw_labels import DrawsLike
 

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.special import entr
 
-from pyroclust.core.arrays import whole_numbers
 from pyroclust.core.compiling import compiled
-from pyroclust.core.counts import check_count, check_number
-from pyroclust.core.threads import num_threads
+from pyroclust.core.machine import num_threads
+from pyroclust.core.numbers import check_count, check_number, whole_numbers
 from pyroclust.diagnostics.draws.co_assignment import MAX_PAIRED_POINTS, co_assignment, paired_draws
 from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.diagnostics.draws.labels import distinct_draws, equal_rows

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from pyroclust.core.arrays import as_numbers
-from pyroclust.core.arrays import checked_weights as counts_of_rows
-from pyroclust.core.counts import check_count, check_seed
-from pyroclust.core.memory import check_memory
+from pyroclust.core.machine import check_memory
+from pyroclust.core.numbers import as_numbers, check_count, check_seed
+from pyroclust.core.numbers import checked_weights as counts_of_rows
 from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.diagnostics.weights.importance import importance_weights, stratified_draws
 from pyroclust.partitions.draws import Draws

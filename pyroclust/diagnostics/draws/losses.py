@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.core.counts import check_number
+from pyroclust.core.numbers import check_number
 from pyroclust.diagnostics.draws.contingency import all_losses, matched_losses
 from pyroclust.diagnostics.draws.labels import checked_labels, checked_row_weights, flat_and_shares, flatten
 from pyroclust.partitions.raw_labels import DrawsLike

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.core.arrays import as_finite_or_missing, overflow_scale
+from pyroclust.core.numbers import as_finite_or_missing, overflow_scale
 from pyroclust.diagnostics.draws.labels import (
     checked_labels,
     cluster_sums,

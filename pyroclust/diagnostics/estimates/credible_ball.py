@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.core.counts import check_number
+from pyroclust.core.numbers import check_number
 from pyroclust.diagnostics.draws.frequencies import count_clusters
 from pyroclust.diagnostics.draws.labels import checked_labels, distinct_draws
 from pyroclust.diagnostics.draws.losses import PartitionLoss, VariationOfInformation

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyroclust.core.compiling import compiled
-from pyroclust.core.counts import check_count, check_seed
+from pyroclust.core.numbers import check_count, check_seed
 from pyroclust.diagnostics.draws.co_assignment import paired_draws
 from pyroclust.diagnostics.draws.labels import distinct_draws
 from pyroclust.diagnostics.draws.losses import (

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from pyroclust.core.compiling import compiled, inner
-from pyroclust.core.counts import check_count, check_seed
-from pyroclust.core.threads import num_threads
+from pyroclust.core.machine import num_threads
+from pyroclust.core.numbers import check_count, check_seed
 from pyroclust.diagnostics.draws.co_assignment import MAX_PAIRED_POINTS
 from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.diagnostics.draws.frequencies import count_clusters

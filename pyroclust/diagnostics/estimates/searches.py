@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.diagnostics.draws.co_assignment import average_linkage, co_assignment, cuts
 from pyroclust.diagnostics.draws.frequencies import count_clusters
 from pyroclust.diagnostics.draws.labels import DistinctDraws

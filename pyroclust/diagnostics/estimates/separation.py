@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.core.arrays import as_finite_or_missing, overflow_scale
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import as_finite_or_missing, check_count, overflow_scale
 from pyroclust.diagnostics.draws.labels import (
     checked_labels,
     checked_row_weights,

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.core.arrays import as_finite
-from pyroclust.core.counts import check_count, check_seed
+from pyroclust.core.numbers import as_finite, check_count, check_seed
 from pyroclust.diagnostics.draws.labels import checked_labels
 from pyroclust.diagnostics.draws.losses import pairwise_loss
 from pyroclust.diagnostics.simulations.sbc import rank_statistics

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from pyroclust.core.arrays import as_finite
-from pyroclust.core.counts import check_count, check_number, check_seed
+from pyroclust.core.numbers import as_finite, check_count, check_number, check_seed
 from pyroclust.diagnostics.limits import MIN_FAMILIARITY, written
 
 _LOW, _HIGH = 0.05, 0.95

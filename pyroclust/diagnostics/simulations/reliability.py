@@ -6,7 +6,7 @@ import numpy as np
 import scipy
 
 from pyroclust.core.compiling import compiled
-from pyroclust.core.counts import check_count, check_number, check_seed
+from pyroclust.core.numbers import check_count, check_number, check_seed
 from pyroclust.diagnostics.simulations.coverage import truth_and_draws
 
 _MAX_BINS, _MAX_SHUFFLES = 1000, 100_000

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.core.arrays import as_numbers
-from pyroclust.core.counts import check_count, check_seed
-from pyroclust.core.text import listed
+from pyroclust.core.messages import listed
+from pyroclust.core.numbers import as_numbers, check_count, check_seed
 from pyroclust.diagnostics.simulations.uniformity import uniformity
 
 

@@ -6,9 +6,8 @@ from functools import lru_cache
 import numpy as np
 import scipy
 
-from pyroclust.core.arrays import whole_numbers
-from pyroclust.core.counts import check_number
-from pyroclust.core.memory import check_memory
+from pyroclust.core.machine import check_memory
+from pyroclust.core.numbers import check_number, whole_numbers
 
 _LEAST_EXPECTED = 5.0
 _BISECTIONS = 40

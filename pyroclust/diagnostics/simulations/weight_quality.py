@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.core.arrays import as_numbers
+from pyroclust.core.numbers import as_numbers
 from pyroclust.diagnostics.simulations.familiarity import joint_p_value, unusualness
 from pyroclust.diagnostics.weights.importance import importance_efficiency
 from pyroclust.diagnostics.weights.orders import evidences_of_orders

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.diagnostics.limits import CLEAR, MIN_ESS
 from pyroclust.diagnostics.verdicts.findings import Question, convergence_findings, measured, unavailable
 from pyroclust.diagnostics.verdicts.verdict import Answer, Finding, Mark, Trust, Verdict, all_passed

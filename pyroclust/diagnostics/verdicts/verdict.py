@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from pyroclust.core.arrays import json_values
+from pyroclust.core.numbers import json_values
 
 
 class Mark(Enum):

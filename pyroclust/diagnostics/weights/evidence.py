@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 from scipy.special import log_expit, logsumexp
 
-from pyroclust.core.arrays import as_finite
+from pyroclust.core.numbers import as_finite
 from pyroclust.diagnostics.limits import (
     MAX_BRIDGE_ERROR,
     MAX_EVIDENCE_ERROR,

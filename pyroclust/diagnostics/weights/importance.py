@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy.special import logsumexp
 
-from pyroclust.core.arrays import as_finite, as_numbers, overflow_scale
+from pyroclust.core.numbers import as_finite, as_numbers, overflow_scale
 from pyroclust.diagnostics.limits import MIN_TELLING_SHARE
 
 # Two draws of one partition may differ by the rounding of a float32 guide, in nats.

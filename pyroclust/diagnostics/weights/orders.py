@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.core.arrays import as_numbers
+from pyroclust.core.numbers import as_numbers
 
 # Below the smallest normal number a sum of weights is none.
 _VANISHED = np.finfo(np.float64).tiny

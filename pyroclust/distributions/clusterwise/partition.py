@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Size, Tensor
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.distributions.clusterwise.sampling import Decide, ForcedClusters, sample_clusters
 from pyroclust.distributions.clusterwise.steps import ClusterwiseScorer, MembershipLaw
 from pyroclust.distributions.partition_distribution import PartitionDistribution

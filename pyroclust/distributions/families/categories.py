@@ -11,7 +11,7 @@ from pyro.distributions import Dirichlet, TorchDistribution
 from torch import Size, Tensor
 from torch.distributions import constraints
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions.compiled.counts import log_rising
 from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, hyper_array

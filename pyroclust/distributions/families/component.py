@@ -11,7 +11,7 @@ from pyro.distributions import TorchDistribution
 from torch import Size, Tensor
 from torch.distributions import Distribution, constraints
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.core.random_state import seeded
 from pyroclust.distributions.families.parameter_sites import BatchedSites, ScoredSites, without_handlers
 from pyroclust.distributions.hyper_integrals import Integral, integral_over

@@ -9,7 +9,7 @@ from pyro.distributions import TorchDistribution
 from torch import Size, Tensor
 from torch.distributions import Distribution, constraints
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions.compiled.columns import compile_columns
 from pyroclust.distributions.compiled.protocol import (

@@ -8,7 +8,7 @@ from pyro.distributions import TorchDistribution
 from torch import Tensor
 from torch.distributions import constraints
 
-from pyroclust.core.counts import check_number
+from pyroclust.core.numbers import check_number
 from pyroclust.core.random_state import preserved_random_state
 from pyroclust.distributions.compiled.protocol import Family, compile_family, join_families
 from pyroclust.distributions.families.component import Component

@@ -7,7 +7,7 @@ from pyro import sample as site
 from pyro.distributions import Gamma, Normal, StudentT, TorchDistribution
 from torch import Tensor
 
-from pyroclust.core.counts import check_number
+from pyroclust.core.numbers import check_number
 from pyroclust.core.registry import register
 from pyroclust.distributions.families.component import Component
 from pyroclust.distributions.families.pyro_component import PyroComponent

@@ -10,7 +10,7 @@ from pyro.distributions import Gamma, TorchDistribution, Uniform, VonMises
 from torch import Tensor
 from torch.distributions import constraints
 
-from pyroclust.core.counts import check_number
+from pyroclust.core.numbers import check_number
 from pyroclust.core.registry import register
 from pyroclust.distributions.families.component import Component
 from pyroclust.distributions.families.pyro_component import PyroComponent

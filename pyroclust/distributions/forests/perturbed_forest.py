@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import torch
 from torch import Size, Tensor
 
-from pyroclust.core.counts import check_count, check_number, check_seed
+from pyroclust.core.numbers import check_count, check_number, check_seed
 from pyroclust.core.random_state import seed_from_torch
 from pyroclust.distributions.forests.constrained_forests import constrained_forests
 from pyroclust.distributions.forests.spanning_trees import (

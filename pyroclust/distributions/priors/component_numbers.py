@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.distributions import Categorical, Distribution
 
 from pyroclust.core.compiling import compiled, inner
-from pyroclust.core.threads import num_threads
+from pyroclust.core.machine import num_threads
 from pyroclust.distributions.points import broadcast_shapes
 from pyroclust.distributions.rising_factorial import log_rising
 

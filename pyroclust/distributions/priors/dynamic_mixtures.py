@@ -10,7 +10,7 @@ from torch import Size, Tensor
 from torch.distributions import Categorical, Distribution, constraints
 
 from pyroclust.core.compiling import compiled
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions.hyperparameters import Hyperparameter
 from pyroclust.distributions.partition_distribution import PartitionDistribution

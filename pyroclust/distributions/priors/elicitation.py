@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import scipy
 
-from pyroclust.core.counts import check_count, check_number
+from pyroclust.core.numbers import check_count, check_number
 from pyroclust.distributions.hyperparameters import shown
 from pyroclust.distributions.priors.prior import PartitionPrior
 

@@ -6,7 +6,7 @@ import torch
 from torch import Size, Tensor
 from torch.distributions import Distribution, constraints
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions.hyperparameters import Hyperparameter
 from pyroclust.distributions.partition_distribution import PartitionDistribution

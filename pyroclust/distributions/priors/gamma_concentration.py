@@ -11,7 +11,7 @@ from scipy.special import gammaln, logsumexp, psi, roots_legendre
 from torch import Tensor
 from torch.distributions import Distribution
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions.priors.chinese_restaurant import ChineseRestaurantPrior, ChineseRestaurantProcess
 from pyroclust.distributions.priors.prior import PartitionPrior

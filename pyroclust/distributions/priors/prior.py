@@ -6,7 +6,7 @@ import torch
 from torch import Size, Tensor
 from torch.distributions import Distribution
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.distributions.hyperparameters import Hyperparameterised
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.points import broadcast_shapes

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Size, Tensor
 
-from pyroclust.core.arrays import as_numbers
 from pyroclust.core.compiling import compiled
-from pyroclust.core.threads import num_threads
+from pyroclust.core.machine import num_threads
+from pyroclust.core.numbers import as_numbers
 from pyroclust.distributions.hyperparameters import as_number, shown
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.priors.gibbs_type import block_sizes, log_block_weights

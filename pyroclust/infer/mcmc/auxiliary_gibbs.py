@@ -7,8 +7,8 @@ import torch
 from pyro.distributions import validation_enabled
 from torch import Tensor
 
-from pyroclust.core.counts import check_count
-from pyroclust.core.memory import check_memory
+from pyroclust.core.machine import check_memory
+from pyroclust.core.numbers import check_count
 from pyroclust.core.random_state import preserved_random_state
 from pyroclust.distributions import Component, DynamicMixturesPrior
 from pyroclust.distributions.protocols import CollapsedModel

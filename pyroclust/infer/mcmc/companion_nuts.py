@@ -13,9 +13,8 @@ from pyro.infer.autoguide.initialization import init_to_uniform
 from pyro.infer.mcmc.mcmc_kernel import MCMCKernel
 from torch import Tensor
 
-from pyroclust.core.counts import check_count, check_seed
-from pyroclust.core.interrupts import interrupt_between_steps
-from pyroclust.core.progress import progress_bar
+from pyroclust.core.long_runs import interrupt_between_steps, progress_bar
+from pyroclust.core.numbers import check_count, check_seed
 from pyroclust.core.random_state import preserved_random_state, seed_from_torch
 from pyroclust.distributions.families.component import parameters_of_points
 from pyroclust.distributions.points import Points, as_points, check_data_set

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.core.threads import num_threads
+from pyroclust.core.machine import num_threads
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.priors.gibbs_type import block_sizes, log_block_weights
 from pyroclust.distributions.protocols import CollapsedModel, is_of_graphs

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.distributions import PartitionDistribution
 from pyroclust.distributions.protocols import CollapsedModel, JointModel, PointwiseGuide
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition

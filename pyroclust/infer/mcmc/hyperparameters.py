@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
-from pyroclust.core.counts import check_number
+from pyroclust.core.numbers import check_number
 from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.mcmc.compiled.chain import hyper_places
 from pyroclust.infer.mcmc.compiled.hyperparameters import Code, SliceUpdate, density_code

@@ -10,10 +10,9 @@ from pyro.infer import MCMC
 from pyro.infer.mcmc.mcmc_kernel import MCMCKernel
 from torch import Tensor
 
-from pyroclust.core.counts import check_count, check_seed
-from pyroclust.core.interrupts import interrupt_between_steps
-from pyroclust.core.memory import check_memory
-from pyroclust.core.progress import progress_bar
+from pyroclust.core.long_runs import interrupt_between_steps, progress_bar
+from pyroclust.core.machine import check_memory
+from pyroclust.core.numbers import check_count, check_seed
 from pyroclust.core.random_state import seed_from_torch, seeded
 from pyroclust.distributions.points import Points, as_points, check_data_set
 from pyroclust.distributions.protocols import CollapsedModel, is_of_graphs, takes_missing

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from pyroclust.core.errors import unknown_name
+from pyroclust.core.messages import unknown_name
 from pyroclust.core.random_state import preserved_random_state
 from pyroclust.distributions import Component
 from pyroclust.distributions.protocols import CollapsedModel, is_of_graphs

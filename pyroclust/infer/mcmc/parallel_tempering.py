@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.core.counts import check_number
+from pyroclust.core.machine import map_in_threads, num_threads
+from pyroclust.core.numbers import check_number
 from pyroclust.core.random_state import seeded
-from pyroclust.core.threads import map_in_threads, num_threads
 from pyroclust.infer.mcmc.compiled.chain import Chain, place, start_chain
 from pyroclust.infer.mcmc.compiled.runner import Program
 from pyroclust.infer.mcmc.compiled_kernel import (

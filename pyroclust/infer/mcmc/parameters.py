@@ -12,7 +12,7 @@ from torch import Size, Tensor
 from torch.distributions import Distribution, Transform, biject_to
 
 from pyroclust.core.compiling import compiled
-from pyroclust.core.counts import check_count, check_number
+from pyroclust.core.numbers import check_count, check_number
 from pyroclust.core.random_state import seeded
 from pyroclust.distributions import Component, ConjugateComponent
 from pyroclust.distributions.protocols import CollapsedModel

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.core.counts import check_count, check_number
+from pyroclust.core.numbers import check_count, check_number
 from pyroclust.diagnostics import co_assignment, max_rhat
 from pyroclust.diagnostics.chains.partition_convergence import convergence_with_log_joint
 from pyroclust.distributions.points import Points, as_points

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.mcmc.compiled.proposals import ACCEPTED, MERGES, PROPOSED, SPLITS, Proposals
 from pyroclust.infer.mcmc.compiled.runner import END_OF_STEP

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Size, Tensor
 
-from pyroclust.core.counts import check_count, check_number, check_seed
-from pyroclust.core.memory import check_memory
-from pyroclust.core.progress import progress_bar
+from pyroclust.core.long_runs import progress_bar
+from pyroclust.core.machine import check_memory
+from pyroclust.core.numbers import check_count, check_number, check_seed
 from pyroclust.core.random_state import seed_from_torch, seeded
 from pyroclust.diagnostics.weights.evidence import (
     EvidenceMethod,

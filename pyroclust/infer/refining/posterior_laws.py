@@ -10,7 +10,7 @@ import torch
 from pyro.distributions import Delta
 from torch import Tensor
 
-from pyroclust.core.counts import check_count, check_number
+from pyroclust.core.numbers import check_count, check_number
 from pyroclust.core.random_state import seed_from_torch
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.programs import SimulatedModel, sampled

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.core.large_tables import LARGE_TABLE
-from pyroclust.core.progress import progress_bar
+from pyroclust.core.long_runs import progress_bar
 from pyroclust.diagnostics import LogEvidence, importance_evidence, log_evidences
 from pyroclust.distributions.protocols import Guide, JointModel, Model, some_points
 from pyroclust.infer.checks import log_joint_of

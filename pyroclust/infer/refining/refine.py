@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.core.counts import check_count, check_seed
 from pyroclust.core.large_tables import most_sweeps, sweep_cost
-from pyroclust.core.memory import check_memory
-from pyroclust.core.progress import progress_bar
+from pyroclust.core.long_runs import progress_bar
+from pyroclust.core.machine import check_memory
+from pyroclust.core.numbers import check_count, check_seed
 from pyroclust.core.random_state import seed_from_torch, seeded
 from pyroclust.diagnostics import EvidenceHeadline, LogEvidence, evidence_headline
 from pyroclust.diagnostics.chains.functionals import cluster_share_entropy, pairs_together, shares

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from pyroclust.core.files import replace_file
-from pyroclust.core.text import listed
+from pyroclust.core.messages import listed
 
 CHECKPOINT_FILE = "checkpoint.pt"
 FAILURE = "failure"

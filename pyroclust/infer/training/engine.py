@@ -12,8 +12,7 @@ from typing import Any, NoReturn
 from torch import nn
 
 from pyroclust.core.files import clear_leftovers, locked_folder
-from pyroclust.core.interrupts import interrupt_between_steps
-from pyroclust.core.progress import progress_bar
+from pyroclust.core.long_runs import interrupt_between_steps, progress_bar
 from pyroclust.distributions.programs import as_model
 from pyroclust.infer.checks import check_model_of_guide
 from pyroclust.infer.choices import Choice

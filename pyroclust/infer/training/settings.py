@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import torch
 
-from pyroclust.core.counts import check_count, check_number, check_seed
-from pyroclust.core.memory import check_memory
+from pyroclust.core.machine import check_memory
+from pyroclust.core.numbers import check_count, check_number, check_seed
 from pyroclust.infer.checks import MAX_LEARNING_RATE
 from pyroclust.infer.losses import VisitingOrders
 

@@ -7,8 +7,8 @@ from typing import Any, Self
 import torch
 from torch import nn
 
-from pyroclust.core.counts import check_count, check_seed
-from pyroclust.core.memory import check_memory
+from pyroclust.core.machine import check_memory
+from pyroclust.core.numbers import check_count, check_seed
 from pyroclust.core.random_state import pyro_seeded
 from pyroclust.distributions.protocols import LawOfModels, data_shape
 from pyroclust.infer.losses import GuideLoss, HasLossTerms

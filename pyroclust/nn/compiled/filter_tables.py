@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
-from pyroclust.core.threads import num_threads
+from pyroclust.core.machine import num_threads
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.compiled.protocol import Family, compile_family, family_of, tabulate
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer

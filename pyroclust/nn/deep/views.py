@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pyroclust.core.counts import check_number
+from pyroclust.core.numbers import check_number
 from pyroclust.core.registry import register
 
 

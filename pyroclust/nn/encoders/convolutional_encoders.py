@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from pyroclust.core.counts import check_count, check_number
+from pyroclust.core.numbers import check_count, check_number
 from pyroclust.core.registry import register
 from pyroclust.nn.encoders.encoder import (
     FIRST_SPREAD,

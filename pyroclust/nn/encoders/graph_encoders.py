@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
 from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.partitions.adjacency import leading_eigenvectors, linked_neighbours

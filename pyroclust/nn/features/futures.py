@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
 from pyroclust.nn.attention import MultiheadAttentionBlock
 from pyroclust.nn.modules import MAX_BLOCKS

@@ -8,7 +8,7 @@ from pyro.nn import ConditionalAutoRegressiveNN
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
 from pyroclust.nn.modules import MAX_BLOCKS, check_scale
 

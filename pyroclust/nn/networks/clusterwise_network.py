@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions.clusterwise.steps import ClusterStep, ClusterwiseScorer
 from pyroclust.distributions.sequential.filter import FilterScorer

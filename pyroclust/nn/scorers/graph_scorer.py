@@ -8,7 +8,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions.block_rates import BlockRates, log_beta_binomial, log_beta_gain
 from pyroclust.distributions.priors.prior import PartitionPrior

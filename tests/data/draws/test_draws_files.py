@@ -12,7 +12,7 @@ import torch
 import xarray as xr
 
 from pyroclust import to_arviz
-from pyroclust.core import memory
+from pyroclust.core import machine
 from pyroclust.data.draws.reading import read_draws
 from pyroclust.partitions import Draws, canonical, renumbering
 from pyroclust.partitions.renumbering import canonical_draws
@@ -434,7 +434,7 @@ class TestAnyFile:
         labels = np.zeros((20, 30), int)
         write(labels, path)
         assert read_draws(path).assignments.shape == (1, 20, 30)
-        monkeypatch.setattr(memory, "free_memory", lambda: 10_000)
+        monkeypatch.setattr(machine, "free_memory", lambda: 10_000)
         with pytest.raises(ValueError, match=r"this machine has .* GiB; thin the draws"):
             read_draws(path)
 

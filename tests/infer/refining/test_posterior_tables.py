@@ -15,7 +15,7 @@ from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.guides.neural_clustering_process import column_scorer_for
 from pyroclust.infer import FitSettings, PosteriorTables, Validation, exact_posterior, fit
 from pyroclust.models import AnyTable, Mixture, NoisyTables, RowsOfTables, table_mixture
-from pyroclust.models.training_data.any_table import LosingCells
+from pyroclust.models.training_data.simulated_tables import LosingCells
 from pyroclust.nn import FarthestLast
 
 NUMBERS = PartlyObserved(NormalInverseGamma(1, 0.08, shape=2.0, rate=0.2), 2)

@@ -6,8 +6,8 @@ import torch
 from cases import short_and_long, some_of
 
 from pyroclust import load_guide
-from pyroclust.calibration import simulated_datasets
-from pyroclust.calibration.simulated_datasets import simulate_datasets
+from pyroclust.calibration import simulations
+from pyroclust.calibration.simulations import simulate_datasets
 from pyroclust.diagnostics import co_assignment
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import refine, simulate
@@ -18,8 +18,8 @@ from pyroclust.models import nig_mixture
 @short_and_long("num_datasets", 40, 80)
 @pytest.mark.parametrize("points_weighed", some_of([(8,), (12,)], [(8,)]))
 def test_p_values_of_data_of_the_model_keep_their_level(monkeypatch, points_weighed, num_datasets):
-    monkeypatch.setattr(simulated_datasets, "_SIMULATIONS", 39)
-    monkeypatch.setattr(simulated_datasets, "_POINTS_WEIGHED", points_weighed)
+    monkeypatch.setattr(simulations, "_SIMULATIONS", 39)
+    monkeypatch.setattr(simulations, "_POINTS_WEIGHED", points_weighed)
     model = nig_mixture()
     guide, found = PredictiveFilter(model), []
     torch.manual_seed(3)
@@ -36,7 +36,7 @@ def test_p_values_of_data_of_the_model_keep_their_level(monkeypatch, points_weig
 
 
 def test_a_guide_that_is_wrong_on_a_lattice_is_seen(monkeypatch):
-    monkeypatch.setattr(simulated_datasets, "_SIMULATIONS", 39)
+    monkeypatch.setattr(simulations, "_SIMULATIONS", 39)
     side = np.linspace(-1, 1, 8) / np.sqrt(3 / 7)
     data = 5 * torch.from_numpy(np.stack(np.meshgrid(side, side), -1).reshape(64, 2))
     guide = load_guide("ncp-gaussian2d")
