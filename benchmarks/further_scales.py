@@ -44,9 +44,8 @@ from pyroclust.distributions import (
     PoissonGamma,
     Product,
 )
-from pyroclust.distributions.cholesky import cholesky
-from pyroclust.distributions.compiled.counts import log_rising
-from pyroclust.distributions.compiled.protocol import compile_family, compile_methods
+from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, log_rising
+from pyroclust.distributions.families.inverse_wishart import cholesky
 from pyroclust.distributions.families.normal_inverse_wishart import InverseWishartTables
 from pyroclust.distributions.families.poisson_gamma import PoissonTables
 from pyroclust.models import Mixture, default_mixture, normal_mixture

@@ -18,8 +18,7 @@ from pyroclust.distributions import Component
 from pyroclust.distributions.hyperparameters import as_number, shown
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.points import Points, as_points, check_points
-from pyroclust.distributions.programs import as_model, own_name
-from pyroclust.distributions.protocols import Model, is_of_graphs, takes_missing
+from pyroclust.distributions.protocols import Model, as_model, is_of_graphs, own_name, takes_missing
 from pyroclust.nn.modules import MAX_BLOCKS, check_bandwidths, check_scale
 from pyroclust.partitions.adjacency import as_adjacency
 from pyroclust.partitions.constraints import Constraints, Pairs

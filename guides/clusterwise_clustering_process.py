@@ -11,11 +11,10 @@ from torch import Tensor
 
 from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
-from pyroclust.distributions.clusterwise.partition import ClusterwisePartition
-from pyroclust.distributions.clusterwise.steps import ClusterwiseScorer
+from pyroclust.distributions.clusterwise_partition import ClusterwisePartition
+from pyroclust.distributions.clusterwise_steps import ClusterwiseScorer
 from pyroclust.distributions.points import Points
-from pyroclust.distributions.programs import as_model
-from pyroclust.distributions.protocols import Model
+from pyroclust.distributions.protocols import Model, as_model
 from pyroclust.guides.base import AmortizedGuide, bandwidths, checked_order, num_columns, visiting_order
 from pyroclust.guides.exact_filters import filter_scorer
 from pyroclust.nn import Order

@@ -11,14 +11,13 @@ from torch.nn import functional as F
 from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions import ClusterwisePartition, Filtering, PartitionDistribution
-from pyroclust.distributions.clusterwise.filtering import (
+from pyroclust.distributions.filtering import (
     POINTS_AT_ONCE,
     SurestFirstPartition,
     filter_clusters,
 )
 from pyroclust.distributions.points import Points
-from pyroclust.distributions.programs import as_model
-from pyroclust.distributions.protocols import Model
+from pyroclust.distributions.protocols import Model, as_model
 from pyroclust.guides.base import AmortizedGuide, checked_order, num_columns, visiting_order
 from pyroclust.nn import Order, RandomOrder
 from pyroclust.nn.encoders.encoder import Encoder

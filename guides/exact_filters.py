@@ -10,8 +10,7 @@ from torch import Tensor
 from pyroclust.core.registry import register
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.points import Points
-from pyroclust.distributions.programs import as_model
-from pyroclust.distributions.protocols import CollapsedModel, Model, is_of_graphs
+from pyroclust.distributions.protocols import CollapsedModel, Model, as_model, is_of_graphs
 from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.distributions.sequential.filtered_graph import FilteredGraph
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition

@@ -8,8 +8,7 @@ from torch import Tensor
 
 from pyroclust.core.registry import arguments_of, register
 from pyroclust.distributions import ConjugateComponent
-from pyroclust.distributions.programs import as_model
-from pyroclust.distributions.protocols import CollapsedModel, Model, is_of_graphs
+from pyroclust.distributions.protocols import CollapsedModel, Model, as_model, is_of_graphs
 from pyroclust.guides.base import AmortizedGuide, bandwidths, num_columns
 from pyroclust.guides.exact_filters import filter_scorer
 from pyroclust.guides.sequential_guide import SequentialGuide

@@ -3,8 +3,7 @@
 from typing import Any, TypeVar, cast
 
 from pyroclust.core.registry import name_of, rebuild
-from pyroclust.distributions.programs import as_model
-from pyroclust.distributions.protocols import CollapsedModel, Model
+from pyroclust.distributions.protocols import CollapsedModel, Model, as_model
 from pyroclust.guides.base import AmortizedGuide, num_columns
 
 GuideT = TypeVar("GuideT", bound=AmortizedGuide)

@@ -10,8 +10,7 @@ from torch import Tensor
 from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions.points import Points
-from pyroclust.distributions.programs import as_model
-from pyroclust.distributions.protocols import Model
+from pyroclust.distributions.protocols import Model, as_model
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition
 from pyroclust.guides.base import AmortizedGuide
 from pyroclust.guides.hyperparameters import integrated_names, likely_hyperparameters

@@ -9,9 +9,8 @@ from torch import Tensor
 
 from pyroclust.core.numbers import check_count
 from pyroclust.distributions.points import Points
-from pyroclust.distributions.sequential.constrained import ConstrainedScorer
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
-from pyroclust.distributions.sequential.scorer import Scorer
+from pyroclust.distributions.sequential.scorer import ConstrainedScorer, Scorer
 from pyroclust.guides.base import (
     AmortizedGuide,
     checked_order,

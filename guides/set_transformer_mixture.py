@@ -14,8 +14,7 @@ from pyroclust.core.registry import register
 from pyroclust.distributions import DiagonalMixture
 from pyroclust.distributions.component_labels import ComponentLabels
 from pyroclust.distributions.points import Points
-from pyroclust.distributions.programs import as_model
-from pyroclust.distributions.protocols import Model
+from pyroclust.distributions.protocols import Model, as_model
 from pyroclust.guides.base import AmortizedGuide, num_columns
 from pyroclust.nn.attention import FullSetEncoder, PointEncoder, SetEncoder
 from pyroclust.nn.networks.mixture_network import (

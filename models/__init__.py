@@ -6,7 +6,7 @@ only the shape counts. Its sites are ``"assignments"``, canonical labels ``(*bat
 shape, and numbers out of range, are a ``ValueError`` that names the argument.
 """
 
-from pyroclust.distributions.programs import Program
+from pyroclust.distributions.protocols import Program
 from pyroclust.models.companion import Companion, companion
 from pyroclust.models.deep_mixture import DeepMixture, SemiSupervisedClustering
 from pyroclust.models.deformed_glyphs import DeformedGlyphs

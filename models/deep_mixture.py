@@ -13,8 +13,7 @@ from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions import NormalObservation, Observation, PartitionPrior
 from pyroclust.distributions.points import broadcast_shapes, check_shape
-from pyroclust.distributions.programs import SimulatedModel, checked_shape, own_name
-from pyroclust.distributions.protocols import Model
+from pyroclust.distributions.protocols import Model, SimulatedModel, checked_shape, own_name
 from pyroclust.models.companion import StickBreaking, component_weights
 from pyroclust.nn import DenseDecoder
 from pyroclust.nn.deep.decoders import Decoder

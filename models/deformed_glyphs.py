@@ -21,8 +21,7 @@ from pyroclust.core.registry import register
 from pyroclust.distributions import ChineseRestaurantPrior, PartitionPrior
 from pyroclust.distributions.hyperparameters import check_known
 from pyroclust.distributions.points import check_shape
-from pyroclust.distributions.programs import LawWithoutDensity, SimulatedFromArguments
-from pyroclust.distributions.protocols import Model
+from pyroclust.distributions.protocols import LawWithoutDensity, Model, SimulatedFromArguments
 from pyroclust.partitions import num_clusters
 
 NUM_SIDES = 8

@@ -27,8 +27,7 @@ from pyroclust.distributions import (
     PartitionPrior,
 )
 from pyroclust.distributions.points import check_shape
-from pyroclust.distributions.programs import SimulatedFromArguments
-from pyroclust.distributions.protocols import Model
+from pyroclust.distributions.protocols import Model, SimulatedFromArguments
 from pyroclust.partitions import canonical
 
 

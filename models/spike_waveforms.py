@@ -15,8 +15,7 @@ from pyroclust.core.registry import register
 from pyroclust.distributions import FiniteMixturesPrior, PartitionPrior
 from pyroclust.distributions.hyperparameters import check_known
 from pyroclust.distributions.points import check_shape
-from pyroclust.distributions.programs import LawWithoutDensity, SimulatedFromArguments
-from pyroclust.distributions.protocols import Model
+from pyroclust.distributions.protocols import LawWithoutDensity, Model, SimulatedFromArguments
 
 # The trough of a spike lies at this share of its samples.
 _TROUGH = 0.34

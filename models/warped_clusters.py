@@ -14,7 +14,7 @@ from torch.distributions import constraints
 from pyroclust.core.numbers import check_count, check_number
 from pyroclust.core.registry import register
 from pyroclust.distributions import Component, FiniteMixturesPrior, PartitionPrior, PyroComponent
-from pyroclust.distributions.programs import LawWithoutDensity
+from pyroclust.distributions.protocols import LawWithoutDensity
 from pyroclust.models.mixture import Mixture
 
 _TURN = 0.4 * 2 * math.pi

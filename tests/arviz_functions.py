@@ -18,7 +18,7 @@ from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import sbc
 from pyroclust.partitions.draws import Draws
-from pyroclust.partitions.renumbering import renumbered
+from pyroclust.partitions.raw_labels import renumbered
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.records import GuideRecord, ModelRecord

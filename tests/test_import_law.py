@@ -12,14 +12,12 @@ MAPPED = {"models": "pyroclust.models", "guides": "pyroclust.guides", "recipes":
 BASE = {"core", "partitions"}
 LAWS = {
     "distributions",
-    "distributions.clusterwise",
     "distributions.compiled",
     "distributions.families",
-    "distributions.forests",
+    "distributions.perturbed_forest",
     "distributions.priors",
     "distributions.sequential",
 }
-PROGRAMS = {"distributions.programs", "distributions.protocols"}
 DIAGNOSTICS = {
     "diagnostics",
     "diagnostics.chains",
@@ -44,13 +42,11 @@ LAW: dict[str, set[str]] = {
     "distributions.compiled": BASE,
     "distributions.families": BASE | {"distributions", "distributions.compiled"},
     "distributions.sequential": BASE | {"distributions", "distributions.families", "distributions.priors"},
-    "distributions.clusterwise": BASE | {"distributions"},
-    "distributions.forests": BASE | {"distributions", "distributions.priors"},
+    "distributions.perturbed_forest": BASE | {"distributions", "distributions.priors"},
     "distributions.protocols": BASE | LAWS,
-    "distributions.programs": BASE | {"distributions.priors", "distributions.protocols"},
     "nn": BASE | LAWS,
-    "models": BASE | LAWS | PROGRAMS | {"nn"},
-    "guides": BASE | LAWS | PROGRAMS | {"nn"},
+    "models": BASE | LAWS | {"distributions.protocols", "nn"},
+    "guides": BASE | LAWS | {"distributions.protocols", "nn"},
     "diagnostics.limits": set(),
     "diagnostics.weights": {"core", "diagnostics.limits"},
     "diagnostics.draws": BASE | {"diagnostics.weights"},
@@ -62,11 +58,11 @@ LAW: dict[str, set[str]] = {
     "diagnostics.verdicts": DIAGNOSTICS - {"diagnostics", "diagnostics.draws", "diagnostics.verdicts"}
     | {"core"},
     "diagnostics": DIAGNOSTICS - {"diagnostics"} | {"partitions"},
-    "infer": BASE | DIAGNOSTICS | LAWS | PROGRAMS | {"nn"},
-    "infer.training": BASE | DIAGNOSTICS | LAWS | PROGRAMS | {"infer", "nn"},
+    "infer": BASE | DIAGNOSTICS | LAWS | {"distributions.protocols", "nn"},
+    "infer.training": BASE | DIAGNOSTICS | LAWS | {"distributions.protocols", "infer", "nn"},
     "infer.mcmc.compiled": BASE | {"distributions", "distributions.compiled", "distributions.protocols"},
     "infer.mcmc": BASE | DIAGNOSTICS | LAWS | MCMC | {"distributions.protocols", "infer"},
-    "infer.refining": BASE | DIAGNOSTICS | LAWS | PROGRAMS | {"infer", "infer.mcmc", "nn"},
+    "infer.refining": BASE | DIAGNOSTICS | LAWS | {"distributions.protocols", "infer", "infer.mcmc", "nn"},
     "baselines": BASE | DIAGNOSTICS,
     "data": BASE,
     "data.draws": BASE | DIAGNOSTICS | LAWS | {"data", "infer", "infer.mcmc"},

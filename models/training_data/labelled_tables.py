@@ -19,7 +19,7 @@ from pyroclust.core.numbers import check_count, check_number
 from pyroclust.distributions import PartitionPrior
 from pyroclust.distributions.hyperparameters import check_known
 from pyroclust.distributions.points import Points, as_points, check_finite, check_shape
-from pyroclust.distributions.programs import LawWithoutDensity, SimulatedModel, checked_shape
+from pyroclust.distributions.protocols import LawWithoutDensity, SimulatedModel, checked_shape
 from pyroclust.nn.deep.views import Deformation
 from pyroclust.partitions import canonical, num_clusters
 from pyroclust.partitions.raw_labels import as_class_labels

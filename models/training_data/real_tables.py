@@ -10,7 +10,7 @@ from torch import Tensor
 
 from pyroclust.core.numbers import check_count
 from pyroclust.distributions.points import Points, as_points, check_finite, check_shape, standardised
-from pyroclust.distributions.programs import SimulatedModel
+from pyroclust.distributions.protocols import SimulatedModel
 from pyroclust.models.mixture import Mixture
 from pyroclust.models.table_mixture import table_mixture
 from pyroclust.models.training_data.simulated_tables import random_number_of_columns

@@ -10,8 +10,7 @@ from torch import Tensor
 from pyroclust.core.numbers import check_count, check_number
 from pyroclust.distributions import ChineseRestaurantPrior, PartitionPrior, PitmanYorPrior
 from pyroclust.distributions.points import check_shape, standardised
-from pyroclust.distributions.programs import SimulatedModel, sampled
-from pyroclust.distributions.protocols import Model
+from pyroclust.distributions.protocols import Model, SimulatedModel, sampled
 from pyroclust.models.mixture import Mixture
 from pyroclust.models.standardised import named_prior
 from pyroclust.models.table_mixture import table_mixture

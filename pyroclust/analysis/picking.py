@@ -18,7 +18,7 @@ from pyroclust.data import Standardised, Table
 from pyroclust.data.standardise import ColumnsOfTable
 from pyroclust.data.tables import Graph, PointShape
 from pyroclust.distributions import ConjugateComponent
-from pyroclust.distributions.families.column_groups import ColumnGroups
+from pyroclust.distributions.families.partly_observed import ColumnGroups
 from pyroclust.distributions.protocols import is_of_graphs, takes_missing
 from pyroclust.guides import AnchoredGuide, PredictiveFilter, ScaleAveragedProcess
 from pyroclust.guides.exact_filters import exact_filter

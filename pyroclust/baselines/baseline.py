@@ -11,7 +11,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from pyroclust.core.numbers import as_numbers, check_count, short_seed
-from pyroclust.partitions.renumbering import renumbered
+from pyroclust.partitions.raw_labels import renumbered
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,8 @@
 """Distributions over partitions, conjugate component families, and data given a partition."""
 
 from pyroclust.distributions.block_rates import BlockRates
-from pyroclust.distributions.clusterwise.filtering import Filtering
-from pyroclust.distributions.clusterwise.partition import ClusterwisePartition
-from pyroclust.distributions.diagonal_mixture import DiagonalMixture
+from pyroclust.distributions.clusterwise_partition import ClusterwisePartition
+from pyroclust.distributions.component_labels import DiagonalMixture
 from pyroclust.distributions.families.bernoulli_beta import BernoulliBeta
 from pyroclust.distributions.families.categories import Categories
 from pyroclust.distributions.families.clustered_data import ClusteredData
@@ -20,7 +19,7 @@ from pyroclust.distributions.families.product import Product
 from pyroclust.distributions.families.pyro_component import PyroComponent
 from pyroclust.distributions.families.student_t import student_t
 from pyroclust.distributions.families.von_mises import von_mises
-from pyroclust.distributions.forests.perturbed_forest import PerturbedSpanningForest, standardised_similarity
+from pyroclust.distributions.filtering import Filtering
 from pyroclust.distributions.observations import (
     BernoulliObservation,
     CountsObservation,
@@ -28,6 +27,7 @@ from pyroclust.distributions.observations import (
     Observation,
 )
 from pyroclust.distributions.partition_distribution import PartitionDistribution
+from pyroclust.distributions.perturbed_forest import PerturbedSpanningForest, standardised_similarity
 from pyroclust.distributions.priors.chinese_restaurant import ChineseRestaurantPrior, ChineseRestaurantProcess
 from pyroclust.distributions.priors.constrained import ConstrainedPartition
 from pyroclust.distributions.priors.dirichlet_multinomial import (
@@ -35,11 +35,10 @@ from pyroclust.distributions.priors.dirichlet_multinomial import (
     DirichletMultinomialPrior,
 )
 from pyroclust.distributions.priors.dynamic_mixtures import DynamicMixturesPrior
-from pyroclust.distributions.priors.elicitation import elicit
 from pyroclust.distributions.priors.finite_mixtures import FiniteMixturesPrior, MixtureOfFiniteMixtures
 from pyroclust.distributions.priors.gamma_concentration import GammaConcentration
 from pyroclust.distributions.priors.pitman_yor import PitmanYorPrior, PitmanYorProcess
-from pyroclust.distributions.priors.prior import PartitionPrior
+from pyroclust.distributions.priors.prior import PartitionPrior, elicit
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
 
 __all__ = [

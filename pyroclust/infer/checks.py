@@ -12,8 +12,7 @@ from pyro.poutine.replay_messenger import ReplayMessenger
 from torch import Tensor
 
 from pyroclust.distributions.points import Points, as_points, check_points
-from pyroclust.distributions.programs import as_model
-from pyroclust.distributions.protocols import Guide, JointModel, Model, is_of_graphs, takes_missing
+from pyroclust.distributions.protocols import Guide, JointModel, Model, as_model, is_of_graphs, takes_missing
 from pyroclust.partitions.adjacency import as_adjacency
 
 MAX_LEARNING_RATE = 1e6

@@ -10,8 +10,7 @@ from torch import Tensor
 
 from pyroclust.core.random_state import exclusive_random_state
 from pyroclust.distributions.points import Points, as_points, check_finite
-from pyroclust.distributions.programs import as_model
-from pyroclust.distributions.protocols import Guide, LawOfModels, data_shape
+from pyroclust.distributions.protocols import Guide, LawOfModels, as_model, data_shape
 
 # Settings of hyperparameters, and models of a law, that data sets are shared out among.
 _MOST_SETTINGS, _MOST_MODELS = 8, 25

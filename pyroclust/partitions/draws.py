@@ -6,8 +6,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pyroclust.partitions.raw_labels import DrawsLike, raw_labels, values_beside
-from pyroclust.partitions.renumbering import canonical_draws, check_labels_fit, values_of_draws
+from pyroclust.partitions.raw_labels import (
+    DrawsLike,
+    canonical_draws,
+    check_labels_fit,
+    raw_labels,
+    values_beside,
+    values_of_draws,
+)
 
 _MANY_CHAINS, _FEWEST_POINTS = 20, 3
 

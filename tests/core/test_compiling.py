@@ -216,7 +216,7 @@ def test_the_users_folder_is_used_where_the_package_is_read_only(tmp_path, monke
 
 SCRIPT = """
 import pyroclust
-from pyroclust.distributions.compiled.counts import log_rising
+from pyroclust.distributions.compiled.protocol import log_rising
 assert pyroclust.__file__.startswith({root!r}), pyroclust.__file__
 assert log_rising(1.0, 3.0) > 1.79
 """

@@ -8,7 +8,7 @@ from scipy.cluster.hierarchy import cut_tree
 
 from pyroclust.diagnostics import co_assignment
 from pyroclust.diagnostics.draws.co_assignment import average_linkage, cuts
-from pyroclust.partitions.renumbering import renumbered
+from pyroclust.partitions.raw_labels import renumbered
 
 
 def brute_force(draws, shares):

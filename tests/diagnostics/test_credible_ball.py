@@ -10,7 +10,7 @@ from pyroclust.diagnostics import (
 )
 from pyroclust.diagnostics.draws.frequencies import count_clusters
 from pyroclust.partitions import enumerate_partitions
-from pyroclust.partitions.renumbering import renumbered
+from pyroclust.partitions.raw_labels import renumbered
 
 CENTRE = [0, 0, 1, 1]
 

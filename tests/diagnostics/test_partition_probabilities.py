@@ -5,7 +5,7 @@ from scipy.stats import entropy
 from pyroclust.diagnostics import partition_entropy
 from pyroclust.diagnostics.draws.labels import distinct_draws
 from pyroclust.partitions import enumerate_partitions
-from pyroclust.partitions.renumbering import renumbered
+from pyroclust.partitions.raw_labels import renumbered
 
 DRAWS = np.array([[0, 1, 1], [2, 0, 0], [0, 0, 0], [0, 1, 2], [1, 1, 1], [0, 2, 2]])
 

@@ -13,7 +13,7 @@ from pyroclust.diagnostics import (
     point_estimate,
 )
 from pyroclust.partitions import enumerate_partitions
-from pyroclust.partitions.renumbering import renumbered
+from pyroclust.partitions.raw_labels import renumbered
 
 LOSSES = [
     VariationOfInformation(),

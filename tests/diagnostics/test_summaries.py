@@ -3,7 +3,7 @@ import torch
 
 from pyroclust.diagnostics import agreement, co_assignment, dendrogram_order, functionals
 from pyroclust.partitions import canonical
-from pyroclust.partitions.renumbering import renumbered
+from pyroclust.partitions.raw_labels import renumbered
 
 
 def test_renumbered_is_canonical():

@@ -18,10 +18,15 @@ from pyroclust.distributions import (
     PoissonGamma,
     Product,
 )
-from pyroclust.distributions.compiled.columns import column_functions, log_predictives_by_column
 from pyroclust.distributions.compiled.pointers import Address
-from pyroclust.distributions.compiled.protocol import family_of, refresh, tabulate
-from pyroclust.distributions.families.column_groups import ColumnGroups, by_columns
+from pyroclust.distributions.compiled.protocol import (
+    column_functions,
+    family_of,
+    log_predictives_by_column,
+    refresh,
+    tabulate,
+)
+from pyroclust.distributions.families.partly_observed import ColumnGroups, by_columns
 
 FAMILIES = {
     "known": (NormalKnownVariance(3, 2.0, mean=0.5), 3),

@@ -23,13 +23,13 @@ from pyroclust.distributions import (
     Product,
     student_t,
 )
-from pyroclust.distributions.compiled.counts import log_rising
 from pyroclust.distributions.compiled.protocol import (
     compile_family,
     log_marginal,
     log_predictive,
     log_predictive_above,
     log_predictive_without,
+    log_rising,
 )
 from pyroclust.distributions.families.clustered_data import block_moments
 from pyroclust.distributions.families.normal_independent import log_integral, no_nodes

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.distributions import ChineseRestaurantProcess
-from pyroclust.distributions.sequential.steps import ForcedSteps
+from pyroclust.distributions.sequential.scorer import ForcedSteps
 
 
 def listed(labels: Tensor) -> list[tuple[int, int, int, int, bool]]:

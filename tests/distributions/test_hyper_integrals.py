@@ -17,7 +17,7 @@ from pyroclust.distributions import (
     Product,
 )
 from pyroclust.distributions.families.clustered_data import block_moments
-from pyroclust.distributions.hyper_integrals import integral_over
+from pyroclust.distributions.hyperparameters import integral_over
 
 PRIORS = LogNormal(-1.6, 1.0), InverseGamma(3.0, 0.5), Gamma(1.0, 2.0)
 

@@ -9,7 +9,7 @@ from partition_laws import assert_counts_fit, partition_counts, simulate_prior
 from torch import Tensor
 
 from pyroclust.distributions import PartitionPrior
-from pyroclust.distributions.priors.gibbs_type import block_sizes
+from pyroclust.distributions.priors.prior import block_sizes
 from pyroclust.partitions import enumerate_partitions, is_canonical, num_clusters
 
 every_prior = pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)

@@ -16,8 +16,8 @@ from pyroclust.distributions import (
     student_t,
     von_mises,
 )
+from pyroclust.distributions.families.component import GroupedSupport
 from pyroclust.distributions.families.product import SideBySide
-from pyroclust.distributions.families.supports import GroupedSupport
 
 
 def laplace_parameters():

@@ -15,7 +15,7 @@ from pyroclust.distributions import (
     PitmanYorProcess,
 )
 from pyroclust.distributions.priors import two_parameter
-from pyroclust.distributions.priors.gibbs_type import log_stirling_numbers
+from pyroclust.distributions.priors.prior import log_stirling_numbers
 from pyroclust.partitions import enumerate_partitions
 
 DOUBLE = {"dtype": torch.float64}

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from pyroclust import save_guide
 from pyroclust.distributions import ChineseRestaurantProcess
-from pyroclust.distributions.programs import SimulatedModel
+from pyroclust.distributions.protocols import SimulatedModel
 from pyroclust.guides import AttentiveClusteringProcess, ClusterwiseClusteringProcess, NeuralClusteringProcess
 from pyroclust.infer import (
     FitSettings,

@@ -21,14 +21,12 @@ from pyroclust.distributions import (
     NormalKnownVariance,
     student_t,
 )
-from pyroclust.distributions.clusterwise.steps import ClusterwiseScorer
+from pyroclust.distributions.clusterwise_steps import ClusterwiseScorer
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.protocols import Guide, JointModel, Model, data_shape
-from pyroclust.distributions.sequential.constrained import ConstrainedScorer
 from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
-from pyroclust.distributions.sequential.scorer import Scorer
-from pyroclust.distributions.sequential.steps import ForcedSteps
+from pyroclust.distributions.sequential.scorer import ConstrainedScorer, ForcedSteps, Scorer
 from pyroclust.guides import (
     AmortizedGuide,
     AnchoredGuide,

@@ -7,8 +7,7 @@ import torch
 from compiled_models import MODELS, points_of
 from torch import Tensor
 
-from pyroclust.distributions.clusterwise.members import FreeMembers
-from pyroclust.distributions.clusterwise.steps import ClusterStep
+from pyroclust.distributions.clusterwise_steps import ClusterStep, FreeMembers
 from pyroclust.guides import AttentiveClusteringProcess, ClusterwiseClusteringProcess
 from pyroclust.guides.clusterwise_clustering_process import attentive_network_for, clusterwise_network_for
 from pyroclust.guides.exact_filters import filter_scorer

@@ -7,8 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from pyroclust.distributions.clusterwise.members import FreeMembers
-from pyroclust.distributions.clusterwise.steps import row_blocks
+from pyroclust.distributions.clusterwise_steps import FreeMembers, row_blocks
 from pyroclust.nn import SetEncoder
 from pyroclust.nn.networks.latents import DiscreteMemberships, GaussianMemberships
 from pyroclust.nn.networks.pools import AttentivePool, GatedPool, SummedPool

@@ -7,8 +7,7 @@ import torch
 from pyro import poutine
 
 from pyroclust.distributions.sequential.partition import SequentialPartition
-from pyroclust.distributions.sequential.scorer import Scorer
-from pyroclust.distributions.sequential.steps import ForcedSteps
+from pyroclust.distributions.sequential.scorer import ForcedSteps, Scorer
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.infer import FitSettings, InclusiveKL, fit
 from pyroclust.models import sensitivity2d, warped_clusters

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 
 from pyroclust.distributions import ChineseRestaurantProcess
 from pyroclust.distributions.sequential.sampling import teacher_forced_log_prob
-from pyroclust.distributions.sequential.scorer import Scorer
-from pyroclust.distributions.sequential.steps import ForcedSteps
+from pyroclust.distributions.sequential.scorer import ForcedSteps, Scorer
 from pyroclust.nn import FutureAttention, InducedFuture, SummedScorer
 from pyroclust.partitions import canonical
 

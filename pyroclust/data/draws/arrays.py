@@ -12,8 +12,7 @@ from pyroclust.core.messages import listed, read_safely, unknown_name, visible
 from pyroclust.data.binary_files import archived_headers, check_self_contained, numpy_header_of
 from pyroclust.data.draws.orientation import draws_in_rows
 from pyroclust.partitions.draws import Draws, draws_of_labels
-from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights
-from pyroclust.partitions.renumbering import check_labels_fit
+from pyroclust.partitions.raw_labels import WEIGHT_NAMES, check_labels_fit, refuse_weights
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -14,8 +14,7 @@ from pyroclust.data.delimited.reading import ReadingOptions, read_delimited
 from pyroclust.data.draws.arrays import labels_among
 from pyroclust.data.draws.orientation import draws_in_rows
 from pyroclust.partitions.draws import Draws, draws_of_labels
-from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights
-from pyroclust.partitions.renumbering import check_labels_fit
+from pyroclust.partitions.raw_labels import WEIGHT_NAMES, check_labels_fit, refuse_weights
 
 # Lines that are looked at to tell names of columns from a draw.
 _LOOKED_AT = 100

@@ -13,8 +13,7 @@ from pyroclust.diagnostics.draws.labels import (
     rows_per_point,
 )
 from pyroclust.diagnostics.limits import STABLE
-from pyroclust.partitions.raw_labels import DrawsLike
-from pyroclust.partitions.renumbering import renumbered
+from pyroclust.partitions.raw_labels import DrawsLike, renumbered
 
 _MAX_CELLS = 4_000_000
 

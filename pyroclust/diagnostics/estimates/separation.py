@@ -14,8 +14,7 @@ from pyroclust.diagnostics.draws.labels import (
 )
 from pyroclust.diagnostics.estimates.cluster_profiles import interval, means_of
 from pyroclust.diagnostics.limits import LIKELY, TELLING_EFFECT
-from pyroclust.partitions.raw_labels import DrawsLike
-from pyroclust.partitions.renumbering import renumbered
+from pyroclust.partitions.raw_labels import DrawsLike, renumbered
 
 _MAX_CELLS = 4_000_000
 

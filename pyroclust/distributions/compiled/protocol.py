@@ -1,7 +1,8 @@
-"""Compiled families: functions of a component family, which loops over points call by their address."""
+"""Compiled families: functions of a family, called by their address, for points, single cells and counts."""
 
+import math
 from collections.abc import Sequence
-from functools import singledispatch
+from functools import cache, singledispatch
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -229,3 +230,101 @@ def log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
         part = from_place(sums[slot], family.begin[p])
         total += _call_marginal(family.functions[p, _MARGINAL], (family.tables[p], part, slot, size))
     return total * family.power[0]
+
+
+# From here on two terms of Stirling's series are exact in double precision.
+_LARGE = 1000.0
+# Table entries: half a megabyte at most, and never many times the cost of visiting all points.
+_SHORT, _PER_POINT, _LONG = 4096, 8, 65536
+
+
+class NonZero(NamedTuple):
+    """The nonzero entries of N points of counts."""
+
+    begin: np.ndarray  # where the entries of each point begin, (N + 1,)
+    column: np.ndarray  # their columns
+    value: np.ndarray  # their values
+    total: np.ndarray  # sum of the counts of each point, (N,)
+
+
+def non_zero(data: np.ndarray) -> NonZero:
+    """List the nonzero counts of points, ``(N, D)``."""
+    row, column = np.nonzero(data)
+    return NonZero(
+        begin=np.searchsorted(row, np.arange(len(data) + 1)),
+        column=np.ascontiguousarray(column),
+        value=np.rint(data[row, column]).astype(np.int64),
+        total=np.rint(data.sum(1)).astype(np.int64),
+    )
+
+
+@compiled(allocates=False)
+def log_rising(start: float, count: float) -> float:
+    r"""Return :math:`\log \Gamma(x + n) - \log \Gamma(x)` without cancellation at large x."""
+    if start < _LARGE:
+        return math.lgamma(start + count) - math.lgamma(start)
+    end = start + count
+    series = (1.0 / end - 1.0 / start) / 12.0 - (1.0 / end**3 - 1.0 / start**3) / 360.0
+    return count * math.log(start) + (end - 0.5) * math.log1p(count / start) - count + series
+
+
+@inner
+def tabulate_rising(table: np.ndarray, start: float) -> None:
+    """Write the log rising factorials of 0, 1, 2, ... factors."""
+    total = 0.0
+    for count in range(len(table)):
+        table[count] = total
+        total += math.log(start + count)
+
+
+@inner
+def look_up(table: np.ndarray, start: float, count: int) -> float:
+    """Return a log rising factorial from the table, or beyond its end by the formula."""
+    return table[count] if count < len(table) else log_rising(start, float(count))
+
+
+def table_of(totals: np.ndarray, num_points: int) -> np.ndarray:
+    """Return an empty table for counts up to the largest total, or as many as pay."""
+    longest = min(max(_SHORT, _PER_POINT * num_points), _LONG)
+    return np.zeros(int(min(totals.max() + 1, longest)))
+
+
+_ARGUMENTS = types.int64, types.int64, ViewType(types.float64, 1)
+_call = caller(types.int64(types.voidptr, *_ARGUMENTS))
+
+
+@singledispatch
+def compile_columns(
+    component: Any, data: np.ndarray, there: np.ndarray, num_slots: int, num_points: int
+) -> Any:
+    """Return the tables of a family of one column for many, where it knows of missing cells itself.
+
+    Missing cells of ``data`` are 0; ``there`` is 1 for cells that are there, 0 for others, without rows where
+    none is missing.
+    """
+    return None
+
+
+@cache
+def _function_of(kind: Any) -> Any:
+    return inner(kind.log_predictives_by_column)
+
+
+def column_functions(family: Family) -> np.ndarray | None:
+    """Return where the functions of its parts begin, ``(P,)``; None where one has none."""
+    held: Any = family.tables.base
+    # What clusters cache of columns without missing cells is no longer column by column.
+    if not all(
+        hasattr(one, "log_predictives_by_column") and len(getattr(one, "there", "?"))
+        for one in family.contents
+    ):
+        return None
+    return np.array([address_of(_function_of(one.type.kind), one.type, *_ARGUMENTS) for one in held.each])
+
+
+@inner
+def log_predictives_by_column(family: Any, functions: Any, point: int, slot: int, found: Any) -> None:
+    """Write the log predictive density of each column of a point in a slot, 0 where it is missing."""
+    first = 0
+    for p in range(len(functions)):
+        first += _call(functions[p], (family.tables[p], point, slot, from_place(found, first)))

@@ -12,9 +12,13 @@ from torch import Tensor
 from torch.distributions import constraints
 
 from pyroclust.core.registry import register
-from pyroclust.distributions.compiled.columns import compile_columns
-from pyroclust.distributions.compiled.counts import log_rising
-from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, hyper_array
+from pyroclust.distributions.compiled.protocol import (
+    compile_columns,
+    compile_family,
+    compile_methods,
+    hyper_array,
+    log_rising,
+)
 from pyroclust.distributions.families.component import Component, ConjugateComponent, number
 from pyroclust.distributions.hyperparameters import Hyperparameter
 

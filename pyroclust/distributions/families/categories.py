@@ -13,10 +13,14 @@ from torch.distributions import constraints
 
 from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
-from pyroclust.distributions.compiled.counts import log_rising
-from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, hyper_array
-from pyroclust.distributions.families.component import Component, ConjugateComponent, number
-from pyroclust.distributions.families.supports import filled, of_levels
+from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, hyper_array, log_rising
+from pyroclust.distributions.families.component import (
+    Component,
+    ConjugateComponent,
+    filled,
+    number,
+    of_levels,
+)
 from pyroclust.distributions.hyperparameters import Hyperparameter
 from pyroclust.distributions.points import broadcast_shapes
 

@@ -1,23 +1,147 @@
-"""Component families: what a cluster's points are drawn from."""
+"""Component families: what a cluster's points are drawn from, where they lie, and sites of parameters."""
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
 from pyro.distributions import TorchDistribution
+from pyro.distributions.torch_distribution import TorchDistributionMixin
+from pyro.poutine.messenger import Messenger, block_messengers
 from torch import Size, Tensor
 from torch.distributions import Distribution, constraints
 
 from pyroclust.core.numbers import check_count
 from pyroclust.core.random_state import seeded
-from pyroclust.distributions.families.parameter_sites import BatchedSites, ScoredSites, without_handlers
-from pyroclust.distributions.hyper_integrals import Integral, integral_over
-from pyroclust.distributions.hyperparameters import Hyperparameter, Hyperparameterised
+from pyroclust.distributions.hyperparameters import (
+    Hyperparameter,
+    Hyperparameterised,
+    Integral,
+    integral_over,
+)
 from pyroclust.distributions.points import broadcast_shapes, check_tensor
 from pyroclust.partitions import most_clusters
+
+ParameterProgram = Callable[[], dict[str, Tensor]]
+"""A Pyro program that samples the parameters of a cluster and returns them by the names of their sites."""
+
+
+class PrefixedSites(Messenger):
+    """Put a prefix before the names of all sites."""
+
+    def __init__(self, prefix: str) -> None:
+        super().__init__()
+        self.prefix = prefix
+
+    def _pyro_sample(self, msg: dict) -> None:
+        msg["name"] = self.prefix + msg["name"]
+
+
+class BatchedSites(Messenger):
+    """Draw every site over a batch shape: what plates do, at a tenth of their price."""
+
+    def __init__(self, shape: Size) -> None:
+        super().__init__()
+        self.shape = shape
+
+    def _pyro_sample(self, msg: dict) -> None:
+        _refuse_plates(msg)
+        if not msg["is_observed"]:
+            msg["fn"] = msg["fn"].expand(self.shape)
+
+
+class ScoredSites(Messenger):
+    """Set every site to a value and add up the log-densities."""
+
+    def __init__(self, values: Mapping[str, Tensor]) -> None:
+        super().__init__()
+        self.values = values
+        self.log_density: Tensor | float = 0.0
+
+    def _pyro_sample(self, msg: dict) -> None:
+        _refuse_plates(msg)
+        name, law = msg["name"], msg["fn"]
+        if not msg["is_observed"]:
+            if name not in self.values:
+                raise ValueError(
+                    f"parameters has no {name!r}, expected {', '.join(self.values)} and the site {name!r}"
+                )
+            msg["value"] = self.values[name]
+        msg["done"] = True
+        self.log_density = self.log_density + law.log_prob(msg["value"])
+
+
+def without_handlers() -> Any:
+    """Keep the sites of a program from all handlers outside."""
+    return block_messengers(lambda _: True)
+
+
+def _refuse_plates(msg: dict) -> None:
+    if not isinstance(msg["fn"], TorchDistributionMixin):
+        raise ValueError(
+            f"the parameter program has a plate {msg['name']!r}, expected none: "
+            "use .expand([...]).to_event(...) for the dimensions of its sites"
+        )
+
+
+# Larger whole numbers are not all exact in double precision, and their log factorials may overflow.
+COUNTS = constraints.independent(constraints.integer_interval(0, 2**53), 1)
+
+
+class GroupedSupport(constraints.Constraint):
+    """Consecutive groups of columns, each with its constraint and its number of columns."""
+
+    event_dim = 1
+
+    def __init__(self, groups: Sequence[tuple[Any, int]]) -> None:
+        self.groups = tuple(groups)
+        super().__init__()
+
+    @property
+    def is_discrete(self) -> bool:  # type: ignore[override]
+        return any(support.is_discrete for support, _ in self.groups)
+
+    def check(self, value: Tensor) -> Tensor:
+        columns = value.split([width for _, width in self.groups], -1)
+        pairs = zip(self.groups, columns, strict=True)
+        return torch.stack([support.check(own) for (support, _), own in pairs]).all(0)
+
+    def __repr__(self) -> str:
+        return f"grouped({', '.join(f'{support} over {width} columns' for support, width in self.groups)})"
+
+
+class OrMissing(constraints.Constraint):
+    """Values of a constraint, or nan."""
+
+    event_dim = 1
+
+    def __init__(self, base: Any) -> None:
+        self.base = base
+        super().__init__()
+
+    @property
+    def is_discrete(self) -> bool:  # type: ignore[override]
+        return bool(self.base.is_discrete)
+
+    def check(self, value: Tensor) -> Tensor:
+        return self.base.check(filled(value))
+
+    def __repr__(self) -> str:
+        return f"{self.base!r} or missing"
+
+
+def of_levels(levels: Sequence[int]) -> OrMissing:
+    """Return the support of categories 0, 1, ... below the number of each column, or missing."""
+    columns = [constraints.independent(constraints.integer_interval(0, one - 1), 1) for one in levels]
+    return OrMissing(GroupedSupport([(one, 1) for one in columns]))
+
+
+def filled(data: Tensor) -> Tensor:
+    """Put zeros, which every family takes, where cells are missing."""
+    return data.nan_to_num(0.0, posinf=torch.inf, neginf=-torch.inf) if data.is_floating_point() else data
 
 
 class Component(Hyperparameterised, ABC):

@@ -1,4 +1,4 @@
-"""The inverse Wishart distribution over Cholesky factors, and the constraint that samplers see."""
+"""Covariances by their Cholesky factors: the inverse Wishart law, and the constraint that samplers see."""
 
 import math
 from typing import Any
@@ -9,6 +9,17 @@ from torch import Size, Tensor
 from torch.distributions import Transform, biject_to, constraints, transform_to
 
 from pyroclust.distributions.points import broadcast_shapes
+
+
+def cholesky(matrix: Tensor) -> Tensor:
+    """Return lower Cholesky factors, ``(..., D, D)``."""
+    try:
+        return torch.linalg.cholesky(matrix)
+    except torch.linalg.LinAlgError:
+        raise ValueError(
+            "data lies too far from 0, or its columns differ too much in scale, for covariances in double "
+            "precision: centre and rescale the columns, without --raw on the command line"
+        ) from None
 
 
 class CholeskyFactor(type(constraints.lower_cholesky)):  # type: ignore[misc]

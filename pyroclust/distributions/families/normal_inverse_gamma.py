@@ -12,8 +12,12 @@ from torch import Tensor
 
 from pyroclust.core.compiling import inner
 from pyroclust.core.registry import register
-from pyroclust.distributions.compiled.columns import compile_columns
-from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, hyper_array
+from pyroclust.distributions.compiled.protocol import (
+    compile_columns,
+    compile_family,
+    compile_methods,
+    hyper_array,
+)
 from pyroclust.distributions.families.component import Component, ConjugateComponent, number, per_point
 from pyroclust.distributions.hyperparameters import Hyperparameter
 from pyroclust.partitions import most_clusters

@@ -12,10 +12,9 @@ from torch import Tensor
 
 from pyroclust.core.compiling import inner
 from pyroclust.core.registry import register
-from pyroclust.distributions.cholesky import cholesky
 from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, hyper_array
 from pyroclust.distributions.families.component import Component, ConjugateComponent, number, per_point
-from pyroclust.distributions.families.inverse_wishart import InverseWishartCholesky
+from pyroclust.distributions.families.inverse_wishart import InverseWishartCholesky, cholesky
 from pyroclust.distributions.families.normal_inverse_gamma import LARGE
 from pyroclust.distributions.hyperparameters import Hyperparameter
 from pyroclust.partitions import most_clusters

@@ -11,18 +11,19 @@ from pyro.distributions import Gamma, Poisson, TorchDistribution
 from torch import Tensor
 
 from pyroclust.core.registry import register
-from pyroclust.distributions.compiled.columns import compile_columns
-from pyroclust.distributions.compiled.counts import (
+from pyroclust.distributions.compiled.protocol import (
     NonZero,
+    compile_columns,
+    compile_family,
+    compile_methods,
+    hyper_array,
     log_rising,
     look_up,
     non_zero,
     table_of,
     tabulate_rising,
 )
-from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, hyper_array
-from pyroclust.distributions.families.component import Component, ConjugateComponent, number
-from pyroclust.distributions.families.supports import COUNTS
+from pyroclust.distributions.families.component import COUNTS, Component, ConjugateComponent, number
 from pyroclust.distributions.hyperparameters import Hyperparameter
 
 

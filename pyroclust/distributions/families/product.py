@@ -12,10 +12,13 @@ from torch.distributions import Distribution, constraints
 
 from pyroclust.core.registry import register
 from pyroclust.distributions.compiled.protocol import Family, compile_family, family_of, join_families
-from pyroclust.distributions.families.component import Component, ConjugateComponent
-from pyroclust.distributions.families.parameter_sites import PrefixedSites
-from pyroclust.distributions.families.supports import GroupedSupport
-from pyroclust.distributions.hyper_integrals import Integral
+from pyroclust.distributions.families.component import (
+    Component,
+    ConjugateComponent,
+    GroupedSupport,
+    PrefixedSites,
+)
+from pyroclust.distributions.hyperparameters import Integral
 from pyroclust.distributions.points import broadcast_shapes
 
 

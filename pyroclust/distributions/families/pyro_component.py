@@ -11,8 +11,7 @@ from torch.distributions import constraints
 from pyroclust.core.numbers import check_number
 from pyroclust.core.random_state import preserved_random_state
 from pyroclust.distributions.compiled.protocol import Family, compile_family, join_families
-from pyroclust.distributions.families.component import Component
-from pyroclust.distributions.families.parameter_sites import ParameterProgram
+from pyroclust.distributions.families.component import Component, ParameterProgram
 
 
 class PyroComponent(Component):

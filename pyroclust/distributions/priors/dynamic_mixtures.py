@@ -20,8 +20,7 @@ from pyroclust.distributions.priors.dirichlet_multinomial import (
     DirichletMultinomialPrior,
     expected_occupied,
 )
-from pyroclust.distributions.priors.gibbs_type import block_sizes
-from pyroclust.distributions.priors.prior import PartitionPrior
+from pyroclust.distributions.priors.prior import PartitionPrior, block_sizes
 from pyroclust.distributions.priors.two_parameter import as_parameter, draw_from_urn
 from pyroclust.partitions import as_partitions, most_clusters
 

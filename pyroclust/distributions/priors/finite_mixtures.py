@@ -21,8 +21,7 @@ from pyroclust.distributions.priors.dirichlet_multinomial import (
     DirichletMultinomialPrior,
     expected_occupied,
 )
-from pyroclust.distributions.priors.gibbs_type import block_sizes, log_block_weights
-from pyroclust.distributions.priors.prior import PartitionPrior
+from pyroclust.distributions.priors.prior import PartitionPrior, block_sizes, log_block_weights
 from pyroclust.distributions.priors.two_parameter import as_parameter, draw_from_urn
 from pyroclust.partitions import label_range
 

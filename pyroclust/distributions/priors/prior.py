@@ -1,24 +1,128 @@
-"""The contract of partition priors, as models, guides and kernels see them."""
+"""Partition priors: contract, addition rule, law of the number of clusters, and how to choose one."""
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeVar
 
+import numpy as np
+import scipy
 import torch
 from torch import Size, Tensor
 from torch.distributions import Distribution
 
-from pyroclust.core.numbers import check_count
-from pyroclust.distributions.hyperparameters import Hyperparameterised
+from pyroclust.core.compiling import compiled, inner
+from pyroclust.core.numbers import check_count, check_number
+from pyroclust.distributions.hyperparameters import Hyperparameterised, shown
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.points import broadcast_shapes
 from pyroclust.distributions.priors.component_numbers import log_component_numbers
-from pyroclust.distributions.priors.gibbs_type import (
-    block_sizes,
-    log_block_weights,
-    log_stirling_numbers,
-    log_v_of_fewer,
-    log_v_of_fewer_batched,
-)
-from pyroclust.partitions import as_partitions, label_range
+from pyroclust.distributions.rising_factorial import log_rising
+from pyroclust.partitions import as_partitions, label_range, most_clusters
+
+# Up to here log-gamma functions may be subtracted: they lose fewer than three digits.
+_MODERATE = -100.0
+
+
+def block_sizes(assignments: Tensor, weights: Tensor | None = None) -> Tensor:
+    """Count the points of every cluster, each as often as its weight says."""
+    width = most_clusters(assignments)
+    zeros = torch.zeros(*assignments.shape[:-1], width, dtype=torch.int64, device=assignments.device)
+    labels = assignments.long()
+    each = torch.ones_like(labels) if weights is None else weights.expand_as(labels)
+    return zeros.scatter_add_(-1, labels, each)
+
+
+def log_block_weights(sizes: Tensor, discount: Tensor) -> Tensor:
+    """Return log w(n) = log Gamma(n - d) - log Gamma(1 - d) of blocks, ``(..., K)``, 0 for empty ones."""
+    more = (sizes.double() - 1).clamp(min=0)
+    start = 1 - discount.to(more)
+    start = start.unsqueeze(-1) if discount.dim() else start
+    if bool((discount > _MODERATE).all()):
+        return (start + more).lgamma() - start.lgamma()
+    return log_rising(start, more)
+
+
+def log_v_of_fewer(log_v: Tensor, discount: float, *, num_points: int, steps: int) -> Tensor:
+    """Continue a table of log V_N(K), K = 0, 1, ..., to fewer points, one row and one column less a step.
+
+    V_n(K) = (n - d K) V_{n+1}(K) + V_{n+1}(K + 1), compiled, about 20 ns an entry.
+    """
+    rows = np.full((steps + 1, len(log_v)), -np.inf)
+    rows[0] = log_v.detach().double().cpu().numpy()
+    _downwards(rows, discount, num_points)
+    return torch.from_numpy(rows[:, : len(log_v) - steps])
+
+
+@compiled(allocates=False, fastmath=False)
+def _downwards(found: np.ndarray, discount: float, num_points: int) -> None:
+    for j in range(1, len(found)):
+        n = num_points - j
+        for k in range(1, min(n + 1, found.shape[1] - j)):
+            stay, opened = found[j - 1, k] + np.log(n - discount * k), found[j - 1, k + 1]
+            high, low = max(stay, opened), min(stay, opened)
+            found[j, k] = high + np.log1p(np.exp(low - high)) if high > -np.inf else high
+
+
+def log_v_of_fewer_batched(log_v: Tensor, discount: Tensor, ends: Tensor, width: int) -> Tensor:
+    """Continue log V_n(K) of a batch from every stride-th n, ``ends``, to all n that are fewer.
+
+    Shape:
+        log_v: ``(B, E, width + stride - 1)``; discount: ``()`` or ``(B,)``; output: ``(B, E stride, width)``.
+    """
+    clusters, discount = torch.arange(log_v.shape[-1], device=log_v.device), discount.reshape(-1, 1, 1)
+    found = [log_v[..., :width]]
+    for fewer in range(1, log_v.shape[-1] - width + 1):
+        points = (ends - fewer).unsqueeze(-1)
+        kept = clusters[: log_v.shape[-1] - 1]
+        stay = (points - discount * kept).clamp(min=1e-300).log() + log_v[..., :-1]
+        together = torch.logaddexp(stay, log_v[..., 1:])
+        log_v = torch.where((kept >= 1) & (kept <= points), together, -torch.inf)
+        found.append(log_v[..., :width])
+    return torch.stack(found[::-1], 2).flatten(1, 2)
+
+
+# exp(-40) is below half a unit in the last place of one.
+_NEGLIGIBLE = 40.0
+
+
+@lru_cache(maxsize=256)
+def log_stirling_numbers(discount: float, num_points: int, width: int) -> Tensor:
+    r"""Sum the block weights of all partitions of N points into K = 1, ..., width clusters, cached.
+
+    .. math:: S_d(n + 1, K) = (n - d K) \, S_d(n, K) + S_d(n, K - 1)
+
+    All terms are positive, and the recursion runs on logs of :math:`S_d(n, K) / \Gamma(n)`. Cost O(N width),
+    about 10 ns an entry.
+    """
+    return torch.from_numpy(_recursion(discount, num_points, width))
+
+
+@compiled(fastmath=False)
+def _recursion(discount: float, num_points: int, width: int) -> np.ndarray:
+    found = np.full(width, -np.inf)
+    found[0] = 0.0
+    for n in range(1, num_points):
+        log_n = np.log(n)
+        for k in range(min(n, width - 1), 0, -1):
+            opened = found[k - 1] - log_n
+            found[k] = _log_add(found[k] + _log_stay(n, discount, k + 1), opened) if k < n else opened
+        found[0] += _log_stay(n, discount, 1)
+    return found + math.lgamma(num_points)
+
+
+@inner(fastmath=False)
+def _log_stay(n: int, discount: float, clusters: int) -> float:
+    """Return log(1 - d K / n)."""
+    return np.log1p(-discount * clusters / n) if discount != 0 else 0.0
+
+
+@inner(fastmath=False)
+def _log_add(a: float, b: float) -> float:
+    high, low = max(a, b), min(a, b)
+    return high if high - low > _NEGLIGIBLE else high + np.log1p(np.exp(low - high))
+
 
 _STRIDE = 64
 _WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
@@ -202,3 +306,74 @@ class PartitionPrior(Hyperparameterised, ABC):
         num_points = check_count("num_points", num_points)
         clusters = torch.arange(1, num_points + 1, dtype=torch.float64)
         return (self.log_prob_num_clusters(num_points).exp() * clusters).sum(-1)
+
+
+PriorT = TypeVar("PriorT", bound=PartitionPrior)
+
+# An end of the bounds at zero or of a bounded interval is approached, not taken: 1e-9 of the way.
+_MARGIN = 1e-9
+_TOLERANCE = 1e-12
+
+
+def elicit(
+    family: Callable[[float], PriorT],
+    *,
+    num_points: int,
+    expected_clusters: float,
+    bounds: tuple[float, float] = (1e-6, 1e6),
+) -> PriorT:
+    """Find the hyperparameter that gives a wanted prior mean of the number of clusters.
+
+    Brent's root finder, on a log scale where the lower bound is positive; some ten to fifty evaluations of
+    ``expected_num_clusters``, which must rise or fall with the hyperparameter.
+
+    Args:
+        family: builds the prior from the hyperparameter to be found, all others fixed.
+        num_points: N at which the mean is wanted.
+        expected_clusters: the wanted mean, between 1 and N.
+        bounds: where to look. With a lower bound of zero, such as ``(0, 1)`` for a discount, the search is on
+            the plain scale and stays 1e-9 of the way inside.
+
+    Returns:
+        The prior; it holds the number that was found.
+
+    Raises:
+        ValueError: if the prior cannot have the wanted mean within the bounds; the reachable range is named;
+            or the family refuses a number within them.
+
+    Example:
+        >>> from pyroclust.distributions import ChineseRestaurantPrior, PitmanYorPrior
+        >>> prior = elicit(ChineseRestaurantPrior, num_points=100, expected_clusters=5.0)
+        >>> round(prior.concentration, 4), round(prior.expected_num_clusters(100).item(), 9)
+        (0.9476, 5.0)
+        >>> build = lambda discount: PitmanYorPrior(discount, 0.5)
+        >>> round(elicit(build, num_points=100, expected_clusters=9.0, bounds=(0, 1)).discount, 3)
+        0.319
+    """
+    num_points = check_count("num_points", num_points)
+    check_number("expected_clusters", expected_clusters)
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise ValueError(f"bounds is {shown(bounds)}, expected two numbers, the lower one first")
+    low, high = (check_number(f"bounds[{place}]", one) for place, one in enumerate(bounds))
+    if not low < high:
+        raise ValueError(f"bounds is {bounds}, expected the lower one first")
+    logarithmic = low > 0
+    if not logarithmic:
+        low, high = low + _MARGIN * (high - low), high - _MARGIN * (high - low)
+
+    def mean(position: float) -> float:
+        value = math.exp(position) if logarithmic else position
+        return float(family(value).expected_num_clusters(num_points))
+
+    ends = (math.log(low), math.log(high)) if logarithmic else (low, high)
+    reached = sorted(mean(end) for end in ends)
+    if not reached[0] <= expected_clusters <= reached[1]:
+        raise ValueError(
+            f"expected_clusters is {expected_clusters}, expected {reached[0]:.6g} to {reached[1]:.6g}: what "
+            f"this prior reaches at {num_points} points with the hyperparameter between {bounds[0]:g} and "
+            f"{bounds[1]:g}; widen bounds or change the other hyperparameters"
+        )
+    found = scipy.optimize.brentq(
+        lambda at: mean(at) - expected_clusters, *ends, xtol=_TOLERANCE, rtol=_TOLERANCE
+    )
+    return family(math.exp(found) if logarithmic else found)

@@ -13,8 +13,7 @@ from pyroclust.core.machine import num_threads
 from pyroclust.core.numbers import as_numbers
 from pyroclust.distributions.hyperparameters import as_number, shown
 from pyroclust.distributions.partition_distribution import PartitionDistribution
-from pyroclust.distributions.priors.gibbs_type import block_sizes, log_block_weights
-from pyroclust.distributions.priors.prior import PartitionPrior
+from pyroclust.distributions.priors.prior import PartitionPrior, block_sizes, log_block_weights
 from pyroclust.distributions.rising_factorial import log_rising
 from pyroclust.partitions import label_range
 

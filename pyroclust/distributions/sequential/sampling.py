@@ -6,8 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyroclust.distributions.sequential.scorer import Scorer
-from pyroclust.distributions.sequential.steps import ForcedSteps
+from pyroclust.distributions.sequential.scorer import ForcedSteps, Scorer
 from pyroclust.partitions import canonical
 
 

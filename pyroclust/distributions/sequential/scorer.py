@@ -1,8 +1,8 @@
-"""The contract of scorers: what a sequential partition asks of the thing that scores candidates."""
+"""The contract of scorers: decisions of a sequential partition, and who scores them, also constrained."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 import torch
@@ -10,7 +10,90 @@ from torch import Tensor
 
 from pyroclust.distributions.families.component import Component
 from pyroclust.distributions.priors.prior import PartitionPrior
-from pyroclust.distributions.sequential.steps import ForcedSteps, pooled_before, prefix_sums
+from pyroclust.partitions.constraints import Constraints
+
+
+@dataclass(frozen=True)
+class ForcedSteps:
+    """What teacher forcing has to score, known from the labels alone."""
+
+    labels: Tensor  # canonical labels, (R, N)
+    clusters: Tensor  # number of clusters before each decision, (R (N - 1),)
+    decision: Tensor  # the decision of each candidate, (M,)
+    cluster: Tensor  # the cluster of each candidate, (M,)
+    member: Tensor  # the last point its cluster has taken before, which made its state, (M,)
+    point: Tensor  # the point to be labelled, (M,)
+    taken: Tensor  # the candidates that the labels choose, ascending
+
+    @classmethod
+    def of(cls, labels: Tensor) -> "ForcedSteps":
+        """List the candidates in O(R N K)."""
+        points = labels.shape[1]
+        clusters = labels.cummax(-1).values[:, :-1] + 1
+        last = _last_member(labels[:, :-1], int(clusters.max()))
+        row, step, cluster = (last >= 0).nonzero(as_tuple=True)
+        point = row * points + step + 1
+        taken = (labels.reshape(-1).index_select(0, point) == cluster).nonzero().squeeze(-1)
+        member = row * points + last[row, step, cluster]
+        return cls(labels, clusters.reshape(-1), row * (points - 1) + step, cluster, member, point, taken)
+
+    @property
+    def width(self) -> int:
+        """Largest number of candidates of a decision."""
+        return int(self.clusters.max()) + 1
+
+    def together(self, dtype: torch.dtype) -> Tensor:
+        """Mark for every point the points its cluster holds once it has joined, ``(R, N, N)``."""
+        same = self.labels.unsqueeze(-1) == self.labels.unsqueeze(-2)
+        return same.tril().to(dtype)
+
+    def present(self, dtype: torch.dtype) -> Tensor:
+        """Mark for every decision the last members of the clusters there are, ``(R, N - 1, N)``."""
+        rows, points = self.labels.shape
+        marks = torch.zeros(len(self.clusters) * points, dtype=dtype, device=self.labels.device)
+        marks.index_fill_(0, self.decision * points + self.member % points, 1.0)
+        return marks.view(rows, points - 1, points)
+
+    def table(self, joined: Tensor, opened: Tensor) -> Tensor:
+        """Arrange logits by decision, ``(R (N - 1), K + 1)``, minus infinity where there is no candidate."""
+        width, decisions = self.width, len(self.clusters)
+        opening = torch.arange(decisions, device=joined.device) * width + self.clusters
+        index = torch.cat([self.decision * width + self.cluster, opening])
+        logits = joined.new_full((decisions * width,), -torch.inf)
+        return logits.index_copy(0, index, torch.cat([joined, opened])).view(decisions, width)
+
+
+def _last_member(labels: Tensor, width: int) -> Tensor:
+    """Return for every step and cluster the last member so far, ``(R, N, K)``, -1 where there is none."""
+    position = torch.arange(labels.shape[-1], device=labels.device).unsqueeze(-1)
+    member = labels.unsqueeze(-1) == torch.arange(width, device=labels.device)
+    return torch.where(member, position, -1).cummax(1).values
+
+
+def prefix_sums(moments: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return for every point its cluster's count and sum up to it, and the member before it (or -1)."""
+    ranked, order = labels.sort(dim=-1, stable=True)
+    position = torch.arange(labels.shape[-1], device=labels.device).expand_as(labels)
+    starts = torch.ones_like(ranked, dtype=torch.bool)
+    starts[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
+    first = torch.where(starts, position, 0).cummax(-1).values
+    wide = order.unsqueeze(-1).expand_as(moments)
+    running = moments.gather(1, wide).cumsum(1)
+    before = torch.cat([torch.zeros_like(running[:, :1]), running[:, :-1]], 1)
+    segment = running - before.gather(1, first.unsqueeze(-1).expand_as(moments))
+    sums = torch.zeros_like(moments).scatter(1, wide, segment)
+    counts = torch.zeros_like(labels).scatter(1, order, position - first + 1)
+    shifted = torch.cat([torch.full_like(order[:, :1], -1), order[:, :-1]], 1)
+    previous = torch.zeros_like(labels).scatter(1, order, torch.where(starts, -1, shifted))
+    return counts.double(), sums, previous
+
+
+def pooled_before(contributions: Tensor, previous: Tensor) -> Tensor:
+    """Sum the contributions of all clusters after every step, in float64 against drift."""
+    wide = contributions.double()
+    index = previous.clamp(min=0).unsqueeze(-1).expand_as(wide)
+    replaced = torch.where((previous >= 0).unsqueeze(-1), wide.gather(1, index), 0.0)
+    return (wide - replaced).cumsum(1)
 
 
 class Encoding(Protocol):
@@ -168,3 +251,113 @@ class Scorer(ABC, Generic[EncodingT]):
     def is_filter_of(self, prior: PartitionPrior, component: Component) -> bool:
         """Say whether this is the exact filter of a prior and a family, these very objects."""
         return False
+
+
+@dataclass(frozen=True)
+class ConstrainedEncoding:
+    """Data sets as a scorer has encoded them, and the constraints on their points in visiting order.
+
+    Every bound group has two columns among the moments: whether a cluster has its first point, and how many
+    first points of groups that are apart from it.
+    """
+
+    inner: Any
+    moments: Tensor  # (B, N, F + 2 G) float64
+    column: Tensor  # (B, N) int64, the bound group of each point, -1 for free ones
+    begun: Tensor  # (B, N) bool, whether a point of the same group comes before
+
+    @property
+    def num_own(self) -> int:
+        """F, the moments of the scorer itself."""
+        return int(self.inner.moments.shape[-1])
+
+    def closed(self, dataset: Tensor, step: Tensor, features: Tensor) -> Tensor:
+        """Say which clusters may not be joined: ``(M,), (M,)``, what they hold ``(M, 2 G) -> (M,)``."""
+        column = self.column[dataset, step]
+        groups = features.shape[-1] // 2
+        place = column.clamp(min=0)
+        own = features.gather(-1, place.unsqueeze(-1)).squeeze(-1) > 0
+        rivals = features.gather(-1, (groups + place).unsqueeze(-1)).squeeze(-1) > 0
+        return (column >= 0) & torch.where(self.begun[dataset, step], ~own, rivals)
+
+
+class ConstrainedScorer(Scorer[ConstrainedEncoding]):
+    """Another scorer, the candidates masked that constraints rule out, at O(G) numbers a point and cluster.
+
+    The first point of a group that belongs together cannot join a cluster with points that are apart from any
+    of the group; later ones follow the first. A partition of the points so far can always be completed, so
+    that the probabilities of the allowed partitions sum to one, exactly. This is not the law of the scorer
+    given the constraints: a decision does not know what constraints will rule out later. Importance weights
+    say how much that matters.
+    """
+
+    def __init__(self, scorer: Scorer[Any], constraints: Constraints) -> None:
+        self.scorer, self.constraints = scorer, constraints
+
+    def encode(
+        self, data: Tensor, hyperparameters: Mapping[str, Tensor] | None = None
+    ) -> ConstrainedEncoding:
+        order = torch.arange(data.shape[1], device=data.device).expand(len(data), -1)
+        return self._constrained(self.scorer.encode(data, hyperparameters), order)
+
+    def encode_over_orders(
+        self,
+        data: Tensor,
+        dataset: Tensor,
+        order: Tensor,
+        hyperparameters: Mapping[str, Tensor] | None = None,
+    ) -> ConstrainedEncoding:
+        inner = self.scorer.encode_over_orders(data, dataset, order, hyperparameters)
+        return self._constrained(inner, order)
+
+    def in_order(self, data: Tensor, order: Tensor) -> Tensor:
+        return self.scorer.in_order(data, order)
+
+    def absorb(
+        self, encoding: ConstrainedEncoding, dataset: Tensor, steps: Tensor, counts: Tensor, moments: Tensor
+    ) -> Tensor:
+        own = moments[..., : encoding.num_own]
+        return self.scorer.absorb(encoding.inner, dataset, steps, counts, own)
+
+    def contribution(self, states: Tensor) -> Tensor:
+        return self.scorer.contribution(states)
+
+    def step_logits(self, encoding: ConstrainedEncoding, step: int, prefixes: Any) -> Tensor:
+        own = replace(prefixes, moments=prefixes.moments[..., : encoding.num_own])
+        logits = self.scorer.step_logits(encoding.inner, step, own).clone()
+        at = torch.full_like(prefixes.dataset, step)
+        held = prefixes.moments[:, : logits.shape[-1] - 1, encoding.num_own :]
+        rows, slots = held.shape[:2]
+        closed = encoding.closed(
+            prefixes.dataset.repeat_interleave(slots), at.repeat_interleave(slots), held.flatten(0, 1)
+        )
+        exists = torch.arange(slots, device=at.device) < prefixes.clusters.unsqueeze(-1)
+        logits[:, :slots] = logits[:, :slots].masked_fill(closed.view(rows, slots) & exists, -torch.inf)
+        every = torch.arange(rows, device=at.device)
+        opened = logits[every, prefixes.clusters]
+        begun = encoding.begun[prefixes.dataset, at]
+        logits[every, prefixes.clusters] = opened.masked_fill(begun, -torch.inf)
+        return logits
+
+    def forced_logits(
+        self, encoding: ConstrainedEncoding, dataset: Tensor, steps: ForcedSteps
+    ) -> tuple[Tensor, Tensor]:
+        joined, opened = self.scorer.forced_logits(encoding.inner, dataset, steps)
+        points = steps.labels.shape[1]
+        features = encoding.moments[dataset, :, encoding.num_own :]
+        _, held, _ = prefix_sums(features, steps.labels)
+        row, step = steps.point // points, steps.point % points
+        closed = encoding.closed(dataset[row], step, held.flatten(0, 1).index_select(0, steps.member))
+        begun = encoding.begun[dataset, 1:].reshape(-1)
+        return joined.masked_fill(closed, -torch.inf), opened.masked_fill(begun, -torch.inf)
+
+    def _constrained(self, inner: Any, order: Tensor) -> ConstrainedEncoding:
+        of_point, apart = self.constraints.over(order.shape[-1]).bound_tables
+        column = of_point.to(order.device)[order]
+        own = torch.nn.functional.one_hot(column + 1, len(apart) + 1)[..., 1:].double()
+        begun = (own.cumsum(-2) - own).gather(-1, column.clamp(min=0).unsqueeze(-1)).squeeze(-1) > 0
+        begun &= column >= 0
+        # Later points follow: first ones alone say where a group is, also in partitions that divide it.
+        first_of_group = own.masked_fill(begun.unsqueeze(-1), 0.0)
+        moments = torch.cat([inner.moments.double(), first_of_group, first_of_group @ apart.to(own)], -1)
+        return ConstrainedEncoding(inner, moments, column, begun)

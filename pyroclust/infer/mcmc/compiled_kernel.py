@@ -11,7 +11,7 @@ from torch import Tensor
 
 from pyroclust.core.machine import num_threads
 from pyroclust.distributions import ConjugateComponent
-from pyroclust.distributions.priors.gibbs_type import block_sizes, log_block_weights
+from pyroclust.distributions.priors.prior import block_sizes, log_block_weights
 from pyroclust.distributions.protocols import CollapsedModel, is_of_graphs
 from pyroclust.infer.mcmc.compiled.chain import hyper_places, place, start_chain
 from pyroclust.infer.mcmc.compiled.prior_tables import DISCOUNT

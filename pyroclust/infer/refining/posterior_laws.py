@@ -13,8 +13,7 @@ from torch import Tensor
 from pyroclust.core.numbers import check_count, check_number
 from pyroclust.core.random_state import seed_from_torch
 from pyroclust.distributions import ConjugateComponent
-from pyroclust.distributions.programs import SimulatedModel, sampled
-from pyroclust.distributions.protocols import CollapsedModel, LawOfModels
+from pyroclust.distributions.protocols import CollapsedModel, LawOfModels, SimulatedModel, sampled
 from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.named_kernels import default_kernel

@@ -13,7 +13,7 @@ from torch import nn
 
 from pyroclust.core.files import clear_leftovers, locked_folder
 from pyroclust.core.long_runs import interrupt_between_steps, progress_bar
-from pyroclust.distributions.programs import as_model
+from pyroclust.distributions.protocols import as_model
 from pyroclust.infer.checks import check_model_of_guide
 from pyroclust.infer.choices import Choice
 from pyroclust.infer.training.checkpoint import CHECKPOINT_FILE, FAILURE, read_checkpoint, write_checkpoint

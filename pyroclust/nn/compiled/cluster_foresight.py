@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.core.compiling import compiled, inner
-from pyroclust.distributions.clusterwise.steps import ClusterStep
+from pyroclust.distributions.clusterwise_steps import ClusterStep
 from pyroclust.distributions.compiled.clusters import add_point
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.compiled.protocol import (

@@ -7,8 +7,12 @@ import numpy as np
 import torch
 
 from pyroclust.core.compiling import inner
-from pyroclust.distributions.compiled.columns import column_functions, log_predictives_by_column
-from pyroclust.distributions.compiled.protocol import Family, refresh
+from pyroclust.distributions.compiled.protocol import (
+    Family,
+    column_functions,
+    log_predictives_by_column,
+    refresh,
+)
 from pyroclust.nn.compiled.filter_tables import array_of
 from pyroclust.nn.compiled.foresight_loops import Foreseer
 from pyroclust.nn.compiled.networks import matrix, multiply, silu

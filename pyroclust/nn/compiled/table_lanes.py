@@ -8,9 +8,8 @@ from numba import types
 from scipy.special import gammaln
 
 from pyroclust.core.compiling import inner
-from pyroclust.distributions.compiled.counts import look_up
 from pyroclust.distributions.compiled.pointers import Address, ViewType, address_of, caller
-from pyroclust.distributions.compiled.protocol import Family
+from pyroclust.distributions.compiled.protocol import Family, look_up
 from pyroclust.distributions.families.bernoulli_beta import BernoulliTables
 from pyroclust.distributions.families.categories import CategoryTables
 from pyroclust.distributions.families.normal_inverse_gamma import InverseGammaTables, mean_and_rate

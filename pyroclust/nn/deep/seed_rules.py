@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.core.registry import register
-from pyroclust.distributions.forests.constrained_forests import constrained_forests
+from pyroclust.distributions.spanning_forests import constrained_forests
 from pyroclust.partitions.constraints import Constraints
 
 

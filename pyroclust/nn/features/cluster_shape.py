@@ -8,7 +8,7 @@ from torch import Tensor
 
 from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
-from pyroclust.distributions.cholesky import cholesky
+from pyroclust.distributions.families.inverse_wishart import cholesky
 from pyroclust.nn.modules import check_scale
 
 

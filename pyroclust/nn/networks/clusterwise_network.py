@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
-from pyroclust.distributions.clusterwise.steps import ClusterStep, ClusterwiseScorer
+from pyroclust.distributions.clusterwise_steps import ClusterStep, ClusterwiseScorer
 from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.nn.attention import SetEncoder
 from pyroclust.nn.compiled.cluster_foresight import ClusterForesight, Completions

@@ -10,8 +10,7 @@ from torch.nn import functional as F
 
 from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
-from pyroclust.distributions.clusterwise.members import Members
-from pyroclust.distributions.clusterwise.steps import ClusterStep, ClusterwiseScorer
+from pyroclust.distributions.clusterwise_steps import ClusterStep, ClusterwiseScorer, Members
 from pyroclust.nn.attention import MultiheadAttentionBlock, PooledAttention, SetEncoder
 from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.modules import check_scale

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
-from pyroclust.distributions.clusterwise.members import Members
+from pyroclust.distributions.clusterwise_steps import Members
 
 Logits = Callable[[Tensor], Tensor]
 """From latents ``(P, R, Z)`` to logits ``(P, R, T)``."""

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
-from pyroclust.distributions.families.column_groups import ColumnGroups
 from pyroclust.distributions.families.component import ConjugateComponent
+from pyroclust.distributions.families.partly_observed import ColumnGroups
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.nn.compiled.columns import ColumnSampler

@@ -13,7 +13,7 @@ from pyroclust.core.registry import register
 from pyroclust.distributions.block_rates import BlockRates, log_beta_binomial, log_beta_gain
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.sequential.sampling import Prefixes
-from pyroclust.distributions.sequential.steps import ForcedSteps, pooled_before, prefix_sums
+from pyroclust.distributions.sequential.scorer import ForcedSteps, pooled_before, prefix_sums
 from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.encoders.graph_encoders import GraphEncoder
 from pyroclust.nn.scorers.network_scorer import NetworkScorer

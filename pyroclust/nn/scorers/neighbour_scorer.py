@@ -10,7 +10,7 @@ from torch.nn.functional import threshold
 
 from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
-from pyroclust.distributions.sequential.steps import ForcedSteps
+from pyroclust.distributions.sequential.scorer import ForcedSteps
 from pyroclust.nn.features.look_ahead import gaussian_kernel
 from pyroclust.nn.modules import check_scale
 from pyroclust.nn.scorers.network_scorer import NetworkScorer

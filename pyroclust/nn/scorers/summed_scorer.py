@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
-from pyroclust.distributions.sequential.steps import ForcedSteps
+from pyroclust.distributions.sequential.scorer import ForcedSteps
 from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.features.conditions import ConditionInputs
 from pyroclust.nn.features.futures import Future

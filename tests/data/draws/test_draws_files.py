@@ -14,8 +14,8 @@ import xarray as xr
 from pyroclust import to_arviz
 from pyroclust.core import machine
 from pyroclust.data.draws.reading import read_draws
-from pyroclust.partitions import Draws, canonical, renumbering
-from pyroclust.partitions.renumbering import canonical_draws
+from pyroclust.partitions import Draws, canonical, raw_labels
+from pyroclust.partitions.raw_labels import canonical_draws
 
 
 @pytest.fixture
@@ -526,7 +526,7 @@ class TestWhatCannotBeLabels:
 
 def test_labels_are_renumbered_in_blocks(monkeypatch):
     labels = np.random.default_rng(1).integers(9, size=(3, 11, 13))
-    monkeypatch.setattr(renumbering, "_BLOCK", 7)
+    monkeypatch.setattr(raw_labels, "_BLOCK", 7)
     np.testing.assert_array_equal(canonical_draws(labels, where="z"), renumbered(labels))
 
 

@@ -8,8 +8,8 @@ import torch
 from torch import Size, Tensor
 from torch.nn import functional as F
 
-from pyroclust.distributions.clusterwise.sampling import those_left
-from pyroclust.distributions.clusterwise.steps import row_blocks
+from pyroclust.distributions.clusterwise_partition import those_left
+from pyroclust.distributions.clusterwise_steps import row_blocks
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.partitions import canonical
 

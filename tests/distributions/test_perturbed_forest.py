@@ -15,10 +15,10 @@ from pyroclust.distributions import (
     ChineseRestaurantPrior,
     DirichletMultinomialPrior,
     PerturbedSpanningForest,
+    perturbed_forest,
     standardised_similarity,
 )
-from pyroclust.distributions.forests import perturbed_forest
-from pyroclust.distributions.forests.spanning_trees import spanning_forests
+from pyroclust.distributions.spanning_forests import spanning_forests
 from pyroclust.partitions import canonical, enumerate_partitions, is_canonical
 from pyroclust.partitions.constraints import Constraints
 

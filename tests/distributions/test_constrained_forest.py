@@ -7,10 +7,8 @@ import pytest
 import torch
 from forest_cases import components_of, similarity_of
 
-from pyroclust.distributions import ChineseRestaurantPrior, PerturbedSpanningForest
-from pyroclust.distributions.forests import perturbed_forest
-from pyroclust.distributions.forests.constrained_forests import constrained_forests
-from pyroclust.distributions.forests.spanning_trees import spanning_forests
+from pyroclust.distributions import ChineseRestaurantPrior, PerturbedSpanningForest, perturbed_forest
+from pyroclust.distributions.spanning_forests import constrained_forests, spanning_forests
 from pyroclust.partitions import canonical, is_canonical
 from pyroclust.partitions.constraints import Constraints
 

@@ -11,17 +11,17 @@ from torch import Size, Tensor
 
 from pyroclust.core.numbers import check_count, check_number, check_seed
 from pyroclust.core.random_state import seed_from_torch
-from pyroclust.distributions.forests.constrained_forests import constrained_forests
-from pyroclust.distributions.forests.spanning_trees import (
+from pyroclust.distributions.partition_distribution import PartitionDistribution
+from pyroclust.distributions.priors.prior import PartitionPrior
+from pyroclust.distributions.spanning_forests import (
     Forests,
     add_edges,
     add_pairs,
+    constrained_forests,
     edge_sums,
     pair_sums,
     spanning_forests,
 )
-from pyroclust.distributions.partition_distribution import PartitionDistribution
-from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.partitions.constraints import Constraints
 
 _SYMMETRIC = 1e-5
@@ -67,7 +67,7 @@ class Noise:
             left -= count
 
     def forests(self, similarity: Tensor, noise: Tensor, scales: Tensor, num_components: Tensor) -> Forests:
-        """Find the forests under given noise: as :func:`~.spanning_trees.spanning_forests` has it."""
+        """Find the forests under given noise: as :func:`~.spanning_forests.spanning_forests` has it."""
         if self.constraints is None:
             return spanning_forests(similarity, noise, scales, num_components)
         return constrained_forests(similarity, noise, scales, num_components, self.constraints)

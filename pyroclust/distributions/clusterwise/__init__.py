@@ -1,1 +1,0 @@
-"""Laws of guides that make one cluster after the other."""
