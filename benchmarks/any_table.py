@@ -37,7 +37,7 @@ from time_to_accuracy import CHAINS, chains
 
 from pyroclust import calibrate, load_guide, read_table
 from pyroclust.core.random_state import seeded
-from pyroclust.data.standardise import ColumnsOfTable, standardise
+from pyroclust.data.tables import ColumnsOfTable, standardise
 from pyroclust.guides import AnchoredGuide, PredictiveFilter
 from pyroclust.infer.mcmc import Compose, FromDraws
 from pyroclust.infer.mcmc.named_kernels import named_kernel

@@ -34,7 +34,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.metrics import adjusted_rand_score
 
 from pyroclust import read_table
-from pyroclust.data.standardise import principal_components, standardise
+from pyroclust.data.tables import principal_components, standardise
 from pyroclust.diagnostics import most_informative_pairs, point_estimate
 from pyroclust.infer.mcmc import CollapsedGibbs, Compose, MergeSplit
 from pyroclust.models import Mixture, table_mixture

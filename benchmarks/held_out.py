@@ -38,7 +38,7 @@ from pyroclust.calibration import Certificate
 from pyroclust.calibration.accuracy import real_tables_row
 from pyroclust.calibration.certificate import RealTablesRow
 from pyroclust.calibration.checking import store_certificate
-from pyroclust.data.standardise import standardise
+from pyroclust.data.tables import standardise
 from pyroclust.saving.cards import read_card
 
 ROOT = Path(__file__).parents[1]

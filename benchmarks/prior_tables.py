@@ -21,7 +21,7 @@ from rich.console import Console
 from sklearn.metrics import adjusted_rand_score
 
 from pyroclust import cluster, read_table, standardise
-from pyroclust.data.standardise import ColumnsOfTable
+from pyroclust.data.tables import ColumnsOfTable
 
 RUNS = Path(__file__).parents[1] / "runs" / "prior_tables"
 RESULTS = Path(__file__).parent / "results" / "prior_tables.json"

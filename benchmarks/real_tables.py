@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from torch import Tensor
 
 from pyroclust import read_table
-from pyroclust.data.standardise import principal_components, standardise
+from pyroclust.data.tables import principal_components, standardise
 
 GUIDES = {1: "ncp-nig1d", 2: "ncp-niw2d", 3: "ncp-niw3d", 4: "ncp-niw4d"}
 _IRIS = ["petal_length_cm", "petal_width_cm", "sepal_length_cm", "sepal_width_cm"]

@@ -69,8 +69,8 @@ if TYPE_CHECKING:
     from pyroclust.data import read_table as read_table
     from pyroclust.data import standardise as standardise
     from pyroclust.data.draws import read_draws as read_draws
+    from pyroclust.data.draws.arviz import from_pyro as from_pyro
     from pyroclust.data.draws.arviz import to_arviz as to_arviz
-    from pyroclust.data.draws.pyro_results import from_pyro as from_pyro
     from pyroclust.partitions import Draws as Draws
     from pyroclust.results.analysis import Analysis as Analysis
     from pyroclust.saving.cards import list_guides as list_guides
@@ -114,7 +114,7 @@ _HOMES = {
     "compare": "pyroclust.analysis.compare",
     "diagnose": "pyroclust.analysis.diagnose",
     "forest": "pyroclust.analysis.forest",
-    "from_pyro": "pyroclust.data.draws.pyro_results",
+    "from_pyro": "pyroclust.data.draws.arviz",
     "list_guides": "pyroclust.saving.cards",
     "load_guide": "pyroclust.saving.guides",
     "missing_cells": "pyroclust.analysis.predicting",

@@ -14,8 +14,7 @@ import xarray as xr
 from matplotlib import pyplot
 
 from pyroclust.data.draws.arviz import to_arviz
-from pyroclust.data.standardise import Standardised
-from pyroclust.data.tables import Table
+from pyroclust.data.tables import Standardised, Table
 from pyroclust.diagnostics import sbc
 from pyroclust.partitions.draws import Draws
 from pyroclust.partitions.raw_labels import renumbered

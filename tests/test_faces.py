@@ -38,7 +38,7 @@ INSIDE = {
         "pyroclust.calibration.certificate",
         "pyroclust.calibration.simulations",
         "pyroclust.core.compiling",
-        "pyroclust.data.standardise",
+        "pyroclust.data.tables",
         "pyroclust.diagnostics.chains.convergence",
         "pyroclust.diagnostics.chains.partition_convergence",
         "pyroclust.diagnostics.estimates.split_clusters",

@@ -27,7 +27,7 @@ from pyroclust.data import (
     standardise,
     unscaled,
 )
-from pyroclust.data.pairs import PairsLike
+from pyroclust.data.delimited_text import PairsLike
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import results_folder
@@ -177,7 +177,7 @@ def compare(
     hold one value, such as 0, is divided in two, whether a cell holds it, and the number where it does not,
     unless ``kinds`` has it, or ``family`` has full covariances. Missing cells are integrated out. Pictures
     and classical methods, which need complete vectors, have those of
-    :func:`~pyroclust.data.standardise.as_vectors`.
+    :func:`~pyroclust.data.tables.as_vectors`.
 
     **Constraints.** What is known of rows, by ``must_link``, ``cannot_link`` and ``partial_labels``, and how
     many clusters they have, by ``clusters``, holds in every draw. The result then says what the data say of

@@ -18,7 +18,7 @@ from pyroclust.analysis.steps import Work
 from pyroclust.core.messages import Attempts
 from pyroclust.core.random_state import seeded
 from pyroclust.data import Table
-from pyroclust.data.pairs import PairsLike, read_pairs
+from pyroclust.data.delimited_text import PairsLike, read_pairs
 from pyroclust.diagnostics.verdicts.findings import (
     Question,
     convergence_findings,

@@ -10,7 +10,7 @@ from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.steps import Work, complete
 from pyroclust.core.numbers import check_seed
 from pyroclust.data import Source, Table, read_table, standardise
-from pyroclust.data.delimited.reading import PLAIN
+from pyroclust.data.delimited_text import PLAIN
 from pyroclust.diagnostics.draws.co_assignment import about_pairs
 from pyroclust.diagnostics.sources import no_verdict
 from pyroclust.partitions import Draws

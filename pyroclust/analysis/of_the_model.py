@@ -15,10 +15,10 @@ from pyroclust.analysis.predicting import missing_cells
 from pyroclust.analysis.steps import Step, Work, as_step, never
 from pyroclust.calibration import Certificate, LocalCalibration, calibrate_near
 from pyroclust.calibration.certificate import calibration_findings
-from pyroclust.calibration.simulations import SimulatedDatasets, simulate_datasets
+from pyroclust.calibration.simulated_datasets import SimulatedDatasets, simulate_datasets
 from pyroclust.core.messages import Attempts
 from pyroclust.core.numbers import mean_imputed
-from pyroclust.data.standardise import indicators
+from pyroclust.data.tables import indicators
 from pyroclust.diagnostics import Familiarity, LogEvidence, importance_evidence, log_evidences
 from pyroclust.diagnostics.differences.constraint_effect import constraint_effect
 from pyroclust.diagnostics.estimates.split_clusters import SplitClusters

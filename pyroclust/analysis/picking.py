@@ -15,8 +15,7 @@ from torch.distributions import constraints
 from pyroclust.core.large_tables import LARGE_TABLE
 from pyroclust.core.machine import single_precision
 from pyroclust.data import Standardised, Table
-from pyroclust.data.standardise import ColumnsOfTable
-from pyroclust.data.tables import Graph, PointShape
+from pyroclust.data.tables import ColumnsOfTable, Graph, PointShape
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.families.partly_observed import ColumnGroups
 from pyroclust.distributions.protocols import is_of_graphs, takes_missing

@@ -1,15 +1,16 @@
 """Classical clustering methods behind one interface, to compare a posterior with."""
 
 from pyroclust.baselines.baseline import Baseline, BaselineResult, Clustering
-from pyroclust.baselines.graphs import GraphTool, Louvain, SpectralCommunities
+from pyroclust.baselines.graphs import GRAPH_BASELINES, GraphTool, Louvain, SpectralCommunities
 from pyroclust.baselines.points import (
+    BASELINES,
     Agglomerative,
     DensityBased,
     EMGaussianMixture,
     KMeans,
     VariationalGaussianMixture,
+    run_baselines,
 )
-from pyroclust.baselines.running import BASELINES, GRAPH_BASELINES, run_baselines
 from pyroclust.baselines.scores import FeatureScores, PartitionScores, feature_scores, partition_scores
 
 __all__ = [

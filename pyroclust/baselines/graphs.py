@@ -190,3 +190,11 @@ class GraphTool(Baseline):
             "prior is another one."
         )
         return Clustering(np.array(json.loads(found.stdout)), about)
+
+
+GRAPH_BASELINES: tuple[Baseline, ...] = (
+    SpectralCommunities(),
+    Louvain(),
+    *([GraphTool()] if GraphTool.is_installed() else []),
+)
+"""Methods that take the matrix of a graph; graph-tool where Debian's package is installed."""

@@ -1,7 +1,7 @@
 """K-means, Ward, Gaussian mixtures and DBSCAN for points."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,8 +9,9 @@ import numpy as np
 import scipy
 from scipy.special import ndtri
 
-from pyroclust.baselines.baseline import Baseline, Clustering
+from pyroclust.baselines.baseline import Baseline, BaselineResult, Clustering
 from pyroclust.core.numbers import check_count
+from pyroclust.diagnostics.draws.co_assignment import MAX_PAIRED_POINTS
 
 
 @dataclass(frozen=True)
@@ -281,6 +282,38 @@ class DensityBased(Baseline):
         else:
             where = "are one cluster, for no point was a core"
         return Clustering(labels, f"{about}; {len(noise)} noise point(s) {where}.")
+
+
+BASELINES: tuple[Baseline, ...] = (
+    KMeans(),
+    EMGaussianMixture(),
+    VariationalGaussianMixture(),
+    DensityBased(),
+    # Ward's tree has a distance for every pair of points.
+    Agglomerative(max_points=MAX_PAIRED_POINTS),
+)
+
+
+def run_baselines(
+    data: np.ndarray, *, seed: int, baselines: Sequence[Baseline] = BASELINES
+) -> tuple[BaselineResult, ...]:
+    """Cluster one data set by several methods, one after the other.
+
+    Args:
+        data: the points, ``(N, D)``, columns on one scale.
+        seed: of every method.
+        baselines: the methods, :data:`GRAPH_BASELINES` for the matrix of a graph; by default k-means,
+            Gaussian mixtures by EM and by variational Bayes, DBSCAN and Ward's method.
+
+    Raises:
+        ValueError: if there are fewer than two points, a number is not finite, or all points are equal.
+
+    Example:
+        >>> points = np.random.default_rng(0).normal(size=(40, 2)) + 9 * (np.arange(40) % 2)[:, None]
+        >>> [found.num_clusters for found in run_baselines(points, seed=0)]
+        [2, 2, 2, 2, 2]
+    """
+    return tuple(baseline.partition(data, seed=seed) for baseline in baselines)
 
 
 def _nearest(points: np.ndarray, queries: np.ndarray) -> np.ndarray:

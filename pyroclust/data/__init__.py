@@ -1,8 +1,7 @@
 """Built-in data sets, tables from files, and their scale."""
 
 from pyroclust.data.datasets import Source, read_labelled_folder, read_table
-from pyroclust.data.standardise import Standardised, principal_components, standardise, unscaled
-from pyroclust.data.tables import Table
+from pyroclust.data.tables import Standardised, Table, principal_components, standardise, unscaled
 
 __all__ = [
     "Source",

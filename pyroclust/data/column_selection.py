@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from pyroclust.core.messages import listed, short, visible
 from pyroclust.core.numbers import checked_weights
 from pyroclust.data.columns import Column, RawTable
-from pyroclust.data.frames import aggregated
 from pyroclust.data.identifiers import ROWS_AS_THEY_ARE, refuse_long, refuse_rows_of_units, unit_columns
 from pyroclust.data.kinds import (
     Kind,
@@ -31,8 +30,14 @@ from pyroclust.data.notes import (
     partial_label_notes,
     turned_note,
 )
-from pyroclust.data.one_hot import one_hot_column, one_hot_merged
-from pyroclust.data.point_masses import is_point_mass, split_column, split_columns
+from pyroclust.data.reading import aggregated
+from pyroclust.data.recoded_columns import (
+    is_point_mass,
+    one_hot_column,
+    one_hot_merged,
+    split_column,
+    split_columns,
+)
 from pyroclust.data.tables import Table
 
 _MOST_SHOWN = 4

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pyroclust.core.messages import short, unknown_name, visible
-from pyroclust.data.delimited.numerals import MISSING, Cells, NumberFormat
+from pyroclust.data.numerals import MISSING, Cells, NumberFormat
 
 _CODES = re.compile(r"\n0\d")
 _LOGICAL = {"true": 1.0, "false": 0.0}

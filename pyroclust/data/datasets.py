@@ -13,10 +13,17 @@ from numpy.typing import NDArray
 
 from pyroclust.core.messages import first_line, listed, unknown_name, visible
 from pyroclust.data.column_selection import chosen_table, rows_as_clustered
-from pyroclust.data.delimited.reading import ReadingOptions
-from pyroclust.data.frames import aggregated, raw_array, raw_frame, transposed
+from pyroclust.data.delimited_text import ReadingOptions
 from pyroclust.data.kinds import Kind
-from pyroclust.data.reading import SUFFIXES, read_raw, read_shaped
+from pyroclust.data.reading import (
+    SUFFIXES,
+    aggregated,
+    raw_array,
+    raw_frame,
+    read_raw,
+    read_shaped,
+    transposed,
+)
 from pyroclust.data.shaped_tables import (
     BUILT_IN_GRAPHS,
     BUILT_IN_IMAGES,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pyroclust.core.messages import listed
 from pyroclust.data.columns import Column
-from pyroclust.data.delimited.numerals import MISSING
+from pyroclust.data.numerals import MISSING
 
 # What a number that names something is called, in the languages of people's tables.
 _NAMING = frozenset(

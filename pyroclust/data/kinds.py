@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from pyroclust.core.messages import listed, short, unknown_name, visible
 from pyroclust.data.columns import Column
-from pyroclust.data.delimited.numerals import MISSING, is_numeral
-from pyroclust.data.delimited.units import days_between, quantities
 from pyroclust.data.identifiers import are_identifiers, is_survey_weight, numbers_in_names
+from pyroclust.data.numerals import MISSING, days_between, is_numeral, quantities
 
 _MOST_LEVELS, _MOST_SHOWN = 50, 8
 # Whole numbers of so few values, each so often on average, look like codes of classes.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pyroclust.core.messages import listed, short, visible
 from pyroclust.data.columns import Column, RawTable
-from pyroclust.data.delimited.numerals import Cells
+from pyroclust.data.numerals import Cells
 
 _RANGE = ".."
 _NUMBERED = re.compile(r"(.+?)[\W_]*\d+")

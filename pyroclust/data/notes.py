@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from pyroclust.core.messages import listed, short, visible
 from pyroclust.data.columns import RawTable
-from pyroclust.data.delimited.numerals import MISSING, is_numeral
-from pyroclust.data.frames import TRANSPOSED
 from pyroclust.data.identifiers import words_of
-from pyroclust.data.one_hot import one_hot_groups
+from pyroclust.data.numerals import MISSING, is_numeral
+from pyroclust.data.reading import TRANSPOSED
+from pyroclust.data.recoded_columns import one_hot_groups
 from pyroclust.data.tables import Table
 
 _FEWEST_ROWS, _FEWEST_VALUES, _HEAP, _TIMES_OTHERS = 30, 20, 0.1, 5

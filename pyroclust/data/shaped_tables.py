@@ -14,7 +14,7 @@ from pyroclust.core.image_files import image_sizes, read_image_folder
 from pyroclust.core.machine import check_memory
 from pyroclust.core.messages import first_line, listed, read_safely, short, visible
 from pyroclust.data.binary_files import archived_headers
-from pyroclust.data.delimited.reading import ReadingOptions, check_file
+from pyroclust.data.delimited_text import ReadingOptions, check_file
 from pyroclust.data.notes import alike_notes
 from pyroclust.data.reading import read_raw
 from pyroclust.data.tables import Graph, Images, PointShape, Table, Waveforms

@@ -1,5 +1,6 @@
-"""Tables of points to cluster, with what is known of columns and rows; points that are no rows of columns."""
+"""Tables of points to cluster, points that are no rows of columns, and the scale that models expect."""
 
+import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -7,9 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.core.messages import listed
+from pyroclust.core.messages import listed, short
+from pyroclust.core.numbers import check_count, mean_imputed
 from pyroclust.data.kinds import Kind
-from pyroclust.data.point_masses import Parts, is_point_mass, with_point_masses
+from pyroclust.data.recoded_columns import Parts, is_point_mass, with_point_masses
 from pyroclust.partitions.graph_spectra import node_positions
 
 
@@ -137,3 +139,205 @@ class Table:
         if self.shape is not None:
             return f"Table({self.name!r}: {len(self.data)} {self.shape}{labels})"
         return f"Table({self.name!r}: {len(self.data)} points of {listed(self.columns)}{labels})"
+
+
+# Squares of smaller numbers lose digits; a spread below this share of the mean is rounding.
+_SMALLEST, _ROUNDING = 1e-150, 1e-12
+# Share of the variance that rounding leaves of a direction in which nothing varies.
+_NOTHING = 1e-14
+
+
+@dataclass(frozen=True)
+class Standardised:
+    """Points as a guide sees them; ``data * scale + location`` are the units of ``columns``."""
+
+    data: NDArray[np.float64]  # (N, D)
+    location: NDArray[np.float64]  # (D,), subtracted
+    scale: NDArray[np.float64]  # (D,), divided by afterwards
+    columns: tuple[str, ...]
+    notes: tuple[str, ...] = ()  # sentences for the report
+    is_raw: bool = False  # the numbers are those of the table, neither shifted nor scaled
+
+    def __repr__(self) -> str:
+        return f"Standardised({len(self.data)} points of {listed(self.columns)})"
+
+
+def standardise(table: Table) -> Standardised:
+    """Shift and scale every column of numbers to mean 0 and variance 1 (division by N).
+
+    Counts, answers and categories stay as they are. Missing cells do not count, and stay missing; rows count
+    by their weights.
+
+    Raises:
+        ValueError: if a column is constant, or so large that its variance overflows.
+
+    Example:
+        >>> from pyroclust.data.datasets import read_table
+        >>> points = standardise(read_table("galaxies"))
+        >>> bool(abs(points.data.std() - 1) < 1e-12), points.location.round().tolist()
+        (True, [20831.0])
+    """
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        location, scale = _mean_and_spread(table.data, table.weights)
+    others = np.array([kind is not Kind.NUMBER for kind in table.kinds])
+    location[others], scale[others] = 0.0, 1.0
+    for place, name in enumerate(table.columns):
+        if others[place]:
+            continue
+        if (problem := _problem(table.data[:, place], location[place], scale[place])) is not None:
+            raise ValueError(f"{table.name}: column '{short(name, 60)}' {problem}")
+    return Standardised((table.data - location) / scale, location, scale, table.columns)
+
+
+def _mean_and_spread(
+    data: NDArray[np.float64], weights: NDArray[np.int64] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    if weights is not None:
+        present = ~np.isnan(data) * weights[:, None]
+        with np.errstate(divide="ignore"):
+            mean = np.where(present, data, 0.0).T @ weights / present.sum(0)
+            squares = np.where(present, data - mean, 0.0) ** 2
+            return mean, np.sqrt(squares.T @ weights / present.sum(0))
+    # Columns without any value are refused afterwards, in a sentence instead of numpy's warning.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return np.nanmean(data, 0), np.nanstd(data, 0)
+
+
+def _problem(values: NDArray[np.float64], centre: float, spread: float) -> str | None:
+    """Say why a column cannot be standardised; ``None`` where it can."""
+    values = values[~np.isnan(values)]
+    if not len(values):
+        return "holds no value; leave it out with --columns"
+    if (values == values[0]).all():
+        return "is constant and cannot be standardised; leave it out with --columns"
+    if not np.isfinite(spread):
+        return "is too large for its variance; rescale it first"
+    if spread < _SMALLEST:
+        return "is too small for its variance; rescale it first"
+    if spread <= _ROUNDING * abs(centre):
+        return (
+            "varies by hardly more than rounding; subtract a constant from it, or leave it out with --columns"
+        )
+    return None
+
+
+def unscaled(table: Table) -> Standardised:
+    """Take the numbers as they are, for guides whose model fixes the scale of the data."""
+    dim = table.data.shape[1]
+    return Standardised(table.data, np.zeros(dim), np.ones(dim), table.columns, is_raw=True)
+
+
+def principal_components(points: Standardised, num_components: int) -> Standardised:
+    """Project points on their first principal components."""
+    from sklearn.decomposition import PCA
+
+    num_points, dim = points.data.shape
+    if np.isnan(points.data).any():
+        raise ValueError(
+            f"pca is {num_components}, but cells are missing, and principal components need all: leave "
+            "pca or these rows out"
+        )
+    num_components = check_count("pca", num_components, at_least=0)
+    if not 1 <= num_components <= min(num_points, dim):
+        raise ValueError(
+            f"pca is {num_components}, expected 1 to {min(num_points, dim)} "
+            f"for {num_points} points in {dim} column(s)"
+        )
+    with np.errstate(over="ignore", invalid="ignore"):
+        decomposition = PCA(num_components, svd_solver="full").fit(points.data)
+        turned = points.data @ decomposition.components_.T
+    scores = turned if points.is_raw else decomposition.transform(points.data)
+    shares = decomposition.explained_variance_ratio_
+    if not (shares > _NOTHING).all():
+        raise ValueError(
+            f"pca is {num_components}, but the columns vary in {(shares > _NOTHING).sum()} direction(s) "
+            "only, expected no more components than that"
+        )
+    # One number for all: distances keep their proportions, and the first component stays the widest.
+    common = 1.0 if points.is_raw else float(np.sqrt(scores.var(0).mean()))
+    variances = ", ".join(f"{share:.1%}" for share in shares)
+    kind = "columns as they are" if points.is_raw else "standardised columns"
+    note = (
+        f"{num_components} principal component(s) of {dim} {kind} ({listed(points.columns)}) were clustered; "
+        f"they keep {variances} of the variance."
+    )
+    return Standardised(
+        data=scores / common,
+        location=np.zeros(num_components),
+        scale=np.full(num_components, common),
+        columns=tuple(f"PC{i}" for i in range(1, num_components + 1)),
+        notes=(*points.notes, note),
+        is_raw=points.is_raw,
+    )
+
+
+def indicators(data: NDArray[np.float64], table: Table) -> NDArray[np.float64]:
+    """Return rows with a column of 0 and 1 for each category, and all other columns as they are."""
+    parts = []
+    for place, (kind, levels) in enumerate(zip(table.kinds, table.levels, strict=True)):
+        column = data[..., place : place + 1]
+        if kind is Kind.CATEGORY:
+            column = np.where(np.isnan(column), np.nan, column == np.arange(len(levels)))
+        parts.append(column)
+    return np.concatenate(parts, -1) if Kind.CATEGORY in table.kinds else data
+
+
+def indicator_names(table: Table) -> tuple[str, ...]:
+    """Return the names of the columns of :func:`indicators`."""
+    names: list[str] = []
+    for column, kind, levels in zip(table.columns, table.kinds, table.levels, strict=True):
+        shown = levels[1:] if kind is Kind.YES_NO else levels
+        names += [f"{column} = {one}" for one in shown] or [column]
+    return tuple(names)
+
+
+def as_vectors(data: NDArray[np.float64], table: Table) -> NDArray[np.float64]:
+    """Return complete vectors of rows, for pictures and methods of distances: gaps are at the means."""
+    wide = mean_imputed(indicators(data, table))
+    if table.are_numbers:
+        return wide
+    centred = wide - wide.mean(-2, keepdims=True)
+    spread = np.sqrt((centred**2).mean(-2, keepdims=True))
+    columns = zip(table.kinds, table.levels, strict=True)
+    sizes = [len(levels) if kind is Kind.CATEGORY else 1 for kind, levels in columns]
+    # A category counts as one column does.
+    scaled = centred / np.where(spread > 0, spread, 1.0) / np.sqrt(np.repeat(sizes, sizes))
+    are_numbers = np.repeat([kind is Kind.NUMBER for kind in table.kinds], sizes)
+    return np.where(are_numbers, wide, scaled)
+
+
+def leading_components(points: NDArray[np.float64], most: int) -> NDArray[np.float64]:
+    """Return the leading principal components of points as they are, ``(N, min(most, N - 1, D))``."""
+    from sklearn.decomposition import PCA
+
+    num_points, dim = points.shape
+    decomposition = PCA(max(1, min(most, num_points - 1, dim)), svd_solver="full")
+    scores: NDArray[np.float64] = decomposition.fit_transform(points)
+    return scores
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnsOfTable:
+    """What a table holds, by kinds, as :func:`~pyroclust.models.table_mixture` wants to know it."""
+
+    numbers: int = 0
+    count_means: tuple[float, ...] = ()  # of each column of counts
+    yes_no: int = 0
+    levels: tuple[int, ...] = ()  # how many each other column has
+    missing: bool = False
+
+    @classmethod
+    def of(cls, table: Table, points: Standardised) -> "ColumnsOfTable":
+        """Look at a table; principal components of its columns are numbers."""
+        if points.data.shape[1] != len(table.kinds):
+            return cls(numbers=points.data.shape[1])
+        of_kind = {kind: [at for at, one in enumerate(table.kinds) if one is kind] for kind in Kind}
+        return cls(
+            numbers=len(of_kind[Kind.NUMBER]),
+            # A column of zeros alone has a mean of 0, where the prior needs a scale.
+            count_means=tuple(float(np.nanmean(table.data[:, at])) or 1.0 for at in of_kind[Kind.COUNT]),
+            yes_no=len(of_kind[Kind.YES_NO]),
+            levels=tuple(len(table.levels[at]) for at in of_kind[Kind.CATEGORY]),
+            missing=table.has_missing,
+        )

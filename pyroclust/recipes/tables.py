@@ -14,8 +14,7 @@ from pyroclust.core.messages import unknown_name
 from pyroclust.core.numbers import check_count, check_number, check_seed
 from pyroclust.core.registry import find, registered
 from pyroclust.data.datasets import read_labelled_folder, read_table
-from pyroclust.data.standardise import ColumnsOfTable, standardise
-from pyroclust.data.tables import Table
+from pyroclust.data.tables import ColumnsOfTable, Table, standardise
 from pyroclust.distributions import PartitionPrior
 from pyroclust.guides import (
     AmortizedGuide,

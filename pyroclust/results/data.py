@@ -10,15 +10,16 @@ import pandas as pd
 from pyroclust.core.messages import listed
 from pyroclust.data import Table
 from pyroclust.data.kinds import Kind
-from pyroclust.data.point_masses import with_point_masses
-from pyroclust.data.standardise import (
+from pyroclust.data.recoded_columns import with_point_masses
+from pyroclust.data.tables import (
+    Graph,
+    PointShape,
     Standardised,
     as_vectors,
     indicator_names,
     indicators,
     leading_components,
 )
-from pyroclust.data.tables import Graph, PointShape
 
 _COMPONENTS = 10
 

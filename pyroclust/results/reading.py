@@ -10,7 +10,7 @@ from pyroclust.core.messages import first_line
 from pyroclust.data import Standardised, Table
 from pyroclust.data.binary_files import check_self_contained
 from pyroclust.data.kinds import Kind
-from pyroclust.data.point_masses import parts_by_name
+from pyroclust.data.recoded_columns import parts_by_name
 from pyroclust.diagnostics import Answer, Finding, Mark, Trust, Verdict
 from pyroclust.partitions import Draws
 from pyroclust.results.analysis import Analysis

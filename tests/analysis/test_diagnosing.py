@@ -12,7 +12,7 @@ import torch
 
 from pyroclust import diagnose
 from pyroclust.data.datasets import read_table
-from pyroclust.data.standardise import standardise
+from pyroclust.data.tables import standardise
 from pyroclust.diagnostics import Trust, compare_sources, importance_weights
 from pyroclust.distributions import ChineseRestaurantPrior
 from pyroclust.infer.mcmc.named_kernels import default_kernel

@@ -9,8 +9,7 @@ from msgspec import structs
 
 from pyroclust.analysis import picking
 from pyroclust.data.kinds import Kind
-from pyroclust.data.standardise import ColumnsOfTable, Standardised
-from pyroclust.data.tables import Images, Table, Waveforms
+from pyroclust.data.tables import ColumnsOfTable, Images, Standardised, Table, Waveforms
 from pyroclust.guides import AnchoredGuide, NeuralClusteringProcess, PredictiveFilter
 from pyroclust.models import default_mixture, nig_mixture, niw_mixture, normal_mixture, table_mixture
 from pyroclust.results.data import AnalysedData

@@ -13,7 +13,7 @@ from pyroclust.analysis.predicting import analysis_of, predictive_law
 from pyroclust.baselines import BASELINES, partition_scores
 from pyroclust.data.datasets import read_table
 from pyroclust.data.draws.arviz import groups_of
-from pyroclust.data.standardise import standardise
+from pyroclust.data.tables import standardise
 from pyroclust.diagnostics import VariationOfInformation
 from pyroclust.diagnostics.differences.constraint_effect import constraint_effect
 from pyroclust.report.page import page_of

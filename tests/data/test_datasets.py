@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from pyroclust.data.datasets import read_labelled_folder, read_table
-from pyroclust.data.standardise import principal_components, standardise
-from pyroclust.data.tables import Table
+from pyroclust.data.tables import Table, principal_components, standardise
 from pyroclust.models.training_data.labelled_tables import LabelledTables
 
 GOOD = pd.DataFrame({"width": [1.0, 2.0, 4.0, 2.0], "height": [3, 1, 1, 1], "kind": list("aabb")})

@@ -9,7 +9,7 @@ import pytest
 from pyroclust import read_table, standardise
 from pyroclust.data.datasets import read_new_rows
 from pyroclust.data.kinds import Kind
-from pyroclust.data.standardise import as_vectors, indicator_names, indicators, principal_components
+from pyroclust.data.tables import as_vectors, indicator_names, indicators, principal_components
 
 ROWS = 24
 EVERY = np.arange(ROWS)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from pyroclust.data import read_table
-from pyroclust.data.pairs import read_pairs
+from pyroclust.data.delimited_text import read_pairs
 
 NAMES = tuple("12345")
 

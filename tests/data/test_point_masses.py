@@ -11,7 +11,7 @@ from pyroclust import compare, missing_cells, predict, read_table, standardise, 
 from pyroclust.analysis.picking import model_by_name
 from pyroclust.data.datasets import read_new_rows
 from pyroclust.data.kinds import Kind
-from pyroclust.data.standardise import ColumnsOfTable
+from pyroclust.data.tables import ColumnsOfTable
 
 NAN = np.nan
 ROWS = 30

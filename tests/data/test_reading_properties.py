@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pyroclust.data.datasets import read_table
-from pyroclust.data.delimited.numerals import Cells, NumberFormat, find_number_format
+from pyroclust.data.numerals import Cells, NumberFormat, find_number_format
 from pyroclust.results.files import csv_text
 
 NUMBERS = st.floats(-1e12, 1e12, allow_subnormal=False)

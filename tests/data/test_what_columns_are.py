@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from pyroclust import read_table
 from pyroclust.data.datasets import read_new_rows
-from pyroclust.data.delimited.units import quantities
 from pyroclust.data.kinds import Kind
 from pyroclust.data.notes import doubts_of
+from pyroclust.data.numerals import quantities
 
 ROWS = 60
 RNG = np.random.default_rng(0)

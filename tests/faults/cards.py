@@ -20,7 +20,7 @@ from pyroclust.analysis.picking import pick_guide
 from pyroclust.calibration import CertificateSettings
 from pyroclust.calibration.checking import check_guide, store_certificate
 from pyroclust.data.datasets import read_table
-from pyroclust.data.standardise import standardise
+from pyroclust.data.tables import standardise
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.models import nig_mixture
 from pyroclust.nn.features.conditions import ConditionInputs

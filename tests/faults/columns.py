@@ -10,7 +10,7 @@ from faults.cases import Case, of_family
 from faults.tables import no, noted
 
 from pyroclust import read_draws, read_table
-from pyroclust.data.standardise import principal_components, standardise, unscaled
+from pyroclust.data.tables import principal_components, standardise, unscaled
 
 refuses, gives, command = of_family("columns")
 

@@ -9,7 +9,7 @@ from pyro.distributions import Beta, Gamma, Poisson
 from scipy.special import logsumexp, softmax
 
 from pyroclust.data.datasets import read_table
-from pyroclust.data.standardise import standardise
+from pyroclust.data.tables import standardise
 from pyroclust.diagnostics import EvidenceMethod, co_assignment
 from pyroclust.diagnostics.weights.evidence import population_evidence
 from pyroclust.distributions import (

@@ -1,1 +1,0 @@
-"""Delimited text from any software: encoding, delimiter, decimal mark and rows, detected or set."""
