@@ -16,7 +16,7 @@ from synthetic_comparison import analysis_of, filled, make_comparison, table_of
 from pyroclust import diagnose, forest
 from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.steps import Settings, Work, run_steps
-from pyroclust.calibration.simulated_datasets import SimulatedDatasets
+from pyroclust.calibration.simulations import SimulatedDatasets
 from pyroclust.data.tables import Standardised
 from pyroclust.diagnostics import EvidenceMethod, Finding, LogEvidence
 from pyroclust.diagnostics.chains.short_chains import CheckedRound

@@ -17,8 +17,8 @@ from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.running import judged
 from pyroclust.analysis.steps import Settings, Step, Work, complete
-from pyroclust.calibration.result import LocalCalibration
-from pyroclust.calibration.simulated_datasets import SimulatedDatasets
+from pyroclust.calibration.calibrating import LocalCalibration
+from pyroclust.calibration.simulations import SimulatedDatasets
 from pyroclust.data.tables import Standardised, Table
 from pyroclust.diagnostics import LogEvidence
 from pyroclust.diagnostics.verdicts.findings import settled_finding

@@ -15,7 +15,7 @@ from pyroclust.analysis.predicting import missing_cells
 from pyroclust.analysis.steps import Step, Work, as_step, never
 from pyroclust.calibration import Certificate, LocalCalibration, calibrate_near
 from pyroclust.calibration.certificate import calibration_findings
-from pyroclust.calibration.simulated_datasets import SimulatedDatasets, simulate_datasets
+from pyroclust.calibration.simulations import SimulatedDatasets, simulate_datasets
 from pyroclust.core.messages import Attempts
 from pyroclust.core.numbers import mean_imputed
 from pyroclust.data.tables import indicators
