@@ -26,7 +26,7 @@ from torch import Tensor
 
 from pyroclust import load_guide
 from pyroclust.guides import PredictiveFilter
-from pyroclust.guides.retarget import retarget
+from pyroclust.guides.base import retarget
 from pyroclust.infer import simulate
 from pyroclust.infer.mcmc.named_kernels import default_kernel
 from pyroclust.models import few_components

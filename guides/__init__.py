@@ -1,14 +1,13 @@
 """Amortized guides: from data to a distribution over partitions."""
 
 from pyroclust.guides.anchored_guide import AnchoredGuide
-from pyroclust.guides.base import AmortizedGuide
+from pyroclust.guides.base import AmortizedGuide, retarget
 from pyroclust.guides.clusterwise_clustering_process import (
     AttentiveClusteringProcess,
     ClusterwiseClusteringProcess,
 )
 from pyroclust.guides.deep_amortized_clustering import DeepAmortizedClustering, filtering_network_for
-from pyroclust.guides.deep_guide import DeepGuide
-from pyroclust.guides.deep_mixture_guide import DeepMixtureGuide
+from pyroclust.guides.deep_mixture_guide import DeepGuide, DeepMixtureGuide
 from pyroclust.guides.embedded_mixture_guide import EmbeddedMixtureGuide
 from pyroclust.guides.exact_filters import BlockFilter, PredictiveFilter
 from pyroclust.guides.neural_clustering_process import (
@@ -16,7 +15,6 @@ from pyroclust.guides.neural_clustering_process import (
     column_scorer_for,
     light_scorer_for,
 )
-from pyroclust.guides.retarget import retarget
 from pyroclust.guides.scale_averaged_process import ScaleAveragedProcess
 from pyroclust.guides.semi_supervised_guide import SemiSupervisedGuide
 from pyroclust.guides.sequential_guide import SequentialGuide

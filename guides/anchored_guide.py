@@ -24,13 +24,12 @@ class AnchoredGuide(AmortizedGuide):
     .. math::
         q(c \mid x) = q_\phi(c_A \mid x_A) \prod_{i \notin A} p(c_i \mid c_{<i}, x_{\le i})
 
-    A guide that was trained on a few hundred points decides what clusters there are; once these have members,
-    the filter knows where the others belong. Log-probabilities are exact where the guide's are, cost and
-    memory grow linearly with N beside the guide's cost for A points. The anchors are chosen by the data
-    alone, and data sets of no more than A points are left to the guide.
+    A guide that was trained on a few hundred points decides what clusters there are; the filter knows where
+    the others belong. Log-probabilities are exact where the guide's are, cost and memory linear in N beside
+    the guide's for A points. The anchors are chosen by the data alone.
 
     Args:
-        guide: of a conjugate model, not conditioned.
+        guide: of a conjugate model, not conditioned; it labels data sets of no more than A points by itself.
         num_anchors: A.
         anchors: rule that chooses them; one of each of A parts of the data by default.
 
@@ -40,9 +39,8 @@ class AnchoredGuide(AmortizedGuide):
     Example:
         >>> from pyroclust import load_guide
         >>> guide = AnchoredGuide(load_guide("ncp-overlap2d"), num_anchors=50)
-        >>> draws, log_q = guide.posterior(torch.randn(400, 2)).sample_and_log_prob((5,))
-        >>> draws.shape, log_q.shape
-        (torch.Size([5, 400]), torch.Size([5]))
+        >>> guide.posterior(torch.randn(400, 2)).sample((5,)).shape
+        torch.Size([5, 400])
     """
 
     def __init__(

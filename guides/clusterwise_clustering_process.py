@@ -19,10 +19,9 @@ from pyroclust.guides.base import AmortizedGuide, bandwidths, checked_order, num
 from pyroclust.guides.exact_filters import filter_scorer
 from pyroclust.nn import Order
 from pyroclust.nn.attention import SetEncoder
-from pyroclust.nn.encoders.encoder import Encoder
-from pyroclust.nn.networks.clusterwise_network import ClusterwiseNetwork
+from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.networks.clusterwise_network import AttentivePool, ClusterwiseNetwork, GatedPool, SummedPool
 from pyroclust.nn.networks.latents import DiscreteLatents, GaussianLatents
-from pyroclust.nn.networks.pools import AttentivePool, GatedPool, SummedPool
 
 
 @register(AmortizedGuide)
@@ -52,7 +51,6 @@ class ClusterwiseClusteringProcess(AmortizedGuide):
 
     References:
         Pakman et al. (2020), Neural Clustering Processes. https://arxiv.org/abs/1901.00409
-        Burda, Grosse & Salakhutdinov (2016), Importance weighted autoencoders. https://arxiv.org/abs/1509.00519
     """
 
     network_argument = "network"
@@ -95,10 +93,7 @@ class ClusterwiseClusteringProcess(AmortizedGuide):
     def posterior(self, data: Points, *, order: Tensor | None = None) -> ClusterwisePartition:
         """Encode data sets once and return the distribution over their partitions.
 
-        Args:
-            data: ``(*batch, N, D)``.
-            order: permutations ``(*batch, N)`` or ``(N,)`` to take anchors from, in place of the rule.
-
+        Orders ``(*batch, N)`` or ``(N,)`` to take anchors from stand in the place of the rule.
         """
         data = self.points(data)
         flat, batch = self._flat(data)
@@ -176,12 +171,9 @@ def _fitted_to(
 class AttentiveClusteringProcess(ClusterwiseClusteringProcess):
     """Clusterwise clustering process whose points see one another by attention (ACP, and ACP-S).
 
-    ACP lets the anchor and the unassigned points attend to one another anew for every cluster. ACP-S does so
-    once for all points of a data set, before any anchor is chosen: cheaper by the number of clusters and
-    draws. Unassigned points, those that join and those that do not are pooled by attention in both.
-
-    All else is as in :class:`~pyroclust.guides.ClusterwiseClusteringProcess`; the default network is that of
-    ACP, and :func:`attentive_network_for` makes that of ACP-S.
+    ACP lets the anchor and the unassigned points attend to one another anew for every cluster, ACP-S all
+    points once, before any anchor is chosen, which is cheaper by the number of clusters and draws. The
+    default network is that of ACP. All else is as in :class:`~pyroclust.guides.ClusterwiseClusteringProcess`.
 
     Example:
         >>> import torch

@@ -20,9 +20,13 @@ from pyroclust.distributions.points import Points
 from pyroclust.distributions.protocols import Model, as_model
 from pyroclust.guides.base import AmortizedGuide, checked_order, num_columns, visiting_order
 from pyroclust.nn import Order, RandomOrder
-from pyroclust.nn.encoders.encoder import Encoder
-from pyroclust.nn.networks.cluster_densities import AutoencoderDensity, FlowDensity, GaussianDensity
-from pyroclust.nn.networks.filtering_network import FilteringNetwork
+from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.networks.filtering_network import (
+    AutoencoderDensity,
+    FilteringNetwork,
+    FlowDensity,
+    GaussianDensity,
+)
 from pyroclust.nn.orders import random_orders
 
 _MOST_ROUNDS = 50
@@ -38,22 +42,19 @@ class DeepAmortizedClustering(AmortizedGuide):
         L(\phi) = \frac{1}{n} \sum_i \mathrm{BCE}(m_i, 1[c_i = c_a]) -
         \frac{1}{n_a} \sum_{i: c_i = c_a} \log p(x_i \mid \theta)
 
-    and without anchors the minimum over the clusters j of the same with j in the place of :math:`c_a`. In
-    training some clusters are removed before, as the rounds before would have done.
-
-    With anchors it is a distribution over partitions, given the order in which points become anchors:
+    and without anchors the minimum over the clusters j of the same with j in the place of :math:`c_a`. With
+    anchors it is a distribution over partitions, given the order in which points become anchors:
 
     .. math:: \log q(c \mid x) = \sum_k \sum_i \log \text{Bernoulli}(b_{ki}; m_i(x, a_k, \text{left}_k))
 
-    exactly. Without anchors the point with the highest logit is in, and takes the place of the anchor.
-    Memberships are independent given the anchor, so that it cannot say that a group of points belongs as a
-    whole or not at all: see its certificate.
+    exactly. Without them the point with the highest logit takes the place of the anchor. Memberships are
+    independent given the anchor, so that a group of points cannot belong as a whole or not at all.
 
     Args:
         model: whose simulations it is trained on.
         network: what finds a cluster; one that fits the model by default.
         order: rule for the order in which points become anchors; random by default.
-        removed: whether clusters are removed before in training.
+        removed: whether clusters are removed before in training, as earlier rounds would have done.
 
     Example:
         >>> from pyroclust.models import filtering_clusters
@@ -62,8 +63,6 @@ class DeepAmortizedClustering(AmortizedGuide):
         >>> guide = DeepAmortizedClustering(model, network=network)
         >>> guide.posterior(torch.randn(3, 20, 2)).sample((5,)).shape
         torch.Size([5, 3, 20])
-        >>> guide.filtering(torch.randn(3, 20, 2)).assignments.shape
-        torch.Size([3, 20])
 
     References:
         Lee, Lee & Teh (2019), Deep amortized clustering. https://arxiv.org/abs/1909.13433
@@ -91,9 +90,7 @@ class DeepAmortizedClustering(AmortizedGuide):
     def posterior(self, data: Points, *, order: Tensor | None = None) -> PartitionDistribution:
         """Embed data sets once and return the distribution over their partitions.
 
-        Args:
-            data: ``(*batch, N, *event_shape)``.
-            order: permutations ``(*batch, N)`` or ``(N,)`` to take anchors from, in place of the rule.
+        Orders ``(*batch, N)`` or ``(N,)`` to take anchors from stand in the place of the rule.
         """
         data = self.points(data)
         flat, batch = self._flat(data)
@@ -126,11 +123,11 @@ class DeepAmortizedClustering(AmortizedGuide):
 
         .. math:: \log p(x \mid \theta, n) - \tfrac{1}{2} K (2 D + 1) \log N
 
-        with the log-density of :meth:`log_density`.
+        with the log-density of :meth:`log_density`. Batches are flat in the result.
 
         Args:
-            data: ``(*batch, N, *event_shape)``; batches are flat in the result.
-            order: as in :meth:`posterior`.
+            data: ``(*batch, N, *event_shape)``.
+            order: permutations ``(*batch, N)`` or ``(N,)`` to take anchors from, in place of the rule.
             num_orders: orders of anchors to try, at as many times the cost; of 1 the guide's own rule.
             max_rounds: most clusters; points that are left then are reported.
 
@@ -181,15 +178,12 @@ class DeepAmortizedClustering(AmortizedGuide):
             )
 
     def log_density(self, data: Points, filtering: Filtering) -> Tensor:
-        r"""Return the log-density of data sets under the clusters that filtering found, in nats.
+        r"""Return the log-density of data sets under the clusters that filtering found, in nats, ``(B,)``.
 
         .. math:: \sum_i \log \sum_k \frac{n_k}{N} \, p(x_i \mid \theta_k)
 
         with n the sizes of the clusters; points that were never filtered belong to none of them. Of an
-        autoencoder it is a bound, with noise. Cost: that of the density, O(N K) points.
-
-        Shape:
-            data: ``(*batch, N, *event_shape)``; output: ``(B,)``, batches flat.
+        autoencoder it is a bound, with noise.
         """
         return self._log_joint(data, filtering).logsumexp(1).sum(-1)
 
@@ -197,9 +191,6 @@ class DeepAmortizedClustering(AmortizedGuide):
         r"""Give every point to the cluster that is most likely to have made it, in the light of all clusters.
 
         .. math:: c_i = \arg\max_k \, n_k \, p(x_i \mid \theta_k)
-
-        A round decides without a look at the clusters of later ones. Clusters without points are left out;
-        points that were never filtered have a cluster afterwards.
         """
         best, rounds = self._log_joint(data, filtering).max(1)
         return filtering.moved(torch.where(best.isfinite(), rounds, -1))
@@ -223,11 +214,7 @@ class DeepAmortizedClustering(AmortizedGuide):
         return joint
 
     def losses(self, data: Tensor, assignments: Tensor) -> Tensor:
-        """Return what a training minimises: N times the loss of one round of each data set.
-
-        Shape:
-            data: ``(*batch, N, *event_shape)``; assignments: ``(*batch, N)``; output: ``(*batch)``.
-        """
+        """Return what a training minimises, ``(*batch)``: N times the loss of one round of each data set."""
         flat, batch = self._flat(data)
         labels = assignments.reshape(-1, assignments.shape[-1])
         points, mask = self._left(labels)
@@ -286,18 +273,9 @@ def filtering_network_for(
 ) -> FilteringNetwork:
     """Return an untrained network that fits a model: the published one by default, with anchors.
 
-    Args:
-        model: whose points it takes.
-        width: W of points and clusters.
-        num_blocks: blocks of induced attention before and after the cluster is described.
-        num_inducing: inducing points of a block.
-        num_heads: heads of the attention.
-        anchored: find the cluster of an anchor; else one of the network's choice.
-        differences: see points relative to the anchor.
-        density: of the points of a cluster; by default a Gaussian with a diagonal covariance, and with an
-            encoder a variational autoencoder.
-        described: whether there is a density at all, or memberships alone.
-        encoder: maps points of any shape to vectors.
+    The arguments are those of :class:`~pyroclust.nn.FilteringNetwork`. The density is by default a Gaussian
+    with a diagonal covariance, with an encoder a variational autoencoder, and there is none without
+    ``described``.
 
     Raises:
         ValueError: if a density is given and clusters are not to be described.

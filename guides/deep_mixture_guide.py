@@ -1,5 +1,7 @@
-"""The guide of deep mixtures: cluster and style of a point, each by a head of one encoder."""
+"""What guides of deep models share, and that of deep mixtures: cluster and style by heads of one encoder."""
 
+import math
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -7,16 +9,107 @@ import pyro
 import pyro.distributions as dist
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from pyroclust.core.numbers import check_number
 from pyroclust.core.registry import register
+from pyroclust.distributions.component_labels import ComponentLabels
 from pyroclust.distributions.points import Points
 from pyroclust.distributions.protocols import Model
 from pyroclust.guides.base import AmortizedGuide
-from pyroclust.guides.deep_guide import DeepGuide, encoder_for, scale_of
-from pyroclust.nn import GumbelSoftmax, Views
-from pyroclust.nn.deep.relaxations import Relaxation
-from pyroclust.nn.encoders.encoder import Encoder
+from pyroclust.nn import DenseEncoder, GumbelSoftmax, Views
+from pyroclust.nn.deep_parts import Relaxation
+from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.modules import evaluating
+
+# Logarithms of standard deviations stay finite.
+_SMALLEST_SCALE = 1e-4
+
+
+class DeepGuide(AmortizedGuide):
+    """A guide from a point to the shares of its clusters, trained with its model on one collection of data.
+
+    Subclasses write ``_features``, ``_shares`` and :meth:`loss_terms`. Posteriors take the trained networks
+    as known; they, features and shares are those of evaluation mode, whatever mode the guide is in.
+
+    Attributes:
+        encoder: the first module of the features.
+    """
+
+    encoder: Any
+    model: Any
+    views: Views | None = None
+
+    def points(self, data: Points) -> Tensor:
+        points = super().points(data)
+        self.model.observation.check(points)
+        return points
+
+    def features(self, data: Points) -> Tensor:
+        """Return the features of points, ``(*batch, N, E)``."""
+        with evaluating(self):
+            return self._features(self.points(data))
+
+    def log_shares(self, data: Points) -> Tensor:
+        """Return log q of every cluster for every point, ``(*batch, N, K)``."""
+        with evaluating(self):
+            return self._shares(self._features(self.points(data)))
+
+    @abstractmethod
+    def _features(self, data: Tensor) -> Tensor:
+        """Return the features of points that fit, ``(*batch, N, E)``."""
+
+    @abstractmethod
+    def _shares(self, features: Tensor) -> Tensor:
+        """Return log q of every cluster given features, ``(*batch, N, K)``."""
+
+    @abstractmethod
+    def loss_terms(self, data: Tensor, known: Tensor) -> dict[str, Tensor]:
+        """Return the terms of what a training minimises, by name.
+
+        Shape:
+            data: ``(*batch, N, *event_shape)``; known: ``(*batch, N)`` int64, negative where a label is
+            unknown; output: ``(*batch)`` each.
+        """
+
+    def losses(self, data: Tensor, assignments: Tensor) -> Tensor:
+        """Return what a training minimises, the sum of :meth:`loss_terms`, ``(*batch)``."""
+        return torch.stack(list(self.loss_terms(data, assignments).values())).sum(0)
+
+    def posterior(self, data: Points) -> ComponentLabels:
+        """Return the law of the partition: points choose their clusters independently, the networks known."""
+        return ComponentLabels(self.log_shares(data).double().log_softmax(-1))
+
+    def _of_views(self, data: Tensor, log_shares: Tensor) -> dict[str, Tensor]:
+        """Return the terms of deformed copies, which there are in training where there are views."""
+        views = self.views
+        if views is None or not self.training:
+            return {}
+        of_view = self._shares(self._features(views.deformation(data)))
+        return views.terms(log_shares, of_view, self.model.log_weights)
+
+    def _encode(self, data: Tensor) -> Tensor:
+        """Run the encoder on data sets of any batch shape, ``(*batch, N, E)``."""
+        place = data.dim() - self.event_dim
+        flat = data.reshape(-1, *data.shape[place:])
+        found: Tensor = self.encoder(flat)
+        return found.view(*data.shape[: place + 1], found.shape[-1])
+
+
+def scale_of(raw: Tensor, *, first: float) -> Tensor:
+    """Return standard deviations that are ``first`` where a network says 0, and never quite 0."""
+    return F.softplus(raw + math.log(math.expm1(first))) + _SMALLEST_SCALE
+
+
+def encoder_for(model: Any, encoder: Encoder | None) -> Any:
+    """Return the encoder of a guide: dense layers that fit the model by default."""
+    found: Any = DenseEncoder(model.event_shape) if encoder is None else encoder
+    if not isinstance(getattr(found, "dim", None), int) or not isinstance(found, nn.Module):
+        raise ValueError(
+            f"encoder is a {type(found).__name__}, expected a module with an attribute dim, the length of "
+            "its vectors, as DenseEncoder or ImageEncoder"
+        )
+    return found
 
 
 @register(AmortizedGuide)
@@ -34,35 +127,25 @@ class DeepMixtureGuide(DeepGuide):
         + \underbrace{w_G \, KL\big(q(z_i \mid x_i) \,\|\, N(0, I)\big)}_{\text{style}}
         + \underbrace{w_C \sum_k q_{ik} \log (q_{ik} / \pi_k)}_{\text{code}}
 
-    with relaxed codes in the first, as published for equal weights and :math:`w_C = 1`; ``views`` add two
-    more, see :class:`~pyroclust.nn.Views`. In stock Pyro it is
-    ``SVI(model.reconstruction, guide, optim, Trace_ELBO())``: the guide samples ``"style"`` and ``"code"``
-    without densities and has the other terms as named factors. With
-    :class:`~pyroclust.nn.ExactSum` for codes that are not relaxed it is ``SVI(model, guide, optim,
-    TraceEnum_ELBO(max_plate_nesting=1))``.
-
-    Cost of a training step O(N) runs of encoder and decoder, K times the decoder for exact sums.
+    with relaxed codes in the first, as published for equal weights and :math:`w_C = 1`. In stock Pyro it is
+    ``SVI(model.reconstruction, guide, optim, Trace_ELBO())``: the sites ``"style"`` and ``"code"`` have no
+    densities, and the other terms are factors. With :class:`~pyroclust.nn.ExactSum` it is ``SVI(model, guide,
+    optim, TraceEnum_ELBO(max_plate_nesting=1))``, at K times the cost of the decoder.
 
     Args:
         model: a :class:`~pyroclust.models.DeepMixture`.
-        encoder: g, a module ``(B, N, *event_shape) -> (B, N, E)``; dense layers by default.
-        relaxation: how the loss goes through the choice of a cluster; Gumbel-softmax of temperature 1 by
-            default.
+        encoder: g; dense layers by default.
+        relaxation: how the loss goes through the choice of a cluster; Gumbel-softmax by default.
         style_weight: :math:`w_G`.
         code_weight: :math:`w_C`.
-        views: terms of deformed copies; none by default, as published.
+        views: terms of deformed copies, :class:`~pyroclust.nn.Views`; none by default, as published.
 
     Raises:
         ValueError: if the model is no deep mixture, or a weight is negative.
 
     Example:
-        >>> from pyro.infer import SVI, Trace_ELBO
-        >>> from pyro.optim import Adam
         >>> from pyroclust.models import DeepMixture
-        >>> model = DeepMixture((8, 8), num_clusters=10)
-        >>> guide = DeepMixtureGuide(model)
-        >>> svi = SVI(model.reconstruction, guide, Adam({"lr": 1e-3}), Trace_ELBO())
-        >>> loss = svi.step(torch.rand(50, 8, 8))
+        >>> guide = DeepMixtureGuide(DeepMixture((8, 8), num_clusters=10))
         >>> guide.posterior(torch.rand(20, 8, 8)).sample((3,)).shape
         torch.Size([3, 20])
 
@@ -108,8 +191,7 @@ class DeepMixtureGuide(DeepGuide):
         divergences = self._divergences(log_shares, mean, scale)
         terms = {"reconstruction": -expected.sum(-1)}
         terms |= {name: weight * divergences[name].sum(-1) for name, weight in self._weights.items()}
-        if self.views is not None and self.training:
-            terms |= self._of_views(self.views, data, log_shares)
+        terms |= self._of_views(data, log_shares)
         if model.prior is not None:
             terms["weights"] = -model.weights.log_prior(mean.shape[-2]).expand(mean.shape[:-2])
         return terms
@@ -120,9 +202,7 @@ class DeepMixtureGuide(DeepGuide):
         features = self._features(points)
         log_shares, (mean, scale) = self._shares(features), self._style(features)
         exact = self.relaxation.is_exact
-        views = {}
-        if self.views is not None and self.training:
-            views = self._of_views(self.views, points, log_shares)
+        views = self._of_views(points, log_shares)
         with pyro.plate_stack("datasets", mean.shape[:-2], rightmost_dim=-2):
             for name, one in views.items():
                 pyro.factor(f"{name}_term", one.unsqueeze(-1), has_rsample=True)
@@ -157,8 +237,3 @@ class DeepMixtureGuide(DeepGuide):
         style = torch.distributions.kl_divergence(dist.Normal(mean, scale), prior).sum(-1)
         code = (log_shares.exp() * (log_shares - model.log_weights)).sum(-1)
         return {"style": style, "code": code}
-
-    def _of_views(self, views: Views, data: Tensor, log_shares: Tensor) -> dict[str, Tensor]:
-        model = self.model
-        of_view = self._shares(self._features(views.deformation(data)))
-        return views.terms(log_shares, of_view, model.log_weights)

@@ -13,8 +13,8 @@ from pyroclust.core.registry import register
 from pyroclust.distributions.points import Points
 from pyroclust.distributions.protocols import Model
 from pyroclust.guides.base import AmortizedGuide
-from pyroclust.guides.deep_guide import DeepGuide, encoder_for, scale_of
-from pyroclust.nn.encoders.encoder import Encoder
+from pyroclust.guides.deep_mixture_guide import DeepGuide, encoder_for, scale_of
+from pyroclust.nn.encoders import Encoder
 
 # Vectors start with little noise: an autoencoder's training has left none.
 _FIRST_SCALE = 0.1
@@ -29,14 +29,14 @@ class EmbeddedMixtureGuide(DeepGuide):
         q(c_i \mid x_i) = p\big(c \mid z = m_\phi(x_i)\big)
 
     The loss is :math:`-\log p(x \mid z) + w \, [\log q(z \mid x) - \log p(z)]` at a sample z, with the
-    clusters summed out of p(z): the bound of the paper with the best q(c | x, z). With a weight of 1 it is
-    stock Pyro, ``SVI(model.collapsed, guide, optim, Trace_ELBO())``. With a weight of 0 the vectors have no
-    noise: an autoencoder. As in the paper a training starts as one, then sets the clusters by
-    :meth:`start_clusters`, and goes on with weight 1: without a start all points stay in few clusters.
+    clusters summed out of p(z): the bound of the paper with the best q(c | x, z), and with a weight of 1
+    ``SVI(model.collapsed, guide, optim, Trace_ELBO())``. With a weight of 0 it is an autoencoder. As in the
+    paper a training starts as one, then sets the clusters by :meth:`start_clusters`, and goes on with weight
+    1: without a start all points stay in few clusters.
 
     Args:
         model: an :class:`~pyroclust.models.EmbeddedMixture`.
-        encoder: a module ``(B, N, *event_shape) -> (B, N, H)``; dense layers by default.
+        encoder: dense layers by default.
         embedding_weight: w; may be set to another number.
 
     Raises:

@@ -27,8 +27,8 @@ from pyroclust.nn import (
     RandomOrder,
     SummedScorer,
 )
-from pyroclust.nn.encoders.encoder import Encoder
-from pyroclust.nn.features.conditions import ConditionInputs
+from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.features import ConditionInputs
 
 
 def network_inputs(
@@ -65,27 +65,22 @@ class NeuralClusteringProcess(SequentialGuide):
 
     Args:
         model: the Pyro model whose posterior is approximated.
-        scorer: :class:`~pyroclust.nn.LightScorer`, :class:`~pyroclust.nn.SummedScorer` or another
-            :class:`~pyroclust.nn.NetworkScorer`; the light one that fits the model by default. The published
-            one takes the standard scores of the conditions as further columns of the points, so its ``dim``
-            is that of the data plus their number.
+        scorer: the light one that fits the model by default. The published one takes the standard scores of
+            the conditions as further columns of the points, so its ``dim`` is that of the data plus their
+            number.
         order: rule for the visiting order; by default densest neighbourhoods first, and for the nodes of
             graphs a random order.
         conditions: names of random hyperparameters of the model, or how they enter; those of the scorer by
             default.
-        num_orders: random orders that every posterior mixes, in antithetic pairs; it needs
-            :class:`~pyroclust.nn.RandomOrder`. See :meth:`mixed`.
+        num_orders: random orders that every posterior mixes, see :meth:`mixed`.
 
     Example:
         >>> import torch
-        >>> from pyroclust.models import gaussian2d
-        >>> guide = NeuralClusteringProcess(gaussian2d())
-        >>> guide.posterior(torch.zeros(2, 6, 2)).sample((3,)).shape
-        torch.Size([3, 2, 6])
         >>> from pyroclust.models import sensitivity2d
         >>> guide = NeuralClusteringProcess(sensitivity2d(), conditions=["concentration", "prior_scale"])
-        >>> guide.condition(concentration=1.0, prior_scale=3.0).posterior(torch.zeros(6, 2)).sample().shape
-        torch.Size([6])
+        >>> known = guide.condition(concentration=1.0, prior_scale=3.0)
+        >>> known.posterior(torch.zeros(2, 6, 2)).sample((3,)).shape
+        torch.Size([3, 2, 6])
 
     References:
         Pakman et al. (2020), Neural Clustering Processes. https://arxiv.org/abs/1901.00409
@@ -129,8 +124,7 @@ class NeuralClusteringProcess(SequentialGuide):
     def of(self, model: Model | Callable[[Tensor], Any]) -> Self:
         """Return the guide of another model: a view with the same weights, nothing is copied.
 
-        Only where the scorer fits models of any kind, as :class:`~pyroclust.nn.ColumnScorer` does tables of
-        any columns.
+        Only where the scorer fits models of any kind, as :class:`~pyroclust.nn.ColumnScorer` does.
 
         Example:
             >>> import torch
@@ -174,21 +168,12 @@ def light_scorer_for(
 ) -> LightScorer:
     """Build the light scorer whose frames and bandwidths fit a model, or an encoder.
 
-    Args:
-        model: a mixture, or any Pyro program.
-        width: hidden width.
-        num_bandwidths: of the look-ahead, from 0.7 of a typical cluster's scale.
-        bandwidth_ratio: of one bandwidth to the one before.
-        second_moments: look also at the second moments of neighbourhoods.
-        num_attention: blocks of attention over all points; they help where the scale of clusters is unknown.
-        future: attention to the points still to come, of the scorer's width; None for none.
-        encoder: maps data to vectors ``(B, N, E)``, E its attribute ``dim``, whose differences the scorer
-            looks at in units of 1, without a filter; None for the data's own.
-        use_filter: add the exact filter's log-weights to the logits, where the model is conjugate.
-        foresight: points to come that each candidate is tried on, see :class:`~pyroclust.nn.LightScorer`; 0
-            for none. Guides with it are better, and their draws dearer.
-        conditions: names of random hyperparameters of the model, or how they enter; where one of them is the
-            scale of clusters, frames and bandwidths are in units of the data set's own scale.
+    Arguments that are not listed are those of :class:`~pyroclust.nn.LightScorer`. Bandwidths of the
+    look-ahead begin at 0.7 of a typical cluster's scale, ``num_bandwidths`` of them, each ``bandwidth_ratio``
+    times the one before. An encoder's vectors are looked at in units of 1, without a filter. With
+    ``use_filter`` the exact filter's log-weights are added to the logits where the model is conjugate. Where
+    one of the ``conditions`` is the scale of clusters, frames and bandwidths are in units of the data set's
+    own scale.
     """
     model = as_model(model)
     inputs = network_inputs(model, conditions)
@@ -230,14 +215,7 @@ def summed_scorer_for(
 def column_scorer_for(
     model: Model | Callable[[Tensor], Any], *, width: int = 48, column_width: int = 24, foresight: int = 48
 ) -> ColumnScorer:
-    """Build the scorer of tables, whose weights fit tables of any columns.
-
-    Args:
-        model: a mixture of a conjugate family.
-        width: hidden width.
-        column_width: width of what a column says.
-        foresight: points to come that each candidate is tried on; 0 for none.
-    """
+    """Build the :class:`~pyroclust.nn.ColumnScorer` of a model, whose weights fit tables of any columns."""
     mixture = _conjugate(model)
     return ColumnScorer(
         mixture.prior,

@@ -13,7 +13,7 @@ from pyroclust.distributions.points import Points
 from pyroclust.distributions.protocols import Model, as_model
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition
 from pyroclust.guides.base import AmortizedGuide
-from pyroclust.guides.hyperparameters import integrated_names, likely_hyperparameters
+from pyroclust.guides.exact_filters import integrated_names, likely_hyperparameters
 from pyroclust.guides.neural_clustering_process import NeuralClusteringProcess
 from pyroclust.nn import NetworkScorer, Order
 
@@ -26,18 +26,17 @@ class ScaleAveragedProcess(NeuralClusteringProcess):
 
     .. math:: q(c \mid x) = \frac1J \sum_j  q_\phi\!\left(c \,\Big|\, x \sqrt{s_0 / s_j(x)}\right)
 
-    Where the scale :math:`s` of normal clusters is random, the posterior is an average of posteriors for
-    known scales, and the one for s is that for :math:`s_0` of the same points in other units; of a table, its
-    numbers in other units. So one network serves all scales. Where to look is found by draws of it:
-    partitions given the scale, then the law of the scale given these partitions, which it is averaged over at
-    quantiles. It is an exact distribution, whatever these are.
+    The posterior for a known scale s is that for :math:`s_0` of the same points in other units, so that one
+    network serves all scales of normal clusters. Where to look is found by draws: partitions given the scale,
+    then the law of the scale given these partitions, whose quantiles are averaged over. It is an exact
+    distribution, whatever these are.
 
     Args:
         model: a mixture of normal clusters with one random hyperparameter, their scale.
         scorer: of the model with a known scale; the light one by default.
         order: rule for the visiting order.
         reference: the known scale :math:`s_0`.
-        num_scales: how many are averaged over.
+        num_scales: J.
 
     Example:
         >>> import torch

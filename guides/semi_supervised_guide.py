@@ -14,10 +14,10 @@ from pyroclust.core.registry import register
 from pyroclust.distributions.points import Points
 from pyroclust.distributions.protocols import Model
 from pyroclust.guides.base import AmortizedGuide
-from pyroclust.guides.deep_guide import DeepGuide, encoder_for
+from pyroclust.guides.deep_mixture_guide import DeepGuide, encoder_for
 from pyroclust.nn import GumbelSoftmax, Views
-from pyroclust.nn.deep.seed_rules import NearestSeed, SeedRule
-from pyroclust.nn.encoders.encoder import Encoder
+from pyroclust.nn.deep_parts import NearestSeed, SeedRule
+from pyroclust.nn.encoders import Encoder
 
 
 @register(AmortizedGuide)
@@ -36,45 +36,34 @@ class SemiSupervisedGuide(DeepGuide):
         L_F = \alpha \, \text{mean}_{\text{labelled}} D_i + (1 - \alpha) \, \text{mean}_{\text{others}} D_i,
         \qquad D_i = \frac{1}{\sqrt 2 |S_{a_i}|} \sum_{j \in S_{a_i}} \lVert f_i - f_j \rVert
 
-    with features f and shares :math:`q(c \mid f)` of relaxed codes, code k being class k. The class
-    :math:`a_i` of a point without label is that of its nearest labelled point among the features, or what
-    another ``seed_rule`` says. :math:`S_k` are the labelled points of class k in the batch: batches have to
-    hold some, as those of :class:`~pyroclust.models.PartiallyLabelled` do; with one label a class it works.
-    ``views`` add two more terms, see :class:`~pyroclust.nn.Views`.
+    with features f and shares :math:`q(c \mid f)` of relaxed codes, code k being class k. A point without
+    label has the class :math:`a_i` that ``seed_rule`` says; :math:`S_k` are the labelled points of class k in
+    the batch, of which there have to be some, as in those of :class:`~pyroclust.models.PartiallyLabelled`.
 
-    A training by :func:`pyroclust.infer.fit` minimises N L and logs each term. In stock Pyro it is
-    ``SVI(model.reconstruction, guide, optim, Trace_ELBO())`` with steps ``svi.step(data, known)``, the same
-    up to a constant.
+    :func:`pyroclust.infer.fit` minimises N L and logs each term. In stock Pyro it is, up to a constant,
+    ``SVI(model.reconstruction, guide, optim, Trace_ELBO())`` with steps ``svi.step(data, known)``.
 
     Args:
         model: a :class:`~pyroclust.models.SemiSupervisedClustering`.
-        encoder: a module ``(B, N, *event_shape) -> (B, N, H)``, before the layer of the features; dense
-            layers by default.
+        encoder: before the layer of the features; dense layers by default.
         relaxation: temperature of the codes; 1 by default.
         seed_rule: which class a point without label counts as; that of its nearest labelled point by default.
         assignment_weight: :math:`w_A`.
         labelled_share: :math:`\alpha`.
-        views: terms of deformed copies; none by default, as published.
+        views: terms of deformed copies, :class:`~pyroclust.nn.Views`; none by default, as published.
 
     Raises:
         ValueError: if the model is none for a few labels, or a number is out of range.
 
     Example:
-        >>> from pyroclust.infer import FitSettings, fit
-        >>> from pyroclust.models import PartiallyLabelled, SemiSupervisedClustering
-        >>> model = SemiSupervisedClustering((2,), num_classes=2)
-        >>> guide = SemiSupervisedGuide(model)
-        >>> labels = torch.tensor([0, 1]).repeat_interleave(50)
-        >>> points = torch.randn(100, 2) + 4.0 * labels.unsqueeze(-1)
-        >>> data = PartiallyLabelled(points, torch.where(torch.arange(100) % 10 == 0, labels, -1))
-        >>> settings = FitSettings.of_batches(20, steps=2)
-        >>> _ = fit(model, guide, data=data, settings=settings, progress=False)
-        >>> guide.log_shares(points).exp().shape
+        >>> from pyroclust.models import SemiSupervisedClustering
+        >>> guide = SemiSupervisedGuide(SemiSupervisedClustering((2,), num_classes=2))
+        >>> guide.log_shares(torch.randn(100, 2)).exp().shape
         torch.Size([100, 2])
 
     References:
-        Arias Figueroa and Ramirez Rivera (2017), Learning to cluster with auxiliary tasks: a semi-supervised
-        approach. SIBGRAPI. https://doi.org/10.1109/SIBGRAPI.2017.29
+        Arias Figueroa and Ramirez Rivera (2017), Learning to cluster with auxiliary tasks.
+        https://doi.org/10.1109/SIBGRAPI.2017.29
     """
 
     def __init__(
@@ -151,15 +140,12 @@ class SemiSupervisedGuide(DeepGuide):
         chosen = log_shares.gather(-1, assigned.unsqueeze(-1)).squeeze(-1)
         others = log_shares.scatter(-1, assigned.unsqueeze(-1), -torch.inf).amax(-1)
         assignment = 0.5 * (torch.tanh(-chosen) + torch.tanh(others) + 1)
-        found = {
+        return {
             "code": code,
             "assignment": self.assignment_weight * assignment.sum(-1),
             "feature": points * self._feature_term(features, assigned, known >= 0),
+            **self._of_views(data, log_shares),
         }
-        if self.views is not None and self.training:
-            of_view = self._shares(self._features(self.views.deformation(data)))
-            found |= self.views.terms(log_shares, of_view, model.log_weights)
-        return found
 
     def _feature_term(self, features: Tensor, assigned: Tensor, labelled: Tensor) -> Tensor:
         """Return the mean distance to the labelled points of a point's class, ``(*batch)``."""

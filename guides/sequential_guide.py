@@ -59,13 +59,10 @@ class SequentialGuide(AmortizedGuide):
 
         .. math:: \bar q(c \mid x) = \frac{1}{M} \sum_{m=1}^{M} q(c \mid x, \pi_m)
 
-        An exact distribution again, nearer to the posterior than most of its parts, and hardly dependent on
-        the orders, which are drawn anew for each data set whenever a posterior is made. Draws cost about the
-        same; log-probabilities, and so draws with theirs, M times as much. ``mixed(1)`` is the guide for one
-        order, as sequential Monte Carlo needs it.
-
-        Args:
-            num_orders: M, in antithetic pairs.
+        An exact distribution again, nearer to the posterior than most of its parts, over orders that are
+        drawn anew for each data set, in antithetic pairs. Draws cost about the same; log-probabilities, and
+        so draws with theirs, M times as much. ``mixed(1)`` is the guide for one order, as sequential Monte
+        Carlo needs it.
 
         Example:
             >>> from pyroclust.guides import PredictiveFilter

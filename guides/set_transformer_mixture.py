@@ -36,13 +36,11 @@ class SetTransformerMixture(AmortizedGuide):
         q(c \mid x) = \sum_{\text{names}} \prod_i p(c_i \mid x_i, \hat\pi, \hat\mu, \hat\sigma)
 
     As a Pyro guide it is a point of the parameters of :class:`~pyroclust.models.MarginalMixture`, trained by
-    stock ``SVI`` with ``Trace_ELBO`` on simulated data sets; :func:`pyroclust.infer.fit` and recipes minimise
-    the same loss. Its posterior of the partition takes these parameters as known: it is too sure, at few
-    points most of all, and the certificate says by how much.
+    ``SVI`` with ``Trace_ELBO`` on simulated data sets; :func:`pyroclust.infer.fit` minimises the same loss.
+    Its posterior takes the parameters as known: it is too sure, at few points most of all.
 
-    With ``varied`` every data set of a training is fitted with a number of components of its own, uniform
-    between 1 and K, and a posterior takes the number of lowest Bayesian information criterion; the published
-    guide has one number.
+    With ``varied`` every data set of a training has a number of components of its own, uniform between 1 and
+    K, and a posterior takes the number of lowest Bayesian information criterion.
 
     Args:
         model: whose simulations it is trained on, points in vectors.
@@ -56,9 +54,6 @@ class SetTransformerMixture(AmortizedGuide):
     Example:
         >>> from pyroclust.models import set_transformer_clusters
         >>> guide = SetTransformerMixture(set_transformer_clusters(4))
-        >>> weights, means, scales = guide.parameters_of(torch.randn(3, 50, 2))
-        >>> weights.shape, means.shape, scales.shape
-        (torch.Size([3, 4]), torch.Size([3, 4, 2]), torch.Size([3, 4, 2]))
         >>> guide.posterior(torch.randn(3, 50, 2)).sample((5,)).shape
         torch.Size([5, 3, 50])
 
@@ -88,16 +83,15 @@ class SetTransformerMixture(AmortizedGuide):
     def parameters_of(
         self, data: Points, *, num_components: int | Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return weights, means and scales of the mixture of each data set.
+        """Return weights, means and scales of the mixture of each data set; those beyond K have weight 0.
 
         Args:
             data: ``(*batch, N, D)``.
-            num_components: one number, or one a data set ``(*batch)``, of a guide whose number varies; that
-                of lowest Bayesian information criterion by default.
+            num_components: K, one number, or one a data set ``(*batch)``, of a guide whose number varies;
+                that of lowest Bayesian information criterion by default.
 
         Shape:
-            output: ``(*batch, K)``, ``(*batch, K, D)`` and ``(*batch, K, D)``; components beyond the number
-            have weight 0.
+            output: ``(*batch, K)``, ``(*batch, K, D)`` and ``(*batch, K, D)``.
         """
         data = self.points(data)
         found = self.mixture_of(data, num_components=num_components)
@@ -116,11 +110,7 @@ class SetTransformerMixture(AmortizedGuide):
         return ComponentLabels(self.mixture_of(data).log_joint(data).log_softmax(-1))
 
     def losses(self, data: Tensor, assignments: Tensor) -> Tensor:
-        """Return what a training minimises: the negative log-likelihood of each data set in nats.
-
-        Shape:
-            data: ``(*batch, N, D)``; assignments: not looked at; output: ``(*batch)``.
-        """
+        """Return what a training minimises, the negative log-likelihoods in nats, ``(*batch)``."""
         number = None
         if self.varied:
             most = self.network.num_components

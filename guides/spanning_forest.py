@@ -13,7 +13,7 @@ from pyroclust.distributions.points import Points
 from pyroclust.distributions.protocols import Model
 from pyroclust.guides.base import AmortizedGuide
 from pyroclust.nn import ImageEncoder, VectorEncoder
-from pyroclust.nn.encoders.encoder import Encoder
+from pyroclust.nn.encoders import Encoder
 
 # Of noise, for each data set of a training by ``fit``.
 _DRAWS = 100
@@ -27,23 +27,21 @@ class SpanningForestGuide(AmortizedGuide):
         D_{uv} = -\lVert e_\phi(x_u) - e_\phi(x_v) \rVert^2, \qquad S = (D - \text{mean}) / \text{sd}, \qquad
         c = \text{components of the heaviest forest at } S + \epsilon Z
 
-    mean and sd being those of all pairs of a data set, so that the noise has one unit in all. Posteriors are
+    with mean and sd of all pairs of a data set. Posteriors are
     :class:`~pyroclust.distributions.PerturbedSpanningForest`: draws, co-assignments and their gradients, no
-    log-probabilities; without noise single linkage of the embedding. It is trained on points of which some
-    have labels, by :class:`~pyroclust.infer.PartialFenchelYoungLoss`, and learns an embedding in which also
-    classes that no label is of come apart. A generative model trains it as well, with all labels known.
-
-    It is no Bayesian posterior of a model: how sure it is follows from the noise, not from a likelihood.
-    Forests are found on the CPU, whatever the device of the embedding. Cost of a draw O(N^2).
+    log-probabilities, and no Bayesian posterior of a model: how sure it is follows from the noise. It is
+    trained on points of which some have labels, by :class:`~pyroclust.infer.PartialFenchelYoungLoss`, and
+    learns an embedding in which classes without labels come apart too; or on simulations of a model. Forests
+    are found on the CPU, O(N^2) a draw.
 
     Args:
-        model: what it is trained on: a :class:`~pyroclust.models.PartiallyLabelled`, or any generative model.
-        embedding: a module ``(B, N, *event_shape) -> (B, N, E)``, as :class:`~pyroclust.nn.VectorEncoder` or
-            :class:`~pyroclust.nn.ImageEncoder`; one of these that fits the points by default.
+        model: a :class:`~pyroclust.models.PartiallyLabelled`, or any generative model.
+        embedding: a module ``(B, N, *event_shape) -> (B, N, E)``; :class:`~pyroclust.nn.VectorEncoder` or
+            :class:`~pyroclust.nn.ImageEncoder` by default.
         num_clusters: how many clusters data sets have, those of fewer points as many as points; or a prior
             over partitions, for the law of their number; that of the model by default.
-        noise_scale: :math:`\epsilon`; may be set to another number after training: the largest noise among
-            many points is larger, and joins more of them by chance.
+        noise_scale: :math:`\epsilon`, which may be set after training: the largest noise among many points is
+            larger, and joins more of them by chance.
 
     Raises:
         ValueError: if the number of clusters is not given and the model has no prior, an argument is out of
@@ -55,10 +53,6 @@ class SpanningForestGuide(AmortizedGuide):
         >>> guide = SpanningForestGuide(PartiallyLabelled(torch.randn(90, 2), labels), num_clusters=3)
         >>> guide.posterior(torch.randn(5, 20, 2)).co_assignment(num_draws=100).shape
         torch.Size([5, 20, 20])
-        >>> known = guide.constrained(must_link=[(0, 1)], cannot_link=[(1, 2)])
-        >>> draws = known.posterior(torch.randn(20, 2)).sample((4,))
-        >>> (draws[:, 0] == draws[:, 1]).all(), (draws[:, 1] != draws[:, 2]).all()
-        (tensor(True), tensor(True))
 
     References:
         Stewart et al. (2023), Differentiable clustering with perturbed spanning forests.
@@ -133,8 +127,7 @@ class SpanningForestGuide(AmortizedGuide):
     def posterior(self, data: Points) -> PerturbedSpanningForest:
         """Embed data sets once and return the law of the components of their forests.
 
-        Of a guide under constraints every draw keeps them; fewer clusters are asked for where they leave
-        fewer groups of points.
+        Under constraints fewer clusters are asked for where these leave fewer groups of points.
         """
         similarity = self.similarity(data)
         number, constraints = self.num_clusters, self.links
@@ -148,12 +141,7 @@ class SpanningForestGuide(AmortizedGuide):
         )
 
     def losses(self, data: Tensor, assignments: Tensor) -> Tensor:
-        """Return what a training minimises where all labels are known, as :func:`pyroclust.infer.fit` does.
-
-        Shape:
-            data: ``(*batch, N, *event_shape)``; assignments: ``(*batch, N)``, negative where a label is
-            unknown; output: ``(*batch)``.
-        """
+        """Return what a training minimises, ``(*batch)``; labels are negative where they are unknown."""
         return self.posterior(data).partial_losses(assignments, num_draws=_DRAWS)
 
 

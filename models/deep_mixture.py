@@ -16,7 +16,7 @@ from pyroclust.distributions.points import broadcast_shapes, check_shape
 from pyroclust.distributions.protocols import Model, SimulatedModel, checked_shape, own_name
 from pyroclust.models.companion import StickBreaking, component_weights
 from pyroclust.nn import DenseDecoder
-from pyroclust.nn.deep.decoders import Decoder
+from pyroclust.nn.deep_parts import Decoder
 from pyroclust.nn.modules import evaluating
 from pyroclust.partitions import canonical
 

@@ -14,7 +14,7 @@ from pyroclust.distributions import Observation
 from pyroclust.distributions.points import check_shape
 from pyroclust.distributions.protocols import Model
 from pyroclust.models.deep_mixture import DeepModel
-from pyroclust.nn.deep.decoders import Decoder
+from pyroclust.nn.deep_parts import Decoder
 from pyroclust.nn.modules import evaluating
 from pyroclust.partitions import canonical
 

@@ -45,7 +45,7 @@ from pyroclust.nn import (
     SetEncoder,
     SummedScorer,
 )
-from pyroclust.nn.networks.pools import AttentivePool, SummedPool
+from pyroclust.nn.networks.clusterwise_network import AttentivePool, SummedPool
 
 RANDOM = Mixture(
     ChineseRestaurantPrior(dist.Gamma(2.0, 4.0)),

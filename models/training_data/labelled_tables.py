@@ -20,7 +20,7 @@ from pyroclust.distributions import PartitionPrior
 from pyroclust.distributions.hyperparameters import check_known
 from pyroclust.distributions.points import Points, as_points, check_finite, check_shape
 from pyroclust.distributions.protocols import LawWithoutDensity, SimulatedModel, checked_shape
-from pyroclust.nn.deep.views import Deformation
+from pyroclust.nn.deep_parts import Deformation
 from pyroclust.partitions import canonical, num_clusters
 from pyroclust.partitions.raw_labels import as_class_labels
 

@@ -11,7 +11,7 @@ from pyroclust.analysis.steps import Work, complete
 from pyroclust.core.numbers import check_seed
 from pyroclust.data import Source, Table, read_table, standardise
 from pyroclust.data.delimited_text import PLAIN
-from pyroclust.diagnostics.frequencies import about_pairs
+from pyroclust.diagnostics.draws.co_assignment import about_pairs
 from pyroclust.diagnostics.sources import no_verdict
 from pyroclust.partitions import Draws
 from pyroclust.results.analysis import Analysis

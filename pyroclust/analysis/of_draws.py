@@ -4,7 +4,7 @@ from pyroclust.analysis.steps import Step, Work, as_step
 from pyroclust.baselines import BASELINES, GRAPH_BASELINES
 from pyroclust.data.tables import Graph
 from pyroclust.diagnostics import SourceComparison, compare_sources
-from pyroclust.diagnostics.findings import Question
+from pyroclust.diagnostics.verdicts.findings import Question
 from pyroclust.results.baseline_rows import BaselineRow, baseline_rows
 from pyroclust.results.weights import Orders
 

@@ -20,8 +20,7 @@ from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.families.partly_observed import ColumnGroups
 from pyroclust.distributions.protocols import is_of_graphs, takes_missing
 from pyroclust.guides import AnchoredGuide, PredictiveFilter, ScaleAveragedProcess
-from pyroclust.guides.exact_filters import exact_filter
-from pyroclust.guides.hyperparameters import integrated_names
+from pyroclust.guides.exact_filters import exact_filter, integrated_names
 from pyroclust.models import StochasticBlockModel, default_mixture, table_mixture
 from pyroclust.models.standardised import named_prior
 from pyroclust.partitions import canonical

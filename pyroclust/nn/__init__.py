@@ -1,19 +1,39 @@
 """Networks: scorers of pointwise guides, networks of clusterwise ones, set attention, visiting orders."""
 
-from pyroclust.nn.attention import FullSetEncoder, PointEncoder, SetEncoder
-from pyroclust.nn.deep.decoders import Decoder, DenseDecoder, ImageDecoder
-from pyroclust.nn.deep.relaxations import ExactSum, GumbelSoftmax, Relaxation
-from pyroclust.nn.deep.seed_rules import NearestSeed, SeedRule, SpreadingSeeds
-from pyroclust.nn.deep.views import Deformation, ImageDeformation, NormalNoise, Views
-from pyroclust.nn.encoders.convolutional_encoders import ImageEncoder, WaveformEncoder
-from pyroclust.nn.encoders.dense_encoders import DenseEncoder, VectorEncoder
-from pyroclust.nn.encoders.encoder import Encoder
-from pyroclust.nn.encoders.graph_encoders import GatedGraphEncoder, GraphEncoder
-from pyroclust.nn.features.cluster_shape import AdaptiveShape, ClusterShape, FixedShape
-from pyroclust.nn.features.futures import Future, FutureAttention, InducedFuture
-from pyroclust.nn.networks.cluster_densities import AutoencoderDensity, FlowDensity, GaussianDensity
+from pyroclust.nn.attention import (
+    FullSetEncoder,
+    Future,
+    FutureAttention,
+    InducedFuture,
+    PointEncoder,
+    SetEncoder,
+)
+from pyroclust.nn.convolutional_encoders import ImageEncoder, WaveformEncoder
+from pyroclust.nn.deep_parts import (
+    Decoder,
+    Deformation,
+    DenseDecoder,
+    ExactSum,
+    GumbelSoftmax,
+    ImageDecoder,
+    ImageDeformation,
+    NearestSeed,
+    NormalNoise,
+    Relaxation,
+    SeedRule,
+    SpreadingSeeds,
+    Views,
+)
+from pyroclust.nn.encoders import DenseEncoder, Encoder, VectorEncoder
+from pyroclust.nn.features import AdaptiveShape, ClusterShape, FixedShape
+from pyroclust.nn.graph_encoders import GatedGraphEncoder, GraphEncoder
 from pyroclust.nn.networks.clusterwise_network import ClusterwiseNetwork
-from pyroclust.nn.networks.filtering_network import FilteringNetwork
+from pyroclust.nn.networks.filtering_network import (
+    AutoencoderDensity,
+    FilteringNetwork,
+    FlowDensity,
+    GaussianDensity,
+)
 from pyroclust.nn.networks.latents import DiscreteLatents, GaussianLatents
 from pyroclust.nn.networks.mixture_network import (
     AttentiveDecoder,

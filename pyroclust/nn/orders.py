@@ -8,7 +8,7 @@ from torch import Tensor
 from pyroclust.core.machine import check_memory
 from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
-from pyroclust.nn.features.look_ahead import gaussian_kernel
+from pyroclust.nn.look_ahead import gaussian_kernel
 from pyroclust.nn.modules import check_scale
 
 _PAIRS_AT_ONCE = 1 << 23
@@ -92,12 +92,11 @@ class NearestNext(DensestFirst):
     .. math:: \pi_1 = \arg\max_i \rho_i, \qquad
         \pi_{n+1} = \arg\min_{i \notin \pi_{1:n}} \min_{m \le n} |x_i - x_{\pi_m}|
 
-    A function of the data alone, whatever order they come in. A curved cluster is walked along, and a point
-    that belongs to the clusters there are comes when its neighbours have been labelled. Cost O(N^2) time and
-    memory, one batched step a point.
+    A curved cluster is walked along, and a point that belongs to the clusters there are comes when its
+    neighbours have been labelled. Cost O(N^2) time and memory, one batched step a point.
 
     Args:
-        bandwidth: of the Gaussian-kernel density of which the walk starts at the largest, in data units.
+        bandwidth: of the density :math:`\rho` of :class:`DensestFirst`, in data units.
 
     Example:
         >>> NearestNext(1.0)(torch.tensor([[[0.0], [0.1], [9.0], [1.0], [8.0]]]))
@@ -135,9 +134,8 @@ class FarthestLast:
     .. math:: \pi_N = \arg\min_i |x_i - \bar x|, \qquad
         \pi_n = \arg\max_{i \notin \pi_{n+1:N}} \min_{m > n} |x_i - x_{\pi_m}|
 
-    A function of the data alone, without a scale. The first points are those that have another close by,
-    wherever in the data they lie, and whatever was decided, a few points are still to come near each cluster.
-    Cost O(N^2) time, one batched step a point, and O(N) memory.
+    Whatever was decided, a few points are still to come near each cluster. Cost O(N^2) time, one batched step
+    a point, and O(N) memory.
 
     Example:
         >>> FarthestLast()(torch.tensor([[[0.0], [0.1], [9.0], [1.0], [5.0]]]))
@@ -211,11 +209,10 @@ class RandomAnchors:
 
 @register(Anchors)
 class StratifiedAnchors:
-    r"""One point of each of A cells of about equally many points: as the data, with less chance in it.
+    """One point of each of A cells of about equally many points: as the data, with less chance in it.
 
     The points are halved again and again by rank along the widest direction of each part, as in a k-d tree;
-    the order that this leaves is cut into A pieces, of each of which one point is taken at random. Cost
-    O((N log N + N D) log A).
+    the order that this leaves is cut into A pieces. Cost O((N log N + N D) log A).
 
     Example:
         >>> line = torch.arange(100.0).view(1, 100, 1)

@@ -28,7 +28,7 @@ from pyroclust.distributions import (
     Product,
 )
 from pyroclust.guides import ScaleAveragedProcess
-from pyroclust.guides.hyperparameters import integrated_names
+from pyroclust.guides.exact_filters import integrated_names
 from pyroclust.infer import FitSettings, Validation
 from pyroclust.infer.choices import Choice
 from pyroclust.models import Mixture, default_mixture, in_words

@@ -23,7 +23,7 @@ from pyroclust.guides import (
     SequentialGuide,
     retarget,
 )
-from pyroclust.guides.retarget import parts_of
+from pyroclust.guides.base import parts_of
 from pyroclust.guides.scale_averaged_process import scale_name
 from pyroclust.infer.choices import Choice, HardSimulations, HardStandardised
 from pyroclust.infer.refining import PosteriorPool, PosteriorTables
@@ -37,7 +37,7 @@ from pyroclust.models import (
     UnlabelledTables,
 )
 from pyroclust.nn import NetworkScorer, RandomOrder
-from pyroclust.nn.deep.views import Deformation
+from pyroclust.nn.deep_parts import Deformation
 from pyroclust.saving.codec import call
 from pyroclust.saving.guides import load_guide
 from pyroclust.saving.models import build_model

@@ -7,8 +7,8 @@ import numpy as np
 
 from pyroclust import plots
 from pyroclust.diagnostics import CredibleBall, PartitionModes, RankedPartitions, dendrogram_order
-from pyroclust.diagnostics.findings import num_doubtful
-from pyroclust.diagnostics.labels import compact
+from pyroclust.diagnostics.draws.contingency import compact
+from pyroclust.diagnostics.verdicts.findings import num_doubtful
 from pyroclust.report.parts import FigureTable, Part, Picture, Section
 from pyroclust.report.words import axis_names, number, numbers
 from pyroclust.results.analysis import Analysis

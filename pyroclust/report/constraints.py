@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from pyroclust.diagnostics.constraint_effect import ConstraintEffect, ConstraintOdds
+from pyroclust.diagnostics.differences.constraint_effect import ConstraintEffect
+from pyroclust.diagnostics.verdicts.constraints import ConstraintOdds
 from pyroclust.plots.clusterings import plot_moved_points
 from pyroclust.report.clusters import counts_picture, matrices_picture
 from pyroclust.report.parts import FigureTable, Paragraph, Part, Picture, Section

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 
 from pyroclust.core.messages import short
-from pyroclust.diagnostics.chains import functional_name
+from pyroclust.diagnostics.chains.functionals import functional_name
 
 _UNITS = {
     "log_joint": "nats",

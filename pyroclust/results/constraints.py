@@ -9,7 +9,8 @@ import numpy as np
 
 from pyroclust.core.messages import listed, range_in_words
 from pyroclust.diagnostics import Finding, LogEvidence
-from pyroclust.diagnostics.constraint_effect import ConstraintEffect, ConstraintOdds
+from pyroclust.diagnostics.differences.constraint_effect import ConstraintEffect
+from pyroclust.diagnostics.verdicts.constraints import ConstraintOdds
 from pyroclust.partitions import Draws
 
 # Groups and pairs that are spelled, and rows of a group.

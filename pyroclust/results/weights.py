@@ -8,8 +8,9 @@ import numpy as np
 
 from pyroclust import diagnostics
 from pyroclust.diagnostics import Finding, LogEvidence, evidence_headline
-from pyroclust.diagnostics.findings import orders_finding, weights_findings
-from pyroclust.diagnostics.importance import OrderSpread, evidence_by_order, mean_by_order, stratified_draws
+from pyroclust.diagnostics.verdicts.findings import orders_finding, weights_findings
+from pyroclust.diagnostics.weights.importance import stratified_draws
+from pyroclust.diagnostics.weights.orders import OrderSpread, evidence_by_order, mean_by_order
 from pyroclust.partitions import Draws
 
 

@@ -34,7 +34,7 @@ from pyroclust.core.registry import arguments_of, find
 from pyroclust.distributions import Component
 from pyroclust.distributions.protocols import data_shape
 from pyroclust.guides import AmortizedGuide, SequentialGuide
-from pyroclust.guides.retarget import parts_of
+from pyroclust.guides.base import parts_of
 from pyroclust.nn.modules import tensors_difference
 from pyroclust.saving.cards import (
     CARD_FILE,

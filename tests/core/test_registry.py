@@ -16,7 +16,7 @@ from pyroclust.core.registry import (
     suited,
 )
 from pyroclust.guides import NeuralClusteringProcess
-from pyroclust.guides.retarget import parts_of
+from pyroclust.guides.base import parts_of
 from pyroclust.models import gaussian2d
 from pyroclust.nn import DensestFirst, Order
 from pyroclust.saving.codec import build, describe

@@ -23,7 +23,7 @@ from pyroclust.data.datasets import read_table
 from pyroclust.data.tables import standardise
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.models import nig_mixture
-from pyroclust.nn.features.conditions import ConditionInputs
+from pyroclust.nn.features import ConditionInputs
 from pyroclust.results.data import AnalysedData
 from pyroclust.saving.cards import read_card
 from pyroclust.saving.guides import load_guide, save_guide

@@ -21,9 +21,8 @@ from pyroclust.infer.simulation import simulate
 from pyroclust.models import gaussian2d, overlap2d
 from pyroclust.nn import DensestFirst, RandomOrder
 from pyroclust.nn.attention import SetEncoder
-from pyroclust.nn.networks.clusterwise_network import ClusterwiseNetwork
+from pyroclust.nn.networks.clusterwise_network import AttentivePool, ClusterwiseNetwork, SummedPool
 from pyroclust.nn.networks.latents import DiscreteLatents, GaussianLatents
-from pyroclust.nn.networks.pools import AttentivePool, SummedPool
 from pyroclust.partitions import enumerate_partitions, is_canonical
 from pyroclust.saving.guides import describe_guide
 

@@ -31,8 +31,8 @@ from pyroclust.distributions import (
     Product,
 )
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter, SequentialGuide
+from pyroclust.guides.base import parts_of
 from pyroclust.guides.neural_clustering_process import light_scorer_for
-from pyroclust.guides.retarget import parts_of
 from pyroclust.infer import exact_posterior
 from pyroclust.infer.mcmc import GuideProposal
 from pyroclust.infer.quality import log_importance_weights

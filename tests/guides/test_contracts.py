@@ -71,7 +71,7 @@ from pyroclust.nn import (
     SummedScorer,
 )
 from pyroclust.nn.compiled.filter import CompiledFilterScorer
-from pyroclust.nn.features.conditions import ConditionInput, ConditionInputs
+from pyroclust.nn.features import ConditionInput, ConditionInputs
 from pyroclust.nn.scorers.network_scorer import ForeseeingScorer
 from pyroclust.partitions import canonical, enumerate_partitions
 from pyroclust.partitions.constraints import Constraints

@@ -5,8 +5,8 @@ import torch
 
 from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
+from pyroclust.guides.base import retarget
 from pyroclust.guides.neural_clustering_process import light_scorer_for
-from pyroclust.guides.retarget import retarget
 from pyroclust.infer import FitSettings, fit
 from pyroclust.infer.quality import amortization_gap
 from pyroclust.infer.simulation import simulate
@@ -62,7 +62,7 @@ def test_mode_of_training_and_order_are_kept() -> None:
 
 
 def test_dimensions_must_agree() -> None:
-    with pytest.raises(ValueError, match=r"dimension 3, expected 2 .* 'gaussian2d'"):
+    with pytest.raises(ValueError, match=r"shape \(3,\), expected \(2,\) .* 'gaussian2d'"):
         retarget(without_filter(), overlap2d(3))
 
 

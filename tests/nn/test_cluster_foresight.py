@@ -183,7 +183,7 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     with torch.no_grad():
         one = guide.posterior(data).log_prob(partitions)
         monkeypatch.setattr("pyroclust.nn.compiled.cluster_foresight._PREDICTIVES_A_THREAD", 1)
-        monkeypatch.setattr("pyroclust.nn.compiled.filter_tables.num_threads", lambda: 3)
+        monkeypatch.setattr("pyroclust.nn.compiled.filter.num_threads", lambda: 3)
         torch.testing.assert_close(guide.posterior(data).log_prob(partitions), one, rtol=0, atol=0)
 
 

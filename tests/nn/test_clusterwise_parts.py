@@ -9,8 +9,8 @@ from torch import nn
 
 from pyroclust.distributions.clusterwise_steps import FreeMembers, row_blocks
 from pyroclust.nn import SetEncoder
+from pyroclust.nn.networks.clusterwise_network import AttentivePool, GatedPool, SummedPool
 from pyroclust.nn.networks.latents import DiscreteMemberships, GaussianMemberships
-from pyroclust.nn.networks.pools import AttentivePool, GatedPool, SummedPool
 
 POOLS: dict[str, Callable[[int], nn.Module]] = {
     "attention": AttentivePool,

@@ -121,7 +121,7 @@ def test_frequencies_are_the_probabilities_of_all_partitions(model: Any) -> None
 
 @pytest.mark.parametrize("model", [MIXED, PLAIN], ids=lambda model: model.name)
 def test_many_points_are_thinned_and_many_clusters_fit(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyroclust.nn.features.look_ahead._REFERENCES", 10)
+    monkeypatch.setattr("pyroclust.nn.look_ahead._REFERENCES", 10)
     many = Mixture(MANY, model.component, name="many")
     data = 20 * torch.randn(35, 2) if model is PLAIN else points_of(MIXED, 1, 30)[0]
     found = check_draws(shaken(many, foresight=3), data, 8, monkeypatch)
@@ -135,7 +135,7 @@ def test_threads_and_turns_change_nothing(name: str, limit: str, monkeypatch: py
     law = guide.posterior(points_of(guide.model, 5, 12))
     whole = drawn(law, 7)
     monkeypatch.setattr(f"pyroclust.nn.compiled.prefixes.{limit}", 10)
-    monkeypatch.setattr("pyroclust.nn.compiled.filter_tables.num_threads", lambda: 3)
+    monkeypatch.setattr("pyroclust.nn.compiled.filter.num_threads", lambda: 3)
     for one, other in zip(whole, drawn(law, 7), strict=True):
         assert torch.equal(one, other)
 

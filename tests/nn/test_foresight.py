@@ -137,7 +137,7 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     alone = Foresight(encoding, 20)(many)
     monkeypatch.setattr("pyroclust.nn.compiled.foresight._PREDICTIVES_A_THREAD", 1)
-    monkeypatch.setattr("pyroclust.nn.compiled.filter_tables.num_threads", lambda: 3)
+    monkeypatch.setattr("pyroclust.nn.compiled.filter.num_threads", lambda: 3)
     for one, other in zip(alone, Foresight(encoding, 20)(many), strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=0)
 

@@ -6,9 +6,8 @@ import torch
 
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.models import overlap2d
-from pyroclust.nn.compiled.kernels import kernel_sums
-from pyroclust.nn.features import look_ahead
-from pyroclust.nn.features.look_ahead import KernelLookAhead, KernelSummary
+from pyroclust.nn import look_ahead
+from pyroclust.nn.look_ahead import KernelLookAhead, KernelSummary, kernel_sums
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
@@ -48,9 +47,7 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     whiten = np.broadcast_to(np.eye(2, dtype=np.float32), (500, 2, 2))
     found = []
     for threads in (1, 3):
-        monkeypatch.setattr(
-            "pyroclust.nn.compiled.filter_tables.num_threads", lambda threads=threads: threads
-        )
+        monkeypatch.setattr("pyroclust.nn.compiled.filter.num_threads", lambda threads=threads: threads)
         columns = np.array([[0, 0, 1], [0, 1, 1]])
         found.append(kernel_sums(points, places, whiten, precision=np.ones(2, np.float32), columns=columns))
     np.testing.assert_array_equal(*found)

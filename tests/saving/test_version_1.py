@@ -10,7 +10,7 @@ import torch
 from safetensors import torch as safetensors
 from saved_guides import GUIDES, make
 
-from pyroclust.guides.retarget import parts_of
+from pyroclust.guides.base import parts_of
 from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, modernised, read_card, shelf
 from pyroclust.saving.codec import describe
 from pyroclust.saving.guides import load_guide, save_guide

@@ -20,7 +20,7 @@ from pyroclust.distributions.compiled.protocol import (
     refresh,
 )
 from pyroclust.distributions.sequential.filter import FilterEncoding
-from pyroclust.nn.compiled.filter_tables import (
+from pyroclust.nn.compiled.filter import (
     DataSets,
     array_of,
     compiled_family,

@@ -2,13 +2,13 @@
 
 import numpy as np
 import torch
-from numba import types
 from torch import Tensor
 
-from pyroclust.distributions.compiled.pointers import Address, ViewType, address_of
+from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.sequential.filter import FilterEncoding
 from pyroclust.distributions.sequential.scorer import Candidates
-from pyroclust.nn.compiled.filter_tables import (
+from pyroclust.nn.compiled.family_lanes import shape_of
+from pyroclust.nn.compiled.filter import (
     array_of,
     compiled_family,
     in_threads,
@@ -25,9 +25,7 @@ from pyroclust.nn.compiled.foresight_loops import (
     add_up_ahead,
     rows_of_lanes,
 )
-from pyroclust.nn.compiled.lanes import LANES, Families, Lanes, Shape, refresh_others
-from pyroclust.nn.compiled.normal_lanes import normal_shape, weigh_normal
-from pyroclust.nn.compiled.table_lanes import refresh_columns, table_shape, weigh_columns
+from pyroclust.nn.compiled.lanes import LANES, Lanes
 
 # Fewer predictives than this are not worth a thread.
 _PREDICTIVES_A_THREAD = 1 << 16
@@ -105,7 +103,7 @@ class Foresight:
         if width > self._width:
             self._width, self._threads = width + width // 2, []
             self._data = tables_of(self._encoding, self._width)
-            self._shape = self._vector_shape()
+            self._shape = shape_of(compiled_family(self._encoding, 1), self._data.log_join)
         while len(self._threads) < number:
             rows = rows_of_lanes(self._width)
             thread = Foreseer.of_tables(
@@ -118,23 +116,3 @@ class Foresight:
             )
             self._threads.append(Address(thread))
         return self._threads[:number]
-
-    def _vector_shape(self) -> Shape:
-        """Return what vector units need of the family."""
-        family, join = compiled_family(self._encoding, 1), self._data.log_join
-        zeros, none = np.zeros(len(join)), np.zeros((0, 3), np.int64)
-        families = Families(np.zeros(0, np.intp), np.zeros((0, 2), np.intp), none)
-        point = np.zeros((1, 1), np.float32)
-        shape = Shape(1, 0, 0, 1, 1, families, 0.0, 0.0, 1.0, point, zeros, join, zeros, zeros)
-        functions = refresh_others, weigh_normal
-        table, normal = table_shape(shape, family), normal_shape(shape, family)
-        if table is not None:
-            shape, functions = table, (refresh_columns, weigh_columns)
-        elif normal is not None:
-            shape, functions = normal
-        kinds = (Address(family).type, Address(shape).type, Address(Lanes.empty(1, shape, 1)).type)
-        row, block = ViewType(types.float32, 1), ViewType(types.float32, 2)
-        return shape._replace(
-            refresh=address_of(functions[0], *kinds, types.int64),
-            weigh=address_of(functions[1], *kinds[1:], types.int64, block, row),
-        )

@@ -9,7 +9,7 @@ from numba import types
 from pyroclust.core.compiling import compiled, inner
 from pyroclust.distributions.compiled.pointers import Address, address_of, caller, from_place
 from pyroclust.distributions.compiled.protocol import Family, log_predictive, refresh
-from pyroclust.nn.compiled.filter_tables import DataSets
+from pyroclust.nn.compiled.filter import DataSets
 from pyroclust.nn.compiled.lanes import (
     CONSTANT,
     LANES,

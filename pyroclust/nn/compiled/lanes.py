@@ -8,7 +8,6 @@ from numba import types
 from pyroclust.core.compiling import inner
 from pyroclust.distributions.compiled.pointers import Address, ViewType, address_of, caller
 from pyroclust.distributions.compiled.protocol import refresh
-from pyroclust.nn.compiled.kernels import raise_floats
 
 LANES = 32
 """Clusters, or points, whose densities are computed together."""
@@ -18,6 +17,9 @@ CONSTANT = 0
 """Where the state of a cluster holds its log-weight that does not depend on the point."""
 _RANGE, _LN2 = np.float32(80.0), np.float32(0.6931471805599453)
 _ONE, _TWO = np.float32(1.0), np.float32(2.0)
+_LOG2_E = np.float32(1.4426950408889634)
+# ln 2 in two parts, the first with few digits, so that n times it is exact.
+_LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
 # The bits of the root of a half.
 _ROOT_BITS = 0x3F3504F3
 
@@ -114,6 +116,29 @@ _VOID, _INDEX = types.voidptr, types.int64
 _call_refresh = caller(types.void(_VOID, _VOID, _VOID, _INDEX))
 _call_one = caller(types.void(_VOID))
 _call_weigh = caller(types.void(_VOID, _VOID, _INDEX, ViewType(types.float32, 2), ViewType(types.float32, 1)))
+
+
+@inner
+def raise_floats(values: Any, powers: Any, as_floats: Any, count: int) -> None:
+    """Replace values, none above 80, by their exponentials, to the last digit but one.
+
+    Numba calls the C library for every single exponential, which no vector unit takes part in; the polynomial
+    is that of expf in https://www.netlib.org/cephes/.
+    """
+    for j in range(count):
+        power = np.floor(values[j] * _LOG2_E + np.float32(0.5))
+        rest = values[j] - power * _LN2_HIGH - power * _LN2_LOW
+        total = np.float32(1.9875691500e-4)
+        total = total * rest + np.float32(1.3981999507e-3)
+        total = total * rest + np.float32(8.3334519073e-3)
+        total = total * rest + np.float32(4.1665795894e-2)
+        total = total * rest + np.float32(1.6666665459e-1)
+        total = total * rest + np.float32(5.0000001201e-1)
+        values[j] = total * rest * rest + rest + np.float32(1.0)
+        # The bits of a float32 that is this power of two.
+        powers[j] = (np.int32(power) + np.int32(127)) << 23
+    for j in range(count):
+        values[j] = values[j] * as_floats[j]
 
 
 @inner

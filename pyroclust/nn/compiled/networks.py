@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyroclust.core.compiling import inner
-from pyroclust.nn.compiled.filter_tables import array_of
+from pyroclust.nn.compiled.filter import array_of
 from pyroclust.nn.compiled.foresight_loops import FEATURES, NUM_FEATURES
-from pyroclust.nn.compiled.kernels import raise_floats
+from pyroclust.nn.compiled.lanes import raise_floats
 
 
 class Head(NamedTuple):

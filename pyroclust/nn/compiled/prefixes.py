@@ -13,7 +13,7 @@ from pyroclust.core.compiling import compiled, inner
 from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
 from pyroclust.distributions.compiled.pointers import Address, address_of, caller
 from pyroclust.distributions.sequential.filter import FilterScorer
-from pyroclust.nn.compiled.filter_tables import array_of, in_threads, threads_for
+from pyroclust.nn.compiled.filter import array_of, in_threads, threads_for
 from pyroclust.nn.compiled.foresight import Foresight
 from pyroclust.nn.compiled.foresight_loops import ASKED, FOUND, OWN, Decisions, Foreseer, add_up_ahead
 from pyroclust.nn.compiled.networks import Head, Scratch, add_state, judge, share

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -12,11 +12,11 @@ from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions.clusterwise_steps import ClusterStep, ClusterwiseScorer
 from pyroclust.distributions.sequential.filter import FilterScorer
-from pyroclust.nn.attention import SetEncoder
+from pyroclust.nn.attention import PooledAttention, SetEncoder
 from pyroclust.nn.compiled.cluster_foresight import ClusterForesight, Completions
-from pyroclust.nn.compiled.filter_tables import can_foresee
-from pyroclust.nn.encoders.encoder import Encoder
-from pyroclust.nn.features.look_ahead import KernelSummary
+from pyroclust.nn.compiled.filter import can_foresee
+from pyroclust.nn.encoders import Encoder, vectors_of
+from pyroclust.nn.look_ahead import KernelSummary
 from pyroclust.nn.modules import check_bandwidths, check_scale
 from pyroclust.nn.networks.latents import (
     ClusterLatents,
@@ -24,7 +24,63 @@ from pyroclust.nn.networks.latents import (
     GaussianLatents,
     GaussianMemberships,
 )
-from pyroclust.nn.networks.pools import GatedPool, PointPool
+
+
+class PointPool(Protocol):
+    """Makes a module that pools ``(R, T, W)`` under a mask ``(R, T)`` into ``(R, W)``."""
+
+    def __call__(self, width: int) -> nn.Module: ...
+
+
+@register(PointPool)
+class GatedPool(nn.Module):
+    r"""Averages weighted by learned gates, together with the sums of the gates.
+
+    .. math:: u_a = \frac{\sum_i \sigma(a^T p_i) \, V_a p_i}{1 + \sum_i \sigma(a^T p_i)}, \qquad
+        \log\big(1 + \textstyle\sum_i \sigma(a^T p_i)\big)
+
+    Cost O(T W^2) a set.
+    """
+
+    def __init__(self, width: int, num_gates: int = 4) -> None:
+        super().__init__()
+        width, num_gates = check_count("width", width), check_count("num_gates", num_gates)
+        self.gate, self.value = nn.Linear(width, num_gates), nn.Linear(width, width)
+        self.output = nn.Linear(width + num_gates, width)
+
+    def forward(self, points: Tensor, mask: Tensor) -> Tensor:
+        gate = self.gate(points).sigmoid() * mask.unsqueeze(-1)
+        count = gate.sum(1)
+        value = self.value(points).unflatten(-1, (gate.shape[-1], -1))
+        pooled = torch.einsum("rtg,rtgv->rgv", gate, value) / (1 + count).unsqueeze(-1)
+        output: Tensor = self.output(torch.cat([pooled.flatten(1), count.log1p()], -1))
+        return output
+
+
+@register(PointPool)
+class AttentivePool(nn.Module):
+    """Pooling by attention with one learned seed, :class:`~pyroclust.nn.attention.PooledAttention`."""
+
+    def __init__(self, width: int, num_heads: int = 4) -> None:
+        super().__init__()
+        self.attention = PooledAttention(width, num_heads=num_heads)
+
+    def forward(self, points: Tensor, mask: Tensor) -> Tensor:
+        output: Tensor = self.attention(points, mask).squeeze(1)
+        return output
+
+
+@register(PointPool)
+class SummedPool(nn.Module):
+    r"""The published pooling: a plain sum :math:`\sum_i u(p_i)`, in units of ten points."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        width = check_count("width", width)
+        self.network = nn.Sequential(nn.Linear(width, width), nn.SiLU(), nn.Linear(width, width))
+
+    def forward(self, points: Tensor, mask: Tensor) -> Tensor:
+        return (self.network(points) * mask.unsqueeze(-1)).sum(1) / 10
 
 
 @dataclass(frozen=True)
@@ -47,18 +103,17 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
         \text{logit}_i = \rho\big(A e_i + B \delta(x_i - x_d) + E \delta(x_i - m(C, z)) + F [C, z]\big)
 
     U pools the unassigned points as seen from the anchor; :math:`\delta` are differences, to the anchor and
-    to a centre m that context and latent point at. First layers are applied to points once a data set.
-    Without ``differences`` and ``bandwidths`` this is the published network up to widths. Cost of a cluster:
-    O(T W^2 + P T V^2) for T unassigned points and P latents.
+    to a centre m that context and latent point at. Without ``differences`` and ``bandwidths`` this is the
+    published network up to widths. Cost of a cluster: O(T W^2 + P T V^2) for T unassigned points and P
+    latents.
 
     With the exact filter of the model, foresight says who belongs with the anchor where the points that are
-    left are labelled by the model. The log-odds
-    :math:`\ell_{is}` that it has for three states s of the cluster are added,
+    left are labelled by the model. Its log-odds :math:`\ell_{is}` for three states s of the cluster are
+    added,
 
     .. math:: \text{logit}_i = \textstyle\sum_s t_s(C, z) \, \ell_{is} + \rho(\cdots)
 
-    and all that it says is seen by context, pools and decoder. Before training the logits are those of the
-    first state.
+    and seen by context, pools and decoder. Before training the logits are those of the first state.
 
     Args:
         dim: dimension D.
@@ -68,8 +123,7 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
         latents: the latent of a cluster; a Gaussian one by default.
         pool: makes the pools of unassigned points, of those that join, and of those that do not.
         up_front: lets the points of a data set see one another, ``(B, N, W) -> (B, N, W)``; None for not.
-        each_step: lets the unassigned points see one another, ``(R, T, W), (R, T) -> (R, T, W)``; None for
-            not. First layers are then applied anew for every cluster.
+        each_step: lets the unassigned points see one another anew for every cluster; None for not.
         bandwidths: of the kernels, in units of the scale; empty for none.
         differences: whether points are seen relative to anchor and centre.
         encoder: maps points of any shape to vectors ``(B, N, D)``, once a data set; None for vectors.
@@ -102,7 +156,7 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
         self.filter = filter
         if encoder is not None and encoder.dim != dim:
             raise ValueError(f"dim is {dim}, expected {encoder.dim}, that of the encoder's vectors")
-        self.encoder: Any = nn.Identity() if encoder is None else encoder
+        self.encoder: Any = encoder
         self.dim, self.scale = check_count("dim", dim), check_scale("scale", scale)
         self.width, self.decoder_width = (
             check_count("width", width),
@@ -151,10 +205,8 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
     @property
     def arguments(self) -> dict[str, Any]:
         """Arguments of the constructor."""
-        names = [name for name in inspect.signature(type(self)).parameters if name not in ("pool", "encoder")]
-        encoder = None if isinstance(self.encoder, nn.Identity) else self.encoder
-        stated = {name: getattr(self, name) for name in names}
-        return stated | {"pool": type(self.pool), "encoder": encoder}
+        stated = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        return stated | {"pool": type(self.pool)}
 
     @property
     def num_latents(self) -> int:
@@ -169,7 +221,7 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
         return bool(self.latents.is_exact)
 
     def encode(self, data: Tensor) -> ClusterwiseEncoding:
-        positions = self.encoder(data).to(self.latent_to_decoder.weight.dtype) / self.scale
+        positions = vectors_of(self.encoder, data).to(self.latent_to_decoder.weight.dtype) / self.scale
         features = [positions / 10, positions.asinh()]
         if self.kernels is not None:
             features.append(self.kernels.around_points(positions))

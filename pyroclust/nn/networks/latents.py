@@ -49,11 +49,8 @@ class GaussianMemberships:
         .. math:: \log \frac{1}{P} \sum_{p=1}^{P} w_p, \qquad
             w_p = \frac{p(z_p) \, p(b \mid z_p)}{r(z_p \mid b)}, \quad z_p \sim r
 
-        Its gradient is doubly reparameterised: that of the posterior network flows through z alone, weighted
-        by the squares of the normalised weights.
-
-        References:
-            Tucker et al. (2019), Doubly Reparameterized Gradient Estimators. https://arxiv.org/abs/1810.04152
+        Its gradient is doubly reparameterised (Tucker et al., 2019, https://arxiv.org/abs/1810.04152): that
+        of the posterior network flows through z alone, weighted by the squares of the normalised weights.
         """
         mean, log_scale = self.posterior(joined)
         noise = torch.randn(num_particles, *mean.shape, dtype=mean.dtype, device=mean.device)

@@ -64,12 +64,8 @@ class AttentiveDecoder(nn.Module):
 class MeanDecoder(nn.Module):
     """Pools a set into its mean, from which two layers make one vector a component: a deep set.
 
-    Args:
-        width: W.
-        num_components: K.
-
-    Shape:
-        points: ``(B, N, W)``; present: not looked at; output: ``(B, K, W)``.
+    Arguments and shapes are those of :class:`AttentiveDecoder`; which components are present is not looked
+    at.
 
     Example:
         >>> MeanDecoder(8, 3)(torch.randn(2, 5, 8)).shape
@@ -94,17 +90,8 @@ class RecurrentDecoder(nn.Module):
 
     .. math:: v_k = \mathrm{MAB}(s_k, H), \qquad s_{k+1} = \mathrm{GRU}(v_k, s_k)
 
-    It can emit any number. What it learns to say is bound to the number of components in training: beyond it
-    filtering goes on finding clusters, and a recurrent decoder does not; see
-    ``examples/clusters_beyond_training.py``. Cost O(N K W + N W^2) a set, K steps one after the other.
-
-    Args:
-        width: W.
-        num_components: K.
-        num_heads: heads of the attention, a divisor of the width.
-
-    Shape:
-        points: ``(B, N, W)``; present: not looked at; output: ``(B, K, W)``.
+    Beyond the number of components in training it does not go on finding clusters, as filtering does, see
+    ``examples/clusters_beyond_training.py``. Arguments and shapes are those of :class:`AttentiveDecoder`.
 
     Example:
         >>> RecurrentDecoder(8, 3)(torch.randn(2, 5, 8)).shape
@@ -136,16 +123,12 @@ class MixtureNetwork(nn.Module):
         h = \text{encoder}(\text{linear}(x)), \quad v_{1..K} = \text{decoder}(h), \quad
         (\log \pi, \mu, \sigma) = (\log\text{softmax}, \text{identity}, \text{softplus})(\text{linear}(v))
 
-    Scales are in units of the model's typical scale and above a thousandth of it.
-
     Args:
         dim: dimension D.
-        scale: typical standard deviation within a cluster.
-        encoder: lets the points see one another: :class:`~pyroclust.nn.SetEncoder` (ISAB),
-            :class:`~pyroclust.nn.FullSetEncoder` (SAB), or :class:`~pyroclust.nn.PointEncoder` for a deep
-            set.
-        decoder: :class:`~pyroclust.nn.AttentiveDecoder`, :class:`~pyroclust.nn.RecurrentDecoder` or
-            :class:`~pyroclust.nn.MeanDecoder`.
+        scale: typical standard deviation within a cluster, the unit of scales, which are above a thousandth
+            of it.
+        encoder: lets the points see one another.
+        decoder: makes a vector of each component.
 
     Raises:
         ValueError: if encoder and decoder have different widths.

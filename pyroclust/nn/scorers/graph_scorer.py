@@ -14,8 +14,8 @@ from pyroclust.distributions.block_rates import BlockRates, log_beta_binomial, l
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.sequential.sampling import Prefixes
 from pyroclust.distributions.sequential.scorer import ForcedSteps, pooled_before, prefix_sums
-from pyroclust.nn.encoders.encoder import Encoder
-from pyroclust.nn.encoders.graph_encoders import GraphEncoder
+from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.graph_encoders import GraphEncoder
 from pyroclust.nn.scorers.network_scorer import NetworkScorer
 from pyroclust.partitions.adjacency import in_order, profile_correlations
 
@@ -65,23 +65,19 @@ class GraphScorer(NetworkScorer[GraphEncoding]):
         \text{logit}_k = \log p(c_n = k \mid c_{<n}, A_{\le n}) + \gamma_n\, s_k +
         \text{head}\big(C_n + \text{pool}(\textstyle\sum_j g(t_j)) + t_k + D\,\delta(n, k)\big)
 
-    The filter knows the edges among the nodes so far. Of the nodes to come,
+    The filter knows the edges among the nodes so far. How well the edges of the node to each later one go
+    with those that block k has there, is
 
     .. math::
         s_k = \sum_{j > n} \log \big(\pi_{kj}\, p_w(A_{nj}) + (1 - \pi_{kj})\, p_b(A_{nj})\big)
 
-    says how well the edges of the node to each later one go with those that block k has there: with
-    probability :math:`\pi_{kj}` that node is of block k, and an edge as probable as the edges within k make
-    it; otherwise as the edges that k has to it. Of :math:`\pi_{kj}` the model gives the likelihood ratio,
-    and a network of a few units that sees how much alike j and the members of k are gives the rest. The
-    contexts C_n are vectors of an encoder that has seen the whole graph; states t_k are made of the mean
-    vector of a block and its size; and :math:`\delta` holds the difference of the node's vector to the mean,
-    the mean correlation of its edges with those of the members, the share of them it is linked to, and how
-    filter and s compare k with the best candidate. Head and :math:`\gamma` start at zero: training starts at
-    the filter.
+    where that node is of block k with probability :math:`\pi_{kj}`, and an edge then as probable as the edges
+    within k make it; otherwise as the edges that k has to it. :math:`\pi_{kj}` is the model's likelihood
+    ratio and a network of a few units, which sees how much alike j and the members of k are. Contexts C_n are
+    vectors of an encoder that has seen the whole graph; states t_k are made of the mean vector of a block and
+    its size; :math:`\delta` compares the node with the members. Training starts at the filter.
 
     Cost of a data set O(N^3) once; of a decision O(K (N + K + W)) beside the head, ``W^2`` a candidate.
-    Memory O(N) a block of each draw.
 
     Args:
         prior: law of the partition, its hyperparameters numbers.
@@ -134,11 +130,7 @@ class GraphScorer(NetworkScorer[GraphEncoding]):
         return in_order(data, order)
 
     def encode(self, data: Tensor, hyperparameters: Mapping[str, Tensor] | None = None) -> GraphEncoding:
-        """Encode graphs whose nodes are in visiting order, O(N^3).
-
-        Shape:
-            data: ``(B, N, N)``.
-        """
+        """Encode graphs ``(B, N, N)`` whose nodes are in visiting order, O(N^3)."""
         straight = torch.arange(data.shape[1], device=data.device).expand(data.shape[:2])
         return self.encode_over_orders(data, torch.arange(len(data), device=data.device), straight)
 
@@ -262,10 +254,7 @@ class GraphScorer(NetworkScorer[GraphEncoding]):
     def forced_logits(
         self, encoding: GraphEncoding, dataset: Tensor, steps: ForcedSteps
     ) -> tuple[Tensor, Tensor]:
-        """Return the logits of all decisions of given partitions: products of states and nodes, then lookups.
-
-        Cost O(N^3 + N K (K + W)) a partition, memory O(N^2 + N K (K + W)).
-        """
+        """Return the logits of all decisions of given partitions, O(N^3 + N K (K + W)) a partition."""
         rows, nodes = steps.labels.shape
         dtype, device = encoding.later.dtype, dataset.device
         counts, sums, previous = prefix_sums(encoding.moments[dataset], steps.labels)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +10,7 @@ from torch.nn.functional import threshold
 from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions.sequential.scorer import ForcedSteps
-from pyroclust.nn.features.look_ahead import gaussian_kernel
+from pyroclust.nn.look_ahead import gaussian_kernel
 from pyroclust.nn.modules import check_scale
 from pyroclust.nn.scorers.network_scorer import NetworkScorer
 
@@ -150,12 +149,9 @@ class NeighbourScorer(NetworkScorer[NeighbourEncoding]):
         \text{logit}_k = \text{head}\big(C_n + \text{pool}(\textstyle\sum_j g(t_j)) + A t_k +
         D\,\delta_{nk}\big), \qquad \delta_{nk} = \phi\big(\textstyle\sum_{i<n, c_i=k} \psi(x_n, x_i)\big)
 
-    with the channels :math:`\psi` of ``pair_features``: kernels of the distance, from which
-    the distance to the nearest members follows, walks over all points, labelled or not, and local frames. A
-    mean and a covariance do not describe an arc; these do. A cluster is known by its member list,
-    its mean embedding and place.
-
-    Cost O(N^3) a data set and O(N F + W^2) a candidate; memory O(N^2 F) a data set.
+    with channels :math:`\psi` of pairs: kernels of the distance, walks over all points, labelled or not, and
+    local frames. A mean and a covariance do not describe an arc; these do. Cost O(N^3) a data set and O(N F +
+    W^2) a candidate; memory O(N^2 F) a data set.
 
     Args:
         scale: unit of length, a typical standard deviation within a cluster.
@@ -204,16 +200,8 @@ class NeighbourScorer(NetworkScorer[NeighbourEncoding]):
         self.to_join = nn.Linear(width, 1)
         self.to_open = nn.Linear(width, 1)
 
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Constructor arguments, ready for JSON."""
-        return {"scale": self.scale, "width": self.width}
-
     def encode(self, data: Tensor, hyperparameters: Mapping[str, Tensor] | None = None) -> NeighbourEncoding:
-        """Encode data sets in visiting order: pairs, embeddings, contexts.
-
-        Shape:
-            data: ``(B, N, 2)``.
+        """Encode data sets ``(B, N, 2)`` in visiting order: pairs, embeddings, contexts.
 
         Raises:
             ValueError: if the points are not in the plane.
@@ -249,11 +237,7 @@ class NeighbourScorer(NetworkScorer[NeighbourEncoding]):
     def forced_logits(
         self, encoding: NeighbourEncoding, dataset: Tensor, steps: ForcedSteps
     ) -> tuple[Tensor, Tensor]:
-        """Evaluate all decisions of given partitions; members are summed by one matrix product.
-
-        Shape:
-            dataset: ``(R,)``; output: ``(M,)`` and ``(R (N - 1),)``.
-        """
+        """Evaluate all decisions of given partitions; members are summed by one matrix product."""
         points = steps.labels.shape[1]
         together = steps.together(torch.float64)
         moments = together @ encoding.moments[dataset][..., points:]

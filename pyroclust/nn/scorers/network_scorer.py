@@ -12,7 +12,7 @@ from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.distributions.sequential.scorer import Candidates, Encoding, EncodingT, Scorer
 from pyroclust.nn.compiled.foresight import Foresight
 from pyroclust.nn.compiled.prefixes import PrefixSampler
-from pyroclust.nn.features.conditions import ConditionInputs
+from pyroclust.nn.features import ConditionInputs
 
 
 class NetworkScorer(nn.Module, Scorer[EncodingT]):

@@ -12,9 +12,9 @@ from torch.nn import functional as F
 from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions.sequential.scorer import ForcedSteps
-from pyroclust.nn.encoders.encoder import Encoder
-from pyroclust.nn.features.conditions import ConditionInputs
-from pyroclust.nn.features.futures import Future
+from pyroclust.nn.attention import Future
+from pyroclust.nn.encoders import Encoder, vectors_of
+from pyroclust.nn.features import ConditionInputs
 from pyroclust.nn.scorers.network_scorer import NetworkScorer
 
 
@@ -47,13 +47,9 @@ class SummedScorer(NetworkScorer[SummedEncoding]):
         H_k = \sum_{i<n, c_i=k} h(x_i), \quad U = \sum_{i>n} u(x_i), \quad
         \text{logit}_k = f\big(G - g(H_k) + g(H_k + h(x_n)), U\big), \quad G = \sum_k g(H_k)
 
-    G is kept incrementally, so that a decision costs K + 1 evaluations of g and f rather than O(K^2). The
-    first layers of g and f are linear in sums, and are therefore applied to points and clusters rather than
-    to candidates.
-
-    A sum cannot be asked anything: it says what all points to come are like together. With ``future``,
-    attention of the point at hand to those after it takes its place, :math:`U_n = \text{future}(u(x))_n`,
-    once a data set and order, whatever the number of draws.
+    G is kept incrementally, so that a decision costs K + 1 evaluations of g and f rather than O(K^2). With
+    ``future``, attention of the point at hand to those after it takes the place of the sum, :math:`U_n =
+    \text{future}(u(x))_n`, once a data set and order.
 
     Args:
         dim: dimension of the points, or of what the encoder makes of them.
@@ -84,20 +80,13 @@ class SummedScorer(NetworkScorer[SummedEncoding]):
         self.dim, self.width = check_count("dim", dim), check_count("width", width)
         self.sizes = (check_count("sizes[0]", sizes[0]), check_count("sizes[1]", sizes[1]))
         self.future = future
-        self.encoder: Any = nn.Identity() if encoder is None else encoder
+        self.encoder: Any = encoder
         point, cluster = self.sizes
         context = point if future is None else future.width
         self.h = _PReLUNetwork(dim, width, point, hidden=4)
         self.u = _PReLUNetwork(dim, width, context, hidden=4)
         self.g = _PReLUNetwork(point, width, cluster, hidden=5)
         self.f = _PReLUNetwork(cluster + context, width, 1, hidden=5)
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Arguments of the constructor."""
-        encoder = None if isinstance(self.encoder, nn.Identity) else self.encoder
-        own = {"dim": self.dim, "width": self.width, "sizes": self.sizes}
-        return {**own, "future": self.future, "encoder": encoder}
 
     def take_conditions(self, inputs: ConditionInputs | None, *, num_columns: int) -> None:
         """Take the standard scores of the conditions as further columns of the points.
@@ -138,7 +127,7 @@ class SummedScorer(NetworkScorer[SummedEncoding]):
         """Evaluate h, u and g for every point on its own: what several visiting orders can share."""
         into_g, (_, of_u) = cast("nn.Linear", self.g[0]).weight.to(self._dtype), self._first_of_f()
         weight, bias = self._between_g_and_f()
-        points = self.encoder(data)
+        points = vectors_of(self.encoder, data)
         moments = self.h(points) @ into_g.T
         alone = self._represent(self._biased(moments), weight, bias)
         future = self.u(points)
@@ -168,11 +157,10 @@ class SummedScorer(NetworkScorer[SummedEncoding]):
     def forced_logits(
         self, encoding: SummedEncoding, dataset: Tensor, steps: ForcedSteps
     ) -> tuple[Tensor, Tensor]:
-        """Evaluate all decisions of given partitions, g once a candidate.
+        """Evaluate all decisions of given partitions, O(N K) evaluations of g and f and O(N^2) additions.
 
         The state of a cluster that has just gained a point is the candidate that was chosen, and a cluster of
-        one point is a point on its own: neither is evaluated again. Cost O(N K) evaluations of g and f and
-        O(N^2) additions a partition.
+        one point is a point on its own: neither is evaluated again.
         """
         moments, alone = encoding.moments[dataset], encoding.alone[dataset]
         total = (steps.together(self._dtype) @ moments).flatten(0, 1)

@@ -1,0 +1,1 @@
+"""How far two sources of draws differ, and whether chance explains it."""

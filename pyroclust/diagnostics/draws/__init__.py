@@ -1,0 +1,1 @@
+"""Draws of partitions as arrays: taken out of what holds them, checked, compared and counted."""

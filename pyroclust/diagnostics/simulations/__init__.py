@@ -1,0 +1,1 @@
+"""Data sets that a model simulates: is a sampler calibrated on them, do data resemble them?"""

@@ -1,0 +1,1 @@
+"""What the figures mean: questions with their answers, and sentences that rest on them."""

@@ -1,0 +1,1 @@
+"""Importance weights: how good they are, and the evidence that they give."""

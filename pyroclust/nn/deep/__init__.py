@@ -1,1 +1,0 @@
-"""Parts of deep models: decoders, relaxations of a choice, deformations, views, and rules for labels."""

@@ -1,1 +1,0 @@
-"""Networks that turn points into vectors, trained with a guide."""

@@ -1,1 +1,0 @@
-"""What scorers see: frames of clusters, points to come, hyperparameters."""
