@@ -77,31 +77,6 @@ if TYPE_CHECKING:
     from pyroclust.saving.guides import load_guide as load_guide
     from pyroclust.saving.guides import save_guide as save_guide
 
-__all__ = [
-    "Analysis",
-    "Draws",
-    "__version__",
-    "calibrate",
-    "calibrate_near",
-    "certify",
-    "cluster",
-    "compare",
-    "diagnose",
-    "forest",
-    "from_pyro",
-    "list_guides",
-    "load_guide",
-    "missing_cells",
-    "predict",
-    "read_draws",
-    "read_table",
-    "register",
-    "save_guide",
-    "standardise",
-    "to_arviz",
-    "update",
-]
-
 __version__ = version("pyroclust")
 
 _HOMES = {
@@ -127,6 +102,7 @@ _HOMES = {
     "to_arviz": "pyroclust.data.draws.arviz",
     "update": "pyroclust.analysis.updating",
 }
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
 _PACKAGES = (
     "baselines",
     "calibration",

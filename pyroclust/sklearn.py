@@ -20,27 +20,24 @@ __all__ = ["PartitionPosterior"]
 class PartitionPosterior(TransformerMixin, ClusterMixin, BaseEstimator):
     r"""Cluster rows by the posterior of their partition: ``labels_`` is a summary, ``draws_`` the answer.
 
-    :meth:`fit` does what :func:`pyroclust.cluster` does: chains of MCMC, which go on until they have
-    converged, beside a guide where one is named. No number of clusters need be known; the posterior of it is
-    ``num_clusters_``. Labels are the point estimate with the least expected variation of information, and say
-    nothing of how sure they are: look at ``verdict_`` first, and at ``co_assignment_`` or ``probabilities_``
-    for single rows. As a transformer it gives the probabilities of the clusters.
+    :meth:`fit` does what :func:`pyroclust.cluster` does. Labels are the point estimate, and say nothing of
+    how sure they are: look at ``verdict_`` first, and at ``co_assignment_`` or ``probabilities_`` for single
+    rows. As a transformer it gives the probabilities of the clusters.
 
     Args:
-        family: ``"normal"``, ``"diagonal"``, ``"niw"``, ``"nig"`` or ``"student-t"``; see
-            :func:`pyroclust.models.standardised_mixture`.
-        prior: of the partitions: ``"mfm"``, ``"gamma-crp"``, ``"crp"`` or ``"py"``.
+        family: of the clusters, as :func:`pyroclust.compare` takes it, and so are those below.
+        prior: of the partitions.
         concentration: of the prior, where it has one to set.
         expected_clusters: prior mean of the number of clusters, in place of the concentration.
         clusters: how many clusters there are, a number or the fewest and the most, where that is known.
-        kinds: kinds of columns of a data frame by name, ``"number"``, ``"count"``, ``"yes/no"`` or
-            ``"category"``; those of others are found out, while arrays hold numbers.
+        kinds: kinds of columns of a data frame by name; those of others are found out, while arrays hold
+            numbers.
         guide: name or folder of a guide, or a guide; by default none.
         standardise: whether columns are shifted and scaled to mean 0 and variance 1 first.
-        num_draws: draws of the guide; by default as many as come in three processor seconds, 200 to 1,000.
+        num_draws: draws of the guide.
         num_chains: chains of MCMC.
         mcmc_draws: draws that each chain keeps.
-        warmup: sweeps that each chain drops first; by default they go on until they have converged.
+        warmup: sweeps that each chain drops first.
         random_state: seed of all draws: an integer, a generator of numpy, or ``None`` for another one each
             time.
 
@@ -48,8 +45,7 @@ class PartitionPosterior(TransformerMixin, ClusterMixin, BaseEstimator):
         labels_: point estimate, ``(N,)``, clusters numbered from 0 in order of first appearance.
         draws_: draws of the posterior of equal weight, canonical labels ``(S, N)``.
         num_clusters_: its posterior, numbers of clusters with their probabilities.
-        probabilities_: of the rows to be in each cluster of ``labels_``, ``(N, J)``: how the companions that
-            a row has in the draws are divided; rows sum to 1.
+        probabilities_: of the rows to be in each cluster of ``labels_``, ``(N, J)``; rows sum to 1.
         verdict_: whether to trust the draws, with its findings.
         result_: the whole :class:`~pyroclust.Analysis`.
         n_features_in_: D.
@@ -106,23 +102,11 @@ class PartitionPosterior(TransformerMixin, ClusterMixin, BaseEstimator):
         """
         X = _in_pandas(X)
         frame = self._checked(X, reset=True)
-        self.result_ = cluster(
-            frame,
-            kinds=self._kinds_of(frame, X),
-            guide=self.guide,
-            weight=sample_weight,
-            family=self.family,
-            prior=self.prior,
-            concentration=self.concentration,
-            expected_clusters=self.expected_clusters,
-            clusters=self.clusters,
-            raw=not self.standardise,
-            num_draws=self.num_draws,
-            num_chains=self.num_chains,
-            mcmc_draws=self.mcmc_draws,
-            warmup=self.warmup,
-            seed=_seed_of(self.random_state),
-        )
+        options = self.get_params(deep=False)
+        seed, standardises = _seed_of(options.pop("random_state")), options.pop("standardise")
+        if not isinstance(X, pd.DataFrame):
+            options["kinds"] = dict.fromkeys(frame.columns, "number") | dict(self.kinds or {})
+        self.result_ = cluster(frame, **options, weight=sample_weight, raw=not standardises, seed=seed)
         estimate = self.result_.reference.estimate
         if estimate is None:
             raise ValueError(self.result_.failures[0])
@@ -232,12 +216,6 @@ class PartitionPosterior(TransformerMixin, ClusterMixin, BaseEstimator):
         )
         names = getattr(self, "feature_names_in_", [f"x{at}" for at in range(1, values.shape[1] + 1)])
         return pd.DataFrame(values, columns=list(names))
-
-    def _kinds_of(self, frame: pd.DataFrame, X: ArrayLike) -> Mapping[str, str] | None:
-        """Return the kinds that :func:`pyroclust.cluster` is told."""
-        if isinstance(X, pd.DataFrame):
-            return self.kinds
-        return dict.fromkeys(frame.columns, "number") | dict(self.kinds or {})
 
     def __sklearn_tags__(self) -> Tags:
         """Say that cells may be missing, and that columns may be categories."""

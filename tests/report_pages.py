@@ -14,7 +14,7 @@ from PIL import Image
 from synthetic_comparison import analysis_of, filled, make_comparison, table_of
 
 from pyroclust import diagnose, forest
-from pyroclust.analysis.of_draws import DRAWS_STEPS
+from pyroclust.analysis.diagnose import DRAWS_STEPS
 from pyroclust.analysis.steps import Settings, Work, run_steps
 from pyroclust.calibration.simulations import SimulatedDatasets
 from pyroclust.data.tables import Standardised
@@ -25,9 +25,9 @@ from pyroclust.partitions import Draws
 from pyroclust.report import Page, page_of, render_page
 from pyroclust.report.parts import DPI
 from pyroclust.results.analysis import Analysis
-from pyroclust.results.constraints import FreePosterior, RowConstraints
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.records import GuideRecord
+from pyroclust.results.step_results import FreePosterior, RowConstraints
 
 HOSTILE = "<script>alert(1)</script> & \"co\" 'x'"
 LONG = "a_column_whose_name_nobody_would_call_short_and_that_has_no_space_to_break_at"

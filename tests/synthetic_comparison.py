@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from scipy.special import logsumexp, softmax
 
+from pyroclust.analysis.diagnose import DRAWS_STEPS
 from pyroclust.analysis.drawing import DRAWING_STEPS, agree_refined
-from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.running import judged
 from pyroclust.analysis.steps import Settings, Step, Work, complete

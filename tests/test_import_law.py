@@ -95,8 +95,8 @@ LAW: dict[str, set[str]] = {
 WHEN_CALLED = {
     "pyroclust.results.analysis": {
         "pyroclust.report",
-        "pyroclust.report.saving",
-        "pyroclust.results.reading",
+        "pyroclust.report.writing",
+        "pyroclust.results.files",
     },
 }
 # Modules that import others by names made up as they run, which the other tests cannot see: faces whose names

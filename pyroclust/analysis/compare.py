@@ -62,25 +62,16 @@ def cluster(
 ) -> Analysis:
     """Say how many clusters a table has, which rows are in which, and how sure that is.
 
-    Chains of MCMC draw partitions from the posterior of a mixture model until they have converged: while
-    R-hat of a functional is above 1.01, or it has fewer than 400 effective draws, they run twice as far, for
-    ten processor seconds, more above 1,000 rows. This is :func:`compare` without a guide, unless one is
-    named.
+    Chains of MCMC draw partitions from the posterior of a mixture model until they have converged. This is
+    :func:`compare` without a guide, unless one is named.
 
     Args:
         source: built-in name, file, folder of images, data frame, array, tensor or table; see
             :func:`~pyroclust.data.datasets.read_table`.
         guide: name on the shelf, folder, or a guide, whose draws are set beside the chains; none by default.
         num_clusters: refused, as a mixture finds the number: ``clusters`` says between which it is.
-        **options: those of :func:`compare`, which says more of each. The table is read by ``columns``,
-            ``leave_out``, ``kinds``, ``missing``, ``aggregate``, ``transpose``, ``label``, ``pca``,
-            ``raw``, ``image_size``, ``edges``, ``delimiter``, ``decimal`` and ``header``; constraints on
-            its rows are ``must_link``, ``cannot_link``, ``partial_labels`` and ``clusters``, how many there
-            are, and ``weight`` says how often each counts; the model is chosen by ``family``, ``prior``,
-            ``concentration`` and ``expected_clusters``. How much is drawn and asked say ``num_chains``,
-            ``mcmc_draws``, ``warmup``, ``num_draws`` (of a guide), ``also``, ``thorough`` and ``seed``; the
-            files of the result go to the folder ``out``, with ``overwrite`` also over those of another run;
-            ``progress`` is called with each stage.
+        **options: those of :func:`compare`, which says what each is, but ``conditions``, ``within``,
+            ``between``, ``kernel``, ``refine`` and ``tolerance``.
 
     Raises:
         ValueError: if the data or an argument cannot be used; the sentence says what to do.
@@ -145,18 +136,15 @@ def compare(
 ) -> Analysis:
     """Cluster a table by MCMC of a mixture model, and set a guide of the same model beside it.
 
-    **Chains first.** One half of the chains of MCMC starts at partitions into few clusters, the other at
-    draws of the exact filter, and they go on until they have converged: while R-hat of a functional is
-    above 1.01, or it has fewer than 400 effective draws, they run twice as far, and what was drawn before
-    becomes warm-up. This ends before a round that would take them beyond ten processor seconds, more above
-    1,000 rows; the answer then says that it is what was found so far. Where chains have converged they are
-    the answer, unless a guide was named whose draws agree.
+    **Chains first.** One half of the chains starts at partitions into few clusters, the other at draws of
+    the exact filter. While R-hat of a functional is above 1.01, or it has fewer than 400 effective draws,
+    they run twice as far, and what was drawn before becomes warm-up. This ends before a round that would
+    take them beyond ten processor seconds, more above 1,000 rows. Where chains have converged they are the
+    answer, unless a guide was named whose draws agree.
 
-    **The guide.** It draws as many partitions as come in three processor seconds, 200 to 1,000, with their
-    log q: they are set beside the chains as drawn, and weighted by p / q. Where chains have not converged
-    they are refined, which is resampled by their weights and moved by merge-split moves and Gibbs sweeps
-    until nothing moves (:func:`pyroclust.infer.refine`), if that is a matter of seconds; ``refine`` asks for
-    it in any case.
+    **The guide** draws 200 to 1,000 partitions with their log q, which are set beside the chains as drawn,
+    and weighted by p / q. Where chains have not converged they are refined
+    (:func:`pyroclust.infer.refine`), if that is a matter of seconds.
 
     **What else can be asked**, by its name in ``also``, or all of it by ``thorough``: ``familiarity`` and
     ``witnesses`` (simulations of the guide's model), ``calibration`` (of the guide near the data, 20,000
@@ -167,36 +155,18 @@ def compare(
 
     **Model and guide.** The model is chosen by the names of its family and its prior, and the guide for it:
     one on the shelf of this very model, else, where neither is named, one of the model that was the default
-    in 0.1, else the model's exact filter, for any number of columns. Where the
-    family is not conjugate there is no filter either, and with ``guide="none"`` no guide is used.
+    in 0.1, else the model's exact filter. Families that are not conjugate have no filter, no weights and no
+    evidence, and their chains keep the parameters of the clusters. A model that can only be simulated, as
+    those of images and waveforms, has no chains either: the guide's draws stand alone.
 
-    **Columns.** Columns of files and data frames may be numbers, counts, answers or categories, and cells
-    may be missing; arrays hold numbers, and so do all columns beside a guide, which has a model of its own.
-    Where not all columns are numbers, or a cell is missing, columns are independent given the cluster: see
-    :func:`~pyroclust.models.table_mixture` for the model. A column of numbers more than half of whose cells
-    hold one value, such as 0, is divided in two, whether a cell holds it, and the number where it does not,
-    unless ``kinds`` has it, or ``family`` has full covariances. Missing cells are integrated out. Pictures
-    and classical methods, which need complete vectors, have those of
-    :func:`~pyroclust.data.tables.as_vectors`.
+    **Columns.** Where not all columns are numbers, or a cell is missing, columns are independent given the
+    cluster (:func:`~pyroclust.models.table_mixture`); missing cells are integrated out. Arrays hold numbers,
+    and so do all columns beside a guide of a model of its own. A column of numbers more than half of whose
+    cells hold one value is divided in two, whether a cell holds it, and the number where it does not, unless
+    ``kinds`` has it, or ``family`` has full covariances.
 
-    **Constraints.** What is known of rows, by ``must_link``, ``cannot_link`` and ``partial_labels``, and how
-    many clusters they have, by ``clusters``, holds in every draw. The result then says what the data say of
-    the constraints, which rows they moved, and how far the uncertainty fell; this costs the posterior without
-    them once more. Simulations of the model know of no constraints. Families that are not conjugate and
-    guides that cannot be held to constraints take none on rows, graphs and images none at all; of a guide's
-    draws those with another number of clusters are left out.
-
-    **Weights of rows.** With ``weight`` each row stands for so many equal ones that stay together: this is
-    the posterior of the repeated table under must-links, at the cost of the distinct rows. Columns are
-    standardised, and clusters predicted, by weights, and every figure counts by them; ``clusters.csv`` has
-    them beside the numbers of rows. Guides do not count by weights, so that MCMC stands alone.
-
-    **Other models.** Of a family that is not conjugate, such as ``student_t``, the likelihood of a
-    partition has no formula: there are no weights and no evidence, and the chains keep the parameters of
-    the clusters. A model whose points have no density, which can only be simulated, has no chains either:
-    the guide's draws stand alone, beside its certificate and simulations of its model. So it is with images
-    and waveforms, which are left as they are. The nodes of a graph have a model by name, the stochastic
-    block model.
+    **Constraints** hold in every draw. The result then says what the data say of them, which rows they moved,
+    and how far the uncertainty fell; this costs the posterior without them once more.
 
     Args:
         source: built-in name, file, folder of images, data frame, array, tensor or table; see
@@ -204,9 +174,9 @@ def compare(
         guide: name on the shelf, folder, or a guide, which brings its own model; ``"none"`` for MCMC alone;
             by default one of the model.
         conditions: hyperparameters that a guide amortized over them is told.
-        family: family of the clusters, ``"niw"``, ``"nig"``, ``"normal"``, ``"diagonal"`` or ``"student-t"``;
-            see :func:`~pyroclust.models.standardised_mixture` for these, their defaults, and what follows.
-        prior: prior of the partitions, ``"gamma-crp"``, ``"crp"``, ``"py"`` or ``"mfm"``.
+        family: of the clusters, ``"niw"``, ``"nig"``, ``"normal"``, ``"diagonal"`` or ``"student-t"``; see
+            :func:`~pyroclust.models.standardised_mixture` for these and their defaults.
+        prior: of the partitions, ``"gamma-crp"``, ``"crp"``, ``"py"`` or ``"mfm"``.
         concentration: of that prior.
         expected_clusters: prior mean of the number of clusters in the rows.
         columns: columns to cluster.
@@ -225,14 +195,15 @@ def compare(
         image_size: pixels of a side that the images of a folder are scaled to.
         edges: whether a file holds the edges of a graph, a line each.
         must_link: pairs of rows that belong together: a CSV or TSV file with two columns of row names, as in
-            the column ``row`` of ``assignments.csv`` (1 to N unless the table names its rows); or pairs of
-            points that count from 0.
+            ``assignments.csv`` (1 to N unless the table names its rows); or pairs of points that count
+            from 0.
         cannot_link: pairs of rows that are apart, likewise.
         partial_labels: column of labels that are known, with empty cells where nothing is; it is not
             clustered. Rows with equal labels belong together, rows with different ones are apart.
         clusters: how many clusters the rows have, a number or the fewest and the most: the posterior given
             that. New rows, as :func:`pyroclust.predict` takes them, may be in one more.
-        weight: column of how many equal rows each row stands for, or such numbers: whole ones of at least 1.
+        weight: column of how many equal rows each row stands for, or such numbers, whole ones of at least 1:
+            the posterior of the repeated table under must-links, by MCMC alone. Every figure counts by them.
         within: (a, b) of the rate of edges within a block of a graph, (6, 3) by default.
         between: (a, b) of that between blocks, (1, 5) by default.
         num_draws: draws of the guide, at least 10; by default as many as come in three processor seconds.
@@ -248,9 +219,8 @@ def compare(
         tolerance: largest difference of two co-assignment probabilities at which draws agree with MCMC; by
             default 0.1 for refined draws, and 0.15 for those of the guide, as drawn or weighted.
         out: folder for ``report.html``, ``draws.nc``, ``summary.json``, ``assignments.csv`` and
-            ``clusters.csv``; by default nothing is written. Files that are there already are replaced
-            only if they are the results of the same analysis, same data, guide, options and seed, and nobody
-            has changed them.
+            ``clusters.csv``; by default nothing is written. Results of the same analysis are replaced, unless
+            somebody has changed them.
         overwrite: replace the results of another run, and write beside files that are no results.
         seed: same seed, same draws, where ``num_draws`` is given; the caller's random state is left alone.
         progress: called with the name of each stage.
@@ -258,8 +228,7 @@ def compare(
             ``header``.
 
     Raises:
-        ValueError: if the data, the guide, the constraints or the folder cannot be used; the sentence says
-            what to do.
+        ValueError: if the data, the guide, the constraints or the folder cannot be used.
         TypeError: if an option is unknown.
         KeyboardInterrupt: after Ctrl-C before anything was drawn; later, what was drawn is kept and marked.
 

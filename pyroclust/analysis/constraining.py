@@ -31,7 +31,7 @@ from pyroclust.infer.mcmc.named_kernels import has_kernel
 from pyroclust.infer.refining.proposals import Clock, draw_proposals, most_at_once
 from pyroclust.partitions import Draws
 from pyroclust.partitions.constraints import Constraints
-from pyroclust.results.constraints import FreePosterior, RowConstraints
+from pyroclust.results.step_results import FreePosterior, RowConstraints
 
 _CONVERGENCE = "The convergence without the constraints"
 _POINTS = re.compile(r"\(\d+, \d+\)|different labels for \d+ and \d+")

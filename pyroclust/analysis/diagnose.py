@@ -1,4 +1,4 @@
-"""From draws of any software to their analysis: files or arrays in, verdict, figures and report out."""
+"""Draws of any software in, their analysis out; the steps that ask of draws alone, as every analysis does."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -6,19 +6,29 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from pyroclust.analysis.of_draws import DRAWS_STEPS
-from pyroclust.analysis.steps import Work, complete
+import numpy as np
+
+from pyroclust.analysis.steps import Step, Work, as_step, complete
+from pyroclust.baselines import BASELINES, GRAPH_BASELINES
+from pyroclust.baselines.scores import partition_scores, scores_where_known
+from pyroclust.core.messages import ends_the_run, first_line
 from pyroclust.core.numbers import check_seed
 from pyroclust.data import Source, Table, read_table, standardise
 from pyroclust.data.delimited_text import PLAIN
+from pyroclust.data.tables import Graph
+from pyroclust.diagnostics import SourceComparison, VariationOfInformation, compare_sources
 from pyroclust.diagnostics.draws.co_assignment import about_pairs
 from pyroclust.diagnostics.sources import no_verdict
+from pyroclust.diagnostics.verdicts.findings import Question
 from pyroclust.partitions import Draws
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import name_of_run, results_folder, table_content
 from pyroclust.results.records import Repeat
+from pyroclust.results.step_results import BaselineRow, Orders
 
+# Classical methods know no weights and see every row; some of them cost the square of the number of rows.
+_MOST_ROWS = 20_000
 _OF_TEXT_FILES = ("delimiter", "decimal", "header")
 
 
@@ -49,9 +59,7 @@ def diagnose(
         data: the table that was clustered, its rows in the order of the points.
         columns: columns of ``data``.
         label: column of reference labels in ``data``.
-        out: folder for ``report.html``, ``draws.nc``, ``summary.json``, ``assignments.csv`` and
-            ``clusters.csv``; by default nothing is written. Files that are there already are replaced all
-            together, and only if they are the results of the same diagnosis: same draws, data and seed.
+        out: folder for the same files as :func:`pyroclust.compare` writes; by default nothing is written.
         overwrite: replace the results of another run, and write beside files that are no results.
         seed: same seed, same figures.
         progress: called with the name of each stage.
@@ -177,3 +185,107 @@ def _check_sources(sources: Sequence[Draws], table: Table | None) -> None:
             f"{table.name} has {len(table.data)} rows and {sources[0].name} has draws of {numbers[0]} "
             "points, expected one row a point"
         )
+
+
+DRAWS_STEPS: list[Step] = []
+
+
+def _is_diagnosis(work: Work) -> bool:
+    return work.analysis.command == "diagnose"
+
+
+def _has_several_sources(work: Work) -> bool:
+    """Whether there are several sources of draws; before anything is drawn, whether there may be."""
+    analysis = work.analysis
+    return len(analysis.sources) > 1 if analysis.draws else work.guide is not None
+
+
+@as_step(
+    DRAWS_STEPS,
+    applies=lambda work: work.has("guide") and work.analysis.guide is not None,
+    what="The spread over visiting orders",
+)
+def orders(work: Work) -> Orders | None:
+    """Compare the guide's draws by each visiting order alone."""
+    analysis = work.analysis
+    num_orders = 1 if analysis.guide is None else analysis.guide.num_orders
+    return Orders.of(analysis.proposals, num_orders=num_orders, seed=analysis.seed)
+
+
+@as_step(
+    DRAWS_STEPS,
+    applies=_has_several_sources,
+    by_default=_is_diagnosis,
+    says="comparing the sources",
+    what="The comparison of the sources",
+    opens=(Question.SOURCES,),
+)
+def two_samples(work: Work) -> dict[str, SourceComparison]:
+    """Compare whole partitions of each of the sources with those of the last."""
+    analysis = work.analysis
+    *others, last = analysis.sources
+    return {
+        one.key: compare_sources(
+            one.draws.assignments,
+            last.draws.assignments,
+            seed=analysis.seed,
+            names=(one.name, last.name),
+            tolerance=analysis.tolerance_for(one.key),
+            row_weights=last.row_weights,
+        )
+        for one in others
+    }
+
+
+@as_step(
+    DRAWS_STEPS,
+    applies=lambda work: work.analysis.data is not None,
+    by_default=_is_diagnosis,
+    says="running classical methods",
+    what="The classical methods",
+    of_the_answer=True,
+)
+def baselines(work: Work) -> tuple[BaselineRow, ...] | None:
+    """Set classical clusterings beside the answer."""
+    return baseline_rows(work.analysis) or None
+
+
+def baseline_rows(analysis: Analysis) -> tuple[BaselineRow, ...]:
+    """Run classical methods and place each among the draws of the answer; none where all points are equal."""
+    data, shown = analysis.data, analysis.reference
+    if data is None or (data.vectors == data.vectors[0]).all():
+        return ()
+    points, first = _as_many_rows(data.vectors, shown.row_weights)
+    loss, estimate, ball = VariationOfInformation(), shown.estimate, shown.ball
+    of_rows: dict[str, Any] = {"row_weights": shown.row_weights}
+    rows = []
+    for method in GRAPH_BASELINES if isinstance(data.shape, Graph) else BASELINES:
+        try:
+            result = method.partition(points, seed=analysis.seed)
+        except Exception as error:
+            if ends_the_run(error):
+                raise
+            rows.append(BaselineRow(method.name, failed=first_line(error).split(". ")[0]))
+            continue
+        result = replace(result, assignments=result.assignments[first])
+        labels = result.assignments
+        to_labels = scores_where_known(data.table.labels, labels, **of_rows)
+        row = BaselineRow(result.name, result, to_labels=to_labels)
+        if estimate is not None:
+            row = replace(row, to_estimate=partition_scores(estimate.assignments, labels, **of_rows))
+            if ball is not None:
+                row = replace(row, inside=bool(ball.holds(loss(labels, estimate.assignments, **of_rows))))
+        rows.append(row)
+    # The expected losses of all at once go through the draws once.
+    every = [one.result.assignments for one in rows if one.result is not None]
+    means = iter(loss.expected(np.stack(every), shown.draws.assignments, **of_rows) if every else ())
+    return tuple(one if one.result is None else replace(one, expected_vi=float(next(means))) for one in rows)
+
+
+def _as_many_rows(points: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return each row as often as it counts, and where each comes first."""
+    if weights is None:
+        return points, np.arange(len(points))
+    if (number := int(weights.sum())) > _MOST_ROWS:
+        raise ValueError(f"the rows stand for {number:,}, expected at most {_MOST_ROWS:,}")
+    return np.repeat(points, weights, axis=0), np.cumsum(weights) - weights

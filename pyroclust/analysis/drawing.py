@@ -29,7 +29,7 @@ from pyroclust.infer.mcmc.named_kernels import default_kernel_name, has_kernel
 from pyroclust.infer.refining import proposals
 from pyroclust.infer.refining.proposals import Clock
 from pyroclust.partitions import Draws
-from pyroclust.results.weights import Weighting
+from pyroclust.results.step_results import Weighting
 
 DRAWING_STEPS: list[Step] = []
 

@@ -10,7 +10,7 @@ import torch
 
 from pyroclust.analysis.compare import options_given, scaled
 from pyroclust.analysis.constraining import constraints_of, content_of
-from pyroclust.analysis.of_draws import DRAWS_STEPS
+from pyroclust.analysis.diagnose import DRAWS_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.steps import Work, complete
 from pyroclust.core.machine import check_memory
@@ -24,10 +24,10 @@ from pyroclust.distributions import PerturbedSpanningForest, standardised_simila
 from pyroclust.models.standardised import named_prior
 from pyroclust.partitions import Draws
 from pyroclust.results.analysis import Analysis
-from pyroclust.results.constraints import FreePosterior
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import name_of_run, results_folder, table_content
 from pyroclust.results.records import Repeat
+from pyroclust.results.step_results import FreePosterior
 
 NOISE_SCALE = 0.1
 """In standard deviations of the similarities: the least of those that were published."""
@@ -65,36 +65,33 @@ def forest(
         S_{ij} = \frac{-|x_i - x_j|^2 - m}{s}, \qquad
         c = \text{trees of the heaviest forest of } k \text{ trees at } S + \epsilon Z
 
-    with m and s the mean and the standard deviation over the pairs of rows, and columns of mean 0 and
-    variance
-    1. Without noise it is single linkage. The noise says how sure the clusters are; no model of the data
-    sets it, so that these are no posterior probabilities. Where constraints are given, every forest keeps
-    them, and the result says what they changed: this costs as many forests without them.
-
-    Cost: O(N^2) a draw and :math:`48 N^2` bytes.
+    with m and s the mean and the standard deviation over the pairs of rows. Without noise it is single
+    linkage. The noise says how sure the clusters are; no model of the data sets it, so that these are no
+    posterior probabilities. Cost: O(N^2) a draw and :math:`48 N^2` bytes.
 
     Args:
         source: built-in name, file, data frame, array, tensor or table of rows; see
             :func:`~pyroclust.data.datasets.read_table`.
         num_clusters: k, the same for all draws; or name a prior.
-        prior: prior of partitions whose law of the number of clusters k has, ``"gamma-crp"``, ``"crp"``,
-            ``"py"`` or ``"mfm"``; ``"gamma-crp"`` where only a number of clusters is expected.
+        prior: prior of partitions whose law of the number of clusters k has; ``"gamma-crp"`` where only a
+            number of clusters is expected.
         concentration: of that prior.
         expected_clusters: mean of that law.
         noise_scale: :math:`\epsilon`, in standard deviations of the similarities.
-        columns: columns to cluster.
+        columns: columns to cluster. This and what follows is as in :func:`pyroclust.compare`.
         label: column of reference labels, never used for clustering.
-        pca: cluster this many principal components of the standardised columns.
+        pca: cluster this many principal components.
         raw: leave the columns as they are.
-        must_link: pairs of rows that belong together; see :func:`pyroclust.compare`.
+        must_link: pairs of rows that belong together; as many forests without constraints say what these
+            changed.
         cannot_link: pairs of rows that are apart.
         partial_labels: column of labels that are known.
         num_draws: forests.
-        out: folder for the same files as :func:`pyroclust.compare` writes; by default nothing is written.
-        overwrite: replace the results of another run, and write beside files that are no results.
-        seed: same seed, same draws; the caller's random state is left alone.
+        out: folder for the files.
+        overwrite: replace the results of another run.
+        seed: same seed, same draws.
         progress: called with the name of each stage.
-        **reading: how a text file is read, as :func:`pyroclust.read_table` says.
+        **reading: how a text file is read.
 
     Raises:
         ValueError: if the data, the constraints or the folder cannot be used, or neither a number of clusters

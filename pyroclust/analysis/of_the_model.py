@@ -46,9 +46,8 @@ from pyroclust.models import Mixture
 from pyroclust.models.standardised import WEIGHT, law_of_number
 from pyroclust.partitions import canonical
 from pyroclust.results.answer import likeliest_of, with_doubts
-from pyroclust.results.constraints import RowConstraints
 from pyroclust.results.data import MissingCells
-from pyroclust.results.weights import Evidence
+from pyroclust.results.step_results import Evidence, RowConstraints
 
 # Labels of MCMC that the guide scores, for estimates of the evidence: as many as 400 draws of 500 points.
 _CROSS_DRAWS, _CROSS_LABELS = 400, 200_000

@@ -113,13 +113,10 @@ def predict(
             out.
         num_draws: most draws S that are averaged over; 100 where the family is not conjugate, for which the
             parameters of clusters are drawn by slice moves.
-        aggregate: column that says what each new row is of: its rows become one, as :func:`pyroclust.compare`
-            does.
-        refuse_unseen: refuse a category that no row had that was clustered; by default its cell is taken as
-            missing, and a note says so.
+        aggregate: column that says what each new row is of: its rows become one.
+        refuse_unseen: refuse a category that no row had; by default its cell is taken as missing.
         seed: of which draws and old rows these are.
-        **reading: how a text file is read, as :func:`pyroclust.read_table` says: ``delimiter``, ``decimal``,
-            ``header``.
+        **reading: how a text file is read, as :func:`pyroclust.read_table` says.
 
     Raises:
         ValueError: if the folder holds no comparison, its model has no predictive density, or a column is

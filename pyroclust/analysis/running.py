@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 
 from pyroclust.analysis.constraining import constrained, content_of
+from pyroclust.analysis.diagnose import DRAWS_STEPS
 from pyroclust.analysis.drawing import DRAWING_STEPS
-from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.picking import ModelAndGuide
 from pyroclust.analysis.steps import Work, check_names

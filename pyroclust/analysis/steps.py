@@ -14,8 +14,7 @@ from pyroclust.core.messages import ends_the_run, first_line, left_out, unknown_
 from pyroclust.core.numbers import json_values
 from pyroclust.diagnostics import Finding
 from pyroclust.diagnostics.verdicts.findings import Question, unavailable
-from pyroclust.results.analysis import Analysis
-from pyroclust.results.files import figures_of
+from pyroclust.results.analysis import Analysis, figures_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,7 +226,7 @@ def _finish(work: Work) -> None:
     for source in analysis.sources:
         analysis.failures += [one for one in source.tries.failures if one not in analysis.failures]
     if analysis.folder is not None:
-        from pyroclust.report.saving import write_analysis
+        from pyroclust.report.writing import write_analysis
 
         work.tell("writing the report")
         write_analysis(analysis, analysis.folder)

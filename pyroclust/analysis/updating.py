@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from pyroclust.analysis.compare import options_given
+from pyroclust.analysis.diagnose import DRAWS_STEPS
 from pyroclust.analysis.drawing import guide_alone
-from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.predicting import analysis_of, predictive_law, rows_like, some_draws
 from pyroclust.analysis.steps import Work, complete
@@ -55,9 +55,8 @@ def update(
        :func:`pyroclust.infer.refine` does.
 
     The law is that of the same model given all rows, on the scale of the old ones. It is as good as the old
-    draws were: the verdict says whether the new ones have settled, and nothing stands beside them. Where the
-    new rows are many, or unlike the old ones (:func:`pyroclust.predict` warns), :func:`pyroclust.compare` of
-    all rows is the better way. Cost O(S (N + M T) D) for M new rows and T sweeps.
+    draws were. Where the new rows are many, or unlike the old ones (:func:`pyroclust.predict` warns),
+    :func:`pyroclust.compare` of all rows is better. Cost O(S (N + M T) D) for M new rows and T sweeps.
 
     Args:
         source: what :func:`pyroclust.compare` or this returned, or the folder that it wrote.
@@ -67,10 +66,9 @@ def update(
         refuse_unseen: refuse a category that no row had; by default its cell is taken as missing.
         out: folder for the same files as :func:`pyroclust.compare` writes; by default nothing is written.
         overwrite: replace the results of another run, and write beside files that are no results.
-        seed: same seed, same draws; the caller's random state is left alone.
+        seed: same seed, same draws.
         progress: called with the name of each stage.
-        **reading: how a text file is read, as :func:`pyroclust.read_table` says: ``delimiter``, ``decimal``,
-            ``header``.
+        **reading: how a text file is read, as :func:`pyroclust.read_table` says.
 
     Raises:
         ValueError: if the folder holds no comparison, its model is not conjugate, or a column is missing.

@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     gc.set_threshold(100_000)
     with command_signals(ends_process=arguments is None):
         try:
-            from pyroclust.cli.app import app
+            from pyroclust.cli.commands import app
 
             code = _run(
                 lambda: app(args=None if arguments is None else list(arguments), prog_name="pyroclust")

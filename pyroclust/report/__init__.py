@@ -1,9 +1,8 @@
 """Analyses as pages: one model of a page, written as a self-contained HTML file or for the terminal."""
 
-from pyroclust.report.html import notebook_view, render_page, show_page
 from pyroclust.report.page import page_of, register_section
 from pyroclust.report.parts import FigureTable, Page, Paragraph, Picture, Section
-from pyroclust.report.terminal import terminal_view
+from pyroclust.report.writing import notebook_view, render_page, show_page, terminal_view
 
 __all__ = [
     "FigureTable",

@@ -13,8 +13,17 @@ from pyroclust.diagnostics.estimates.split_clusters import SplitClusters
 from pyroclust.diagnostics.limits import MAX_SPLIT, MIN_TELLING_SHARE
 from pyroclust.diagnostics.verdicts.findings import split_finding
 from pyroclust.plots.drawable import counted, plain_text
-from pyroclust.report.parts import FigureTable, Paragraph, Part, Picture, Section
-from pyroclust.report.words import axis_names, interval, number, numbers
+from pyroclust.report.parts import (
+    FigureTable,
+    Paragraph,
+    Part,
+    Picture,
+    Section,
+    axis_names,
+    interval,
+    number,
+    numbers,
+)
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.summaries import DrawsSummary
 

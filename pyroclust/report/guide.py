@@ -10,10 +10,21 @@ from pyroclust.diagnostics import Familiarity, evidence_headline
 from pyroclust.diagnostics.limits import MAX_BRIDGE_ERROR, MAX_EVIDENCE_SPREAD, MAX_PARETO_K
 from pyroclust.diagnostics.simulations.weight_quality import WeightQuality
 from pyroclust.diagnostics.verdicts.findings import weight_quality_finding
-from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section
-from pyroclust.report.words import YES_OR_NO, functional_title, interval, number, numbers, p_value, seconds
+from pyroclust.report.parts import (
+    YES_OR_NO,
+    FigureTable,
+    Paragraph,
+    Picture,
+    Section,
+    functional_title,
+    interval,
+    number,
+    numbers,
+    p_value,
+    seconds,
+)
 from pyroclust.results.analysis import Analysis
-from pyroclust.results.weights import Evidence, Orders, Weighting
+from pyroclust.results.step_results import Evidence, Orders, Weighting
 
 _PARTS = {
     "draw": "drawing",

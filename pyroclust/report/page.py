@@ -9,9 +9,8 @@ from functools import partial
 from typing import Any
 
 from pyroclust.core.messages import Attempts, visible
-from pyroclust.report import agreement, certainty, chains, classical, clusters, constraints, guide, points
-from pyroclust.report.parts import ChecksTable, FigureTable, Page, Paragraph, Part, Picture, Section
-from pyroclust.report.words import seconds
+from pyroclust.report import certainty, clusters, comparisons, guide, points
+from pyroclust.report.parts import ChecksTable, FigureTable, Page, Paragraph, Part, Picture, Section, seconds
 from pyroclust.results.analysis import Analysis
 
 
@@ -57,12 +56,12 @@ _SECTIONS: dict[str, Callable[[Analysis], Section | None]] = {
     "which rows belong together": clusters.pairs_section,
     "what sets clusters apart": clusters.apart_section,
     "split_clusters": _of("split_clusters", clusters.split_section),
-    "constraints": _of("constraints", constraints.constraints_section),
+    "constraints": _of("constraints", comparisons.constraints_section),
     "missing": _of("missing", points.missing_section),
     "rows": points.rows_section,
     "checks": checks_section,
     "certainty": certainty.certainty_section,
-    "agreement": _of("agreement", agreement.beside_mcmc_section),
+    "agreement": _of("agreement", comparisons.beside_mcmc_section),
     "refining": _of("refining", guide.refining_section),
     "weights": _of("weights", guide.weights_section),
     "orders": _of("orders", guide.orders_section),
@@ -70,7 +69,7 @@ _SECTIONS: dict[str, Callable[[Analysis], Section | None]] = {
     "witnesses": _of("witnesses", guide.witnesses_section),
     "familiarity": _of("familiarity", guide.familiarity_section),
     "calibration": _of("calibration", guide.calibration_section),
-    "baselines": _of("baselines", classical.baseline_section),
+    "baselines": _of("baselines", comparisons.baseline_section),
 }
 _OF_SHAPES = ("the images by cluster", "the waveforms by cluster", "the data")
 
@@ -101,12 +100,12 @@ def page_of(analysis: Analysis) -> Page:
         name: partial(make, analysis) for name, make in _SECTIONS.items()
     }
     for source, tests in analysis.results.get("two_samples", {}).items():
-        makes[f"tests of {source}"] = partial(agreement.agreement_section, analysis, source, tests)
+        makes[f"tests of {source}"] = partial(comparisons.agreement_section, analysis, source, tests)
     for one in analysis.sources:
         if not one.is_independent:
-            makes[f"convergence of {one.name}"] = partial(chains.convergence_section, analysis, one)
+            makes[f"convergence of {one.name}"] = partial(certainty.convergence_section, analysis, one)
     makes |= {
-        "cost": partial(agreement.cost_section, analysis),
+        "cost": partial(comparisons.cost_section, analysis),
         "how it was computed": partial(computed_section, analysis),
     }
     made = {name: tries.value_or_none(f"The section '{name}'", make) for name, make in makes.items()}

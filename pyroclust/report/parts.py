@@ -1,7 +1,7 @@
 """The model of a page: the answer, and sections with their parts, as plain data.
 
 A section holds parts, from top to bottom: a :class:`Paragraph`, a :class:`Picture` that matplotlib draws, a
-small :class:`FigureTable` of figures written by :mod:`~pyroclust.report.words`. Open the first sections, fold
+small :class:`FigureTable` of figures written by :func:`number` and the like. Open the first sections, fold
 the rest; give each a gist. Text is plain: whoever renders a page escapes it. The terminal shows the tables
 with a ``terminal_title``.
 
@@ -10,9 +10,10 @@ it is called ``part``.
 """
 
 import gc
+import math
 import re
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
@@ -23,9 +24,66 @@ from PIL import Image
 
 from pyroclust import plots
 from pyroclust.core.long_runs import progress_bar
-from pyroclust.core.messages import ends_the_run, first_line, left_out
+from pyroclust.core.messages import ends_the_run, first_line, left_out, short
 from pyroclust.diagnostics import Finding, Mark
+from pyroclust.diagnostics.chains.functionals import functional_name
 from pyroclust.plots.style import pixels
+
+_UNITS = {
+    "log_joint": "nats",
+    "log_joint_with_parameters": "nats",
+    "entropy": "bits",
+    "distance": "bits",
+    "distance_to_reference": "bits",
+}
+
+YES_OR_NO = {True: "yes", False: "no", None: "–"}
+
+
+def functional_title(name: str) -> str:
+    """Write the name of a functional with its unit."""
+    unit = _UNITS.get(name)
+    return functional_name(name) + (f" ({unit})" if unit else "")
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Write a figure with ``digits`` decimals, a dash where it is undefined."""
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return f"{value:,.{digits}f}".replace("-", "−")
+
+
+def numbers(values: Iterable[float], digits: int = 3) -> tuple[str, ...]:
+    """Write each of some figures."""
+    return tuple(number(value, digits) for value in values)
+
+
+def interval(low: float, high: float, digits: int = 3) -> str:
+    """Write the ends of an interval."""
+    return f"{number(low, digits)} to {number(high, digits)}"
+
+
+def p_value(value: float) -> str:
+    """Write a p-value, small ones as below a thousandth."""
+    return "< 0.001" if value < 0.001 else number(value)
+
+
+def seconds(value: float) -> str:
+    """Write a duration in the unit that suits it."""
+    if math.isnan(value):
+        return "–"
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value / 1e-6:.2g} µs"
+
+
+def axis_names(columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Cut the names of columns so that they fit beside axes."""
+    return tuple(short(column, 35) for column in columns)
+
 
 DPI = 110
 _TAKEN = ("main", "verdict", "contents", "notes", "open-all", "close-all")

@@ -1,7 +1,7 @@
 """The points themselves: rows on axes, images, waveforms, graphs; every row, and its missing cells."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -12,8 +12,7 @@ from pyroclust.data.tables import Graph, Images, Waveforms
 from pyroclust.diagnostics.verdicts.findings import num_doubtful
 from pyroclust.plots.drawable import counted
 from pyroclust.plots.graphs import MOST_EDGES
-from pyroclust.report.parts import FigureTable, Picture, Section
-from pyroclust.report.words import axis_names, interval, number
+from pyroclust.report.parts import FigureTable, Picture, Section, axis_names, interval, number
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import ColumnOfMissing, MissingCells
 
@@ -156,43 +155,30 @@ def graph_section(analysis: Analysis) -> Section | None:
     return Section("The graph, by the point estimate", (drawing, matrix), is_open=True, gist=clusters)
 
 
-class RowColumn(NamedTuple):
-    """One column of a table of rows, and what turns a value into text."""
-
-    title: str
-    values: Sequence[Any] | np.ndarray
-    write: Callable[[Any], str] = str
+Values = Sequence[Any] | np.ndarray
 
 
-def rows_table(caption: str, columns: Sequence[RowColumn]) -> FigureTable:
-    """Return a table of at most 2000 rows and 24,000 cells."""
-    lengths = {len(column.values) for column in columns}
-    if len(lengths) != 1:
-        raise ValueError(f"columns have lengths {sorted(lengths)}, expected one length")
-    num_rows = lengths.pop()
+def rows_table(caption: str, columns: Sequence[tuple[str, Values, Callable[[Any], str]]]) -> FigureTable:
+    """Return a table of at most 2000 rows and 24,000 cells, of titles, values and how these are written."""
+    num_rows = len(columns[0][1])
     shown = min(num_rows, _MOST_ROWS, max(1, _MOST_CELLS // len(columns)))
-    cells = [
-        [short(write(values[row]), _LONGEST_CELL) for row in range(shown)] for _, values, write in columns
-    ]
-    header = tuple(short(column.title, _LONGEST_CELL) for column in columns)
+    cells = [[short(write(one), _LONGEST_CELL) for one in values[:shown]] for _, values, write in columns]
+    header = tuple(short(title, _LONGEST_CELL) for title, *_ in columns)
     return FigureTable(caption, header, tuple(zip(*cells, strict=True)), of_rows=num_rows)
 
 
 def rows_section(analysis: Analysis) -> Section:
     """List the rows in the units of the table, with their cluster and uncertainty by each source."""
     names, data = analysis.row_names, analysis.data
-    columns = [RowColumn("row", names, visible)]
+    columns: list[tuple[str, Values, Callable[[Any], str]]] = [("row", names, visible)]
     if data is not None:
         written = data.clustered.written() if data.shape is None else ()
-        columns += [RowColumn(title, values, _cell) for title, values in written]
-        known = data.table.labels
-        columns += [] if known is None else [RowColumn("known label", known, _cell)]
+        columns += [(title, values, _cell) for title, values in written]
+        columns += [] if data.table.labels is None else [("known label", data.table.labels, _cell)]
     for key, estimate in analysis.estimates.items():
         name = analysis.summary(key).name
-        columns.append(RowColumn(f"cluster, {name}", np.asarray(estimate.assignments) + 1))
-        columns.append(
-            RowColumn(f"uncertainty, {name}", estimate.uncertainty, lambda value: number(value, 2))
-        )
+        columns.append((f"cluster, {name}", estimate.assignments + 1, str))
+        columns.append((f"uncertainty, {name}", estimate.uncertainty, lambda value: number(value, 2)))
     caption = "Each row with its cluster in the point estimate, and the probability of being apart from it."
     gist = f"All {len(names):,} rows with their clusters and uncertainties"
     return Section("Every row", (rows_table(caption, columns),), gist=gist)

@@ -1,8 +1,8 @@
 """What an analysis holds: data, model, draws, what its steps found, checks, verdict, and what repeats it."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass
 from importlib.metadata import version
 from itertools import chain
 from os import PathLike
@@ -19,10 +19,9 @@ from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.diagnostics.verdicts.judging import with_unanswered
 from pyroclust.partitions import Draws
 from pyroclust.results.answer import AnswerInWords, reliance, with_doubts
-from pyroclust.results.constraints import RowConstraints
 from pyroclust.results.data import AnalysedData
-from pyroclust.results.files import figures_of
 from pyroclust.results.records import GuideRecord, ModelRecord, Repeat
+from pyroclust.results.step_results import RowConstraints
 from pyroclust.results.summaries import OF_THE_GUIDE, DrawsSummary, Estimate
 
 WORDS = {
@@ -360,7 +359,7 @@ class Analysis:
 
     def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> "Analysis":
         """Write ``report.html``, ``draws.nc``, ``summary.json``, ``assignments.csv`` and ``clusters.csv``."""
-        from pyroclust.report.saving import save_analysis
+        from pyroclust.report.writing import save_analysis
 
         return save_analysis(self, folder, overwrite=overwrite)
 
@@ -370,9 +369,21 @@ class Analysis:
 
         Data, draws, model, verdict and answer are as they were; figures are computed when they are asked for.
         """
-        from pyroclust.results.reading import read_analysis
+        from pyroclust.results.files import read_analysis
 
         return read_analysis(Path(folder))
+
+
+def figures_of(found: Any) -> Any:
+    """Return what ``summary.json`` says of a result; numbers may be those of numpy, or not finite."""
+    if isinstance(found, Mapping):
+        return {name: figures_of(one) for name, one in found.items()}
+    if isinstance(found, tuple | list):
+        return [figures_of(one) for one in found]
+    as_figures: Callable[[], Any] | None = getattr(found, "figures", None) or getattr(found, "to_dict", None)
+    if as_figures is not None:
+        return as_figures()
+    return asdict(found) if is_dataclass(found) and not isinstance(found, type) else found
 
 
 # Results that every file has a place for, whether or not they were asked for.

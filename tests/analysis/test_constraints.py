@@ -16,7 +16,7 @@ from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior, log_evidence, refine
 from pyroclust.models import nig_mixture, normal_mixture, warped_clusters
 from pyroclust.partitions.constraints import Constraints
-from pyroclust.results.constraints import RowConstraints
+from pyroclust.results.step_results import RowConstraints
 from pyroclust.sklearn import PartitionPosterior
 
 # Two groups of values, and one between them.

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 import pyroclust
+from pyroclust.analysis.diagnose import baseline_rows
 from pyroclust.analysis.predicting import analysis_of, predictive_law
-from pyroclust.baselines import BASELINES, partition_scores
+from pyroclust.baselines import partition_scores
 from pyroclust.data.datasets import read_table
 from pyroclust.data.draws.arviz import groups_of
 from pyroclust.data.tables import standardise
@@ -18,7 +19,6 @@ from pyroclust.diagnostics import VariationOfInformation
 from pyroclust.diagnostics.differences.constraint_effect import constraint_effect
 from pyroclust.report.page import page_of
 from pyroclust.report.parts import FigureTable, Paragraph
-from pyroclust.results.baseline_rows import baseline_rows
 from pyroclust.results.data import AnalysedData
 
 SHORT = {"mcmc_draws": 50, "num_chains": 2, "warmup": 50}
@@ -187,7 +187,7 @@ def test_every_figure_of_an_analysis_is_that_of_its_repeated_draws():
 
     # Classical methods, and what the constraint changed.
     draws, estimate = every.draws["mcmc"].assignments, wanted.assignments
-    of_every = baseline_rows(every, BASELINES)
+    of_every = baseline_rows(every)
     assert len(of_every) == len(found.results["baselines"])
     for row, other in zip(found.results["baselines"], of_every, strict=True):
         labels = row.result.assignments.repeat(times)

@@ -20,7 +20,7 @@ from pyroclust.calibration import (
 )
 from pyroclust.calibration.certificate import CoverageRow, ReliabilityRow, certificate_content
 from pyroclust.calibration.simulations import draw_partitions, neighbour_share, partition_functionals
-from pyroclust.cli.cards import _accuracy, _lines
+from pyroclust.cli.guides import _accuracy, _lines
 from pyroclust.core.random_state import pyro_seeded
 from pyroclust.diagnostics import pareto_k
 from pyroclust.diagnostics.verdicts.calibration import tail_summary

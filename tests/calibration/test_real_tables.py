@@ -9,7 +9,7 @@ from pyroclust import load_guide, save_guide
 from pyroclust.calibration import Certificate, CertificateSettings, certify, check_guide
 from pyroclust.calibration.accuracy import real_tables_row
 from pyroclust.calibration.checking import store_certificate
-from pyroclust.cli.cards import _lines
+from pyroclust.cli.guides import _lines
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.infer.mcmc.reference import Reference, reference_chains
 from pyroclust.models import gaussian2d, warped_clusters

@@ -12,7 +12,7 @@ from sklearn.cluster import AgglomerativeClustering
 from typer.main import get_command
 
 from pyroclust.analysis.forest import NOISE_SCALE
-from pyroclust.cli.app import app
+from pyroclust.cli.commands import app
 
 QUICK = "--mcmc-draws 40 --chains 2 --warmup 40 --guide none --columns a,b --quiet"
 

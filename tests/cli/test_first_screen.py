@@ -10,8 +10,8 @@ from faults.cases import run_command
 
 import pyroclust
 from pyroclust import cluster, compare
-from pyroclust.cli import analysing
-from pyroclust.report import saving
+from pyroclust.cli import commands
+from pyroclust.report import writing
 
 FEW = ["--mcmc-draws", "40", "--chains", "2", "--warmup", "40", "--quiet"]
 READING = {"delimiter", "decimal", "header"}
@@ -47,7 +47,7 @@ def test_columns_that_are_left_out_are_named_at_once(tmp_path):
 
 @pytest.mark.parametrize("name", ["cluster", "compare", "forest"])
 def test_options_are_the_parameters_of_the_function(name):
-    options = set(inspect.signature(getattr(analysing, name)).parameters) - PRINTING
+    options = set(inspect.signature(getattr(commands, name)).parameters) - PRINTING
     parameters = inspect.signature(getattr(pyroclust, name)).parameters
     taken = {key for key, one in parameters.items() if one.kind is not one.VAR_KEYWORD} - {"progress"}
     # In Python it is refused; what is typed is the number of clusters of the rows.
@@ -95,7 +95,7 @@ def interrupted(*args, **kwargs):
     ("pressed_in", "draws"),
     [
         ("pyroclust.analysis.drawing.draw_guide", ["mcmc"]),
-        ("pyroclust.analysis.of_draws.baseline_rows", ["guide", "refined", "mcmc"]),
+        ("pyroclust.analysis.diagnose.baseline_rows", ["guide", "refined", "mcmc"]),
     ],
     ids=["before the guide", "after the verdict"],
 )
@@ -137,8 +137,8 @@ def test_ctrl_c_before_anything_was_drawn_writes_nothing(tmp_path, monkeypatch):
 
 def test_ctrl_c_while_the_files_are_written_keeps_what_was_drawn(monkeypatch, tmp_path):
     presses = iter([interrupted])
-    render_page = saving.render_page
-    monkeypatch.setattr(saving, "render_page", lambda page: next(presses, render_page)(page))
+    render_page = writing.render_page
+    monkeypatch.setattr(writing, "render_page", lambda page: next(presses, render_page)(page))
     found = cluster("galaxies", mcmc_draws=20, num_chains=2, warmup=10, out=tmp_path / "out")
     assert found.interrupted
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["interrupted"] is True

@@ -9,7 +9,7 @@ from faults.cases import run_command
 from typer.main import get_command
 
 from pyroclust.analysis.picking import model_by_name
-from pyroclust.cli.app import app
+from pyroclust.cli.commands import app
 from pyroclust.cli.options import OPTIONS, python_arguments
 from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.infer.mcmc.named_kernels import NARROW, default_kernel_name, kernel_names

@@ -102,7 +102,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = classmethod(lambda cls: CertificateSettings.nothing())
     monkeypatch.setattr(CertificateSettings, "quick", nothing)
     monkeypatch.setattr("pyroclust.cli.guides._effort", lambda *, quick: CertificateSettings.nothing())
-    monkeypatch.setattr("pyroclust.report.saving.render_page", lambda page: page.title)
+    monkeypatch.setattr("pyroclust.report.writing.render_page", lambda page: page.title)
 
 
 @pytest.fixture

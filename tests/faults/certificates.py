@@ -14,7 +14,7 @@ from rich.console import Console
 from pyroclust import list_guides, load_guide
 from pyroclust.calibration import Certificate
 from pyroclust.calibration.certificate import judge_certificate
-from pyroclust.cli.cards import guide_list
+from pyroclust.cli.guides import guide_list
 from pyroclust.saving.cards import find_guide, read_card
 
 CASES, _case, case = table("certificates")

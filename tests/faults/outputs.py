@@ -37,7 +37,7 @@ def _case(name: str, expected: str, run: Run, *, slow: bool = False) -> Case:
     """Make a case; the quick ones write a page without pictures."""
 
     def quickly(folder: Path) -> str | None:
-        with mock.patch("pyroclust.report.saving.render_page", lambda page: page.title + "\n" * 30_000):
+        with mock.patch("pyroclust.report.writing.render_page", lambda page: page.title + "\n" * 30_000):
             return run(folder)
 
     return Case("outputs", name, expected, run if slow else quickly, slow)
@@ -168,7 +168,7 @@ def _saved_meanwhile(name: str, words: str) -> Run:
             (out / name).write_text("mine")
             return str(page.title)
 
-        with mock.patch("pyroclust.report.saving.render_page", page):
+        with mock.patch("pyroclust.report.writing.render_page", page):
             if words:
                 with pytest.raises(ValueError, match=words):
                     diagnose(_draws(), out=out)

@@ -93,7 +93,7 @@ def _fails(
     others = (
         nullcontext()
         if "baseline" in place
-        else mock.patch(f"{_STEPS}of_draws.baseline_rows", return_value=())
+        else mock.patch(f"{_STEPS}diagnose.baseline_rows", return_value=())
     )
 
     def run(folder: Path) -> str:
@@ -144,30 +144,30 @@ _WITH_DATA: _Broken = (
     (f"{_SUMMARIES}membership_in", "The membership of the rows of", ()),
 )
 _OF_COMPARISONS: _Broken = (
-    (f"{_STEPS}of_draws.compare_sources", "The comparison of the sources", (Question.SOURCES,)),
+    (f"{_STEPS}diagnose.compare_sources", "The comparison of the sources", (Question.SOURCES,)),
     (
-        "pyroclust.results.weights.diagnostics.importance_weights",
+        "pyroclust.results.step_results.diagnostics.importance_weights",
         "The importance weights",
         (Question.TAIL, Question.WORTH, Question.WEIGHTED),
     ),
-    ("pyroclust.results.weights.diagnostics.pareto_k", "The importance weights", (Question.TAIL,)),
+    ("pyroclust.results.step_results.diagnostics.pareto_k", "The importance weights", (Question.TAIL,)),
     (f"{_STEPS}drawing.distances", "The agreement of the guide with MCMC", (Question.COUNTS, Question.PAIRS)),
     (f"{_STEPS}of_the_model.importance_evidence", "The log evidence", ()),
-    (f"{_STEPS}of_draws.baseline_rows", "The classical methods", ()),
+    (f"{_STEPS}diagnose.baseline_rows", "The classical methods", ()),
 )
 _FAMILIAR = "pyroclust.calibration.simulations.SimulatedDatasets.familiarity"
 _OF_ALONE: _Broken = (
     (_FAMILIAR, "The familiarity of the data", (Question.FAMILIAR,)),
-    (f"{_STEPS}of_draws.baseline_rows", "The classical methods", ()),
+    (f"{_STEPS}diagnose.baseline_rows", "The classical methods", ()),
     (f"{_STEPS}of_the_model.calibration_findings", "The judgement of the certificate", (Question.CERTIFIED,)),
 )
 _OF_TWO: _Broken = (
-    (f"{_STEPS}of_draws.compare_sources", "The comparison of the sources", (Question.SOURCES,)),
-    (f"{_STEPS}of_draws.baseline_rows", "The classical methods", ()),
+    (f"{_STEPS}diagnose.compare_sources", "The comparison of the sources", (Question.SOURCES,)),
+    (f"{_STEPS}diagnose.baseline_rows", "The classical methods", ()),
 )
 _OF_REFINING: _Broken = (
     (f"{_STEPS}drawing.refine", "The refining of the guide's draws", (Question.SETTLED,)),
-    ("pyroclust.results.weights.evidence_by_order", "The spread over visiting orders", ()),
+    ("pyroclust.results.step_results.evidence_by_order", "The spread over visiting orders", ()),
 )
 _OF_RUNS: _Broken = (
     (f"{_STEPS}of_the_model.simulate_datasets", "The familiarity of the data", (Question.FAMILIAR,)),

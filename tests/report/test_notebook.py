@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pyroclust import cluster, diagnose
-from pyroclust.report import html as written
+from pyroclust.report import writing as written
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 from report_pages import mcmc_case, mcmc_comparison
 from synthetic_comparison import LOG_EVIDENCE, filled, make_comparison
 
-from pyroclust.analysis import of_draws
+from pyroclust.analysis import diagnose as module
 from pyroclust.analysis.diagnose import diagnose
 from pyroclust.baselines import KMeans
 from pyroclust.diagnostics import Answer, EvidenceMethod, LogEvidence, Trust, evidence_headline
@@ -194,7 +194,7 @@ class Failing(KMeans):
 
 @pytest.mark.parametrize("methods", [(Failing(), KMeans()), (Failing(),)])
 def test_a_method_that_fails_is_a_row(monkeypatch, methods) -> None:
-    monkeypatch.setattr(of_draws, "BASELINES", methods)
+    monkeypatch.setattr(module, "BASELINES", methods)
     draws = np.random.default_rng(0).integers(2, size=(2, 20, 6))
     found = diagnose(draws, data=np.random.default_rng(1).normal(size=(6, 2)))
     rows = found.results["baselines"]

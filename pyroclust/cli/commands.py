@@ -1,15 +1,44 @@
-"""The commands that analyse rows or draws, and go on from an analysis; the recipe of a guide."""
+"""The commands of ``pyroclust``, those that analyse and go on from an analysis here; heavy imports wait."""
 
 import json
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 import pyroclust
 from pyroclust.cli.console import print_analysis, print_plainly, standard_output
-from pyroclust.cli.options import Option, argument, options, python_arguments, takes
+from pyroclust.cli.guides import check, guides, train
+from pyroclust.cli.options import Command, Option, argument, options, python_arguments, takes
 from pyroclust.core.long_runs import stages
+
+app = typer.Typer(
+    help="Bayesian clustering: how many clusters, which rows, how sure; guides beside MCMC of the same "
+    "Pyro model.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001  (typer's signature)
+    if wanted:
+        from pyroclust import __version__
+
+        print(f"pyroclust {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[  # noqa: FBT002
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """Bayesian clustering: how many clusters, which rows, how sure; guides beside MCMC of the same model."""
+
 
 _READING = "delimiter decimal header "
 _KNOWN = "must_link cannot_link partial_labels "
@@ -212,3 +241,7 @@ def recipe(*, source: str, **typed: Any) -> None:
     asked = python_arguments(typed)
     model = {name: asked.pop(name) for name in ("pca", *_MODEL.split()) if name in asked}
     print(recipe_for(read_table(source, **asked), **model), end="")
+
+
+for _command in (cluster, compare, diagnose, predict, update, forest, guides, check, recipe, train):
+    app.command(_command.__name__, cls=Command)(_command)
