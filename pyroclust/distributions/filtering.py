@@ -150,9 +150,6 @@ class SurestFirstPartition(PartitionDistribution):
         self.finder, self.encoding, self.dataset = finder, encoding, dataset
         super().__init__(num_points, batch_shape=dataset.shape, validate_args=validate_args)
 
-    def _sample(self, sample_shape: Size) -> Tensor:
-        return self._sample_and_log_prob(sample_shape)[0]
-
     def _sample_and_log_prob(self, sample_shape: Size) -> tuple[Tensor, Tensor]:
         def draw(rows: Tensor, points: Tensor, logits: Tensor) -> Tensor:
             return torch.rand_like(logits) < logits.sigmoid()

@@ -23,8 +23,8 @@ _DRAWS_A_BEAM = 16
 class PartitionDistribution(TorchDistribution):
     """A distribution over canonical label vectors.
 
-    Subclasses write ``_sample(shape) -> (*shape, *batch_shape, N)`` and ``_log_prob(value)``,
-    ``_sample_and_log_prob(shape)`` where the two are cheaper together, and ``_merged_log_prob(value)`` where
+    Subclasses write ``_sample(shape) -> (*shape, *batch_shape, N)`` or, where the two are cheaper together,
+    ``_sample_and_log_prob(shape)``, and ``_log_prob(value)``, and ``_merged_log_prob(value)`` where
     equal prefixes can be scored once, and list in ``batched`` what has an entry for each data set. Shapes,
     support, memory for the draws, and whether log-probabilities are numbers, are checked here, once. Draws in
     several threads wait for one another, since torch's random numbers are those of the process.
@@ -84,7 +84,9 @@ class PartitionDistribution(TorchDistribution):
         return new
 
     def _sample(self, sample_shape: Size) -> Tensor:
-        raise TypeError(f"{type(self).__name__} must define _sample")
+        if type(self)._sample_and_log_prob is PartitionDistribution._sample_and_log_prob:
+            raise TypeError(f"{type(self).__name__} must define _sample")
+        return self._sample_and_log_prob(sample_shape)[0]
 
     def _log_prob(self, value: Tensor) -> Tensor:
         raise TypeError(f"{type(self).__name__} must define _log_prob")

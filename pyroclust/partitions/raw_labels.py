@@ -1,8 +1,8 @@
 """Labels as some object holds them, turned into canonical draws."""
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -22,40 +22,9 @@ _EXPECTED = (
 )
 
 
-class HoldsArray(Protocol):
-    """What numpy can read: an array, a tensor, a data frame, an array of xarray."""
-
-    def __array__(self) -> Any:
-        """Return the array."""
-
-
-class HoldsAssignments(Protocol):
-    """What a sampler returned: an object with the labels of its draws."""
-
-    @property
-    def assignments(self) -> Any:
-        """Labels, ``(chains, draws, N)`` or ``(draws, N)``."""
-
-
-class HoldsSamples(Protocol):
-    """A finished run of Pyro's MCMC with the site ``"assignments"``."""
-
-    def get_samples(self, *, group_by_chain: bool) -> Any:
-        """Return draws by site."""
-
-
-class HoldsPosterior(Protocol):
-    """A container of ArviZ with ``assignments`` in its group ``posterior``."""
-
-    @property
-    def posterior(self) -> Any:
-        """The group of draws."""
-
-
-DrawsLike: TypeAlias = (
-    HoldsArray | HoldsAssignments | HoldsSamples | HoldsPosterior | Mapping[str, Any] | Sequence[Any]
-)
-"""Draws of partitions in any of the forms that :func:`raw_labels` takes."""
+DrawsLike: TypeAlias = Any
+"""Draws of partitions: labels ``(chains, draws, N)`` or ``(draws, N)`` in anything that numpy can read; an
+object, or samples by site, that hold them as ``assignments``; a run of Pyro's MCMC; a container of ArviZ."""
 
 
 def raw_labels(name: str, draws: DrawsLike) -> np.ndarray:

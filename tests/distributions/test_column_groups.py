@@ -26,7 +26,7 @@ from pyroclust.distributions.compiled.protocol import (
     refresh,
     tabulate,
 )
-from pyroclust.distributions.families.partly_observed import ColumnGroups, by_columns
+from pyroclust.distributions.families.partly_observed import ColumnGroups
 
 FAMILIES = {
     "known": (NormalKnownVariance(3, 2.0, mean=0.5), 3),
@@ -103,11 +103,6 @@ def test_compiled_cells_are_those_of_torch(name):
         np.testing.assert_allclose(work.found, expected[point], rtol=1e-9, atol=1e-9)
 
 
-def test_columns_that_keep_no_cells_have_no_functions():
-    plain = family_of(BernoulliBeta(2), np.zeros((3, 2)), 2, 3)
-    assert column_functions(plain) is None
-
-
 def test_a_group_is_its_column_alone_and_missing_cells_are_no_part_of_it():
     torch.manual_seed(1)
     data = torch.randn(8, 3, dtype=torch.float64)
@@ -123,11 +118,3 @@ def test_a_group_is_its_column_alone_and_missing_cells_are_no_part_of_it():
     packed = column.predictive_parameters(torch.tensor(5.0), column.moments(there).sum(0))
     torch.testing.assert_close(density[1], column.log_predictive(data[7, 1:2], packed))
     assert density[0] == 0
-
-
-def test_the_same_law_is_not_changed_again():
-    family = PartlyObserved(BernoulliBeta(1), 3)
-    assert by_columns(family) is family
-    plain = BernoulliBeta(3)
-    by_columns(plain)
-    assert plain.dim == 3

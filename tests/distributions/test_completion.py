@@ -115,35 +115,6 @@ def test_proposing_scores_the_given_partition_beside_the_draws(guide: Sequential
 
 
 @torch.no_grad()
-def test_absorbing_labels_at_once_equals_growing_point_by_point(guide: SequentialGuide) -> None:
-    """Also with clusters that end early and late, and several data sets."""
-    posterior = guide.posterior(2 * torch.randn(3, 25, 2), order=torch.rand(3, 25).argsort(-1))
-    scorer, encoding, dataset = posterior.scorer, posterior.encoding, torch.arange(3)
-    labels = canonical(torch.randint(5, (3, 20)))
-    grown = Prefixes.of_labels(scorer, encoding, dataset, labels[:, :1])
-    for step in range(1, 20):
-        grown.grow(scorer, encoding, step, parent=dataset, label=labels[:, step])
-    at_once = Prefixes.of_labels(scorer, encoding, dataset, labels)
-    slots = at_once.counts.shape[1]
-    assert (at_once.clusters == grown.clusters).all()
-    assert (at_once.counts == grown.counts[:, :slots]).all()
-    torch.testing.assert_close(at_once.moments, grown.moments[:, :slots])
-    torch.testing.assert_close(at_once.pooled, grown.pooled, rtol=0, atol=1e-4)
-    torch.testing.assert_close(
-        at_once.logits(scorer, encoding, 20), grown.logits(scorer, encoding, 20), rtol=0, atol=1e-4
-    )
-
-
-@torch.no_grad()
-def test_known_labels_spend_no_random_numbers(guide: SequentialGuide) -> None:
-    posterior = guide.posterior(torch.randn(8, 2))
-    law = posterior.given(posterior.sample(), num_free=3)
-    before = torch.get_rng_state()
-    law.log_prob(law.assignments)
-    assert (torch.get_rng_state() == before).all()
-
-
-@torch.no_grad()
 def test_nothing_left_to_label() -> None:
     posterior = PredictiveFilter(gaussian2d()).posterior(torch.zeros(1, 2))
     law = posterior.given(torch.tensor([0]), num_free=1)

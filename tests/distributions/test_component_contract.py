@@ -99,14 +99,6 @@ def test_blocks_are_sums(family):
 
 
 @every_conjugate
-def test_blocks_batch(family):
-    points = points_of(family, 4, 6)
-    alone = torch.stack([family.log_marginal(*block(family, one.flip(0))) for one in points])
-    assert torch.allclose(family.log_marginal(*block(family, points)), alone, atol=1e-10)
-    assert family.predictive_parameters(*block(family, points)).dtype == torch.float64
-
-
-@every_conjugate
 def test_marginal_is_the_mean_likelihood_over_the_prior(family):
     torch.manual_seed(5)
     points = points_of(family, 2)
@@ -308,16 +300,6 @@ def test_posterior_draws_given_simulated_data_are_prior_draws(family):
         assert stats.ks_2samp(one.numpy(), other.numpy()).pvalue > 1e-4
 
 
-@every_conjugate
-def test_an_empty_block_draws_from_the_prior(family):
-    torch.manual_seed(10)
-    empty = torch.zeros(4000, 1, dtype=torch.float64)
-    posterior = family.sample_parameters(empty, empty.new_zeros(4000, 1, family.num_moments))
-    prior = family.sample_prior((4000, 1))
-    for one, other in zip(scalars(posterior).T, scalars(prior).T, strict=True):
-        assert stats.ks_2samp(one.numpy(), other.numpy()).pvalue > 1e-4
-
-
 # --- points ---
 
 
@@ -429,15 +411,6 @@ def test_points_outside_the_support_are_refused(family):
             family.check(torch.full((3, family.dim), 5.5).double().index_fill(0, torch.tensor([0]), 1.0))
 
 
-@every_conjugate
-def test_clustered_data_checks_the_support(family):
-    data = points_of(family, 3)
-    data[1, 0] = torch.inf
-    labels = torch.tensor([0, 0, 1])
-    with pytest.raises(ValueError, match=r"at index \(1,\), expected"):
-        ClusteredData(family, labels, validate_args=True).log_prob(data)
-
-
 @every_family
 def test_families_can_be_copied_and_pickled(family):
     for again in (copy.deepcopy(family), pickle.loads(pickle.dumps(family))):
@@ -445,10 +418,3 @@ def test_families_can_be_copied_and_pickled(family):
         drawn = points_of(again, 4)
         torch.manual_seed(12)
         assert torch.equal(drawn, points_of(family, 4))
-
-
-def test_known_families_compare_by_their_numbers():
-    for name, family in CONJUGATE.items():
-        if name != "product" and not name.startswith("partly"):
-            assert vars(copy.deepcopy(family)) == vars(family)
-            assert all(isinstance(getattr(family, one), float) for one in family.hyper_names)

@@ -64,23 +64,6 @@ def test_likelihood_is_the_sum_over_a_grid(dim, num_points, unit, seeded):
 
 
 @pytest.mark.parametrize("prior", PRIORS[:2], ids=lambda one: type(one).__name__)
-@pytest.mark.parametrize("unit", [1e-3, 1.0, 100.0])
-def test_twice_the_nodes_change_nothing(prior, unit, seeded):
-    component = normals(3, prior)
-    for num_points in (1, 4, 120):
-        data = unit * torch.randn(num_points, 3, dtype=torch.float64)
-        density = component.log_marginal_of("scale", *block_moments(component, data, partitions(num_points)))
-
-        def total(value, density=density):
-            return density(value).sum(-1)
-
-        once, twice = (
-            integral_over(prior, total, Size((3,)), nodes=number).log_total for number in (64, 128)
-        )
-        torch.testing.assert_close(once, twice, atol=1e-7, rtol=0)
-
-
-@pytest.mark.parametrize("prior", PRIORS[:2], ids=lambda one: type(one).__name__)
 @pytest.mark.parametrize(
     "family", [lambda law: Categories([2, 3, 5], law), lambda law: PoissonGamma(3, law, rate=0.5)]
 )

@@ -6,17 +6,13 @@ import pyro.poutine as poutine
 import pytest
 import torch
 from scipy import stats
-from torch.distributions import constraints
 
 from pyroclust.distributions import (
     ClusteredData,
-    NormalKnownVariance,
-    Product,
     PyroComponent,
     student_t,
     von_mises,
 )
-from pyroclust.distributions.families.component import GroupedSupport
 from pyroclust.distributions.families.product import SideBySide
 
 
@@ -168,28 +164,3 @@ def test_side_by_side_is_independent_parts():
     assert torch.allclose(law.log_prob(drawn), expected)
     # A part without the batch dimension is drawn afresh for every element.
     assert (law.sample((200,))[..., 2].std(-1) > 0).any()
-
-
-def test_grouped_support_says_which_columns():
-    support = GroupedSupport(
-        [(constraints.independent(constraints.boolean, 1), 1), (constraints.real_vector, 2)]
-    )
-    found = support.check(torch.tensor([[1.0, 0.5, 2.0], [0.5, 1.0, 1.0], [0.0, torch.nan, 1.0]]))
-    assert found.tolist() == [True, False, False]
-    assert support.is_discrete
-    assert "over 2 columns" in repr(support)
-
-
-def test_product_is_its_parts():
-    parts = [NormalKnownVariance(2, 3.0), NormalKnownVariance(1, 2.0, scale=0.5)]
-    product, points = Product(parts), torch.randn(4, 3).double()
-    counts, moments = torch.tensor(4.0), product.moments(points).sum(0)
-    expected = sum(
-        part.log_marginal(counts, part.moments(own).sum(0))
-        for part, own in zip(parts, points.split([2, 1], -1), strict=True)
-    )
-    assert product.log_marginal(counts, moments).item() == pytest.approx(expected.item(), abs=1e-10)
-    assert product.hyper_names[-1] == "1.scale"
-    assert product.given({"1.scale": 2.0}).parts[1].scale == 2.0
-    assert product.parts[1].scale == 0.5
-    assert product.typical_scale == pytest.approx((2 / 3 + 0.25 / 3) ** 0.5)

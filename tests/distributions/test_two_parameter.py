@@ -145,14 +145,6 @@ def test_errors(build: object, message: str) -> None:
         build()
 
 
-@pytest.mark.parametrize("labels", [[0, 0, 0, 1], [0, 1, 2, 3]])
-def test_values_with_more_dimensions_than_the_batch(labels: list[int]) -> None:
-    batch = torch.full((3,), 0.2)
-    law = PitmanYorProcess(batch, 1.0, 4)
-    assert law.log_prob(torch.tensor(labels).expand(5, 1, 4)).shape == (5, 3)
-    assert PitmanYorPrior(batch, 1.0).log_prob(torch.tensor(labels).expand(5, 1, 4)).shape == (5, 3)
-
-
 @pytest.mark.parametrize("discount", [5e-324, 2e-313, 1e-300])
 def test_a_discount_near_nothing_is_that_of_the_chinese_restaurant(discount):
     partitions = enumerate_partitions(6)

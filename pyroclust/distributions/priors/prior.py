@@ -65,24 +65,6 @@ def _downwards(found: np.ndarray, discount: float, num_points: int) -> None:
             found[j, k] = high + np.log1p(np.exp(low - high)) if high > -np.inf else high
 
 
-def log_v_of_fewer_batched(log_v: Tensor, discount: Tensor, ends: Tensor, width: int) -> Tensor:
-    """Continue log V_n(K) of a batch from every stride-th n, ``ends``, to all n that are fewer.
-
-    Shape:
-        log_v: ``(B, E, width + stride - 1)``; discount: ``()`` or ``(B,)``; output: ``(B, E stride, width)``.
-    """
-    clusters, discount = torch.arange(log_v.shape[-1], device=log_v.device), discount.reshape(-1, 1, 1)
-    found = [log_v[..., :width]]
-    for fewer in range(1, log_v.shape[-1] - width + 1):
-        points = (ends - fewer).unsqueeze(-1)
-        kept = clusters[: log_v.shape[-1] - 1]
-        stay = (points - discount * kept).clamp(min=1e-300).log() + log_v[..., :-1]
-        together = torch.logaddexp(stay, log_v[..., 1:])
-        log_v = torch.where((kept >= 1) & (kept <= points), together, -torch.inf)
-        found.append(log_v[..., :width])
-    return torch.stack(found[::-1], 2).flatten(1, 2)
-
-
 # exp(-40) is below half a unit in the last place of one.
 _NEGLIGIBLE = 40.0
 
@@ -235,19 +217,18 @@ class PartitionPrior(Hyperparameterised, ABC):
             K = 0, ..., width - 1, with a batch of at most one dimension.
         """
         stride = min(_STRIDE, num_points)
-        ends = range(stride, num_points + stride, stride)
-        discount = self.block_discount
-        clusters = torch.arange(width + stride, device=discount.device)
-        if self.batch_shape:
-            rows = [self.log_v(n, clusters.unsqueeze(-1)).T for n in ends]
-            points = torch.tensor(ends, device=discount.device)
-            log_v = log_v_of_fewer_batched(torch.stack(rows, 1), discount, points, width + 1)
-        else:
-            rows = [
-                log_v_of_fewer(self.log_v(n, clusters), discount.item(), num_points=n, steps=stride - 1)
-                for n in reversed(ends)
+        batch, device = self.batch_shape, self.block_discount.device
+        clusters = torch.arange(width + stride, device=device).view(-1, *(1,) * len(batch))
+        discounts = self.block_discount.expand(batch).reshape(-1).tolist()
+        rows = []
+        for n in range(stride, num_points + stride, stride):
+            log_v = self.log_v(n, clusters).reshape(len(clusters), -1).T
+            fewer = [
+                log_v_of_fewer(one, discount, num_points=n, steps=stride - 1)
+                for one, discount in zip(log_v, discounts, strict=True)
             ]
-            log_v = torch.cat(rows).flip(0)
+            rows.append(torch.stack(fewer).flip(1))
+        log_v = torch.cat(rows, 1).view(*batch, -1, width + 1).to(device)
         more, same = log_v[..., :num_points, 1:], log_v[..., :num_points, :-1]
         possible = more.isfinite() & same.isfinite()
         return torch.where(possible, more - same, -torch.inf)

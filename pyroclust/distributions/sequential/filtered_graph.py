@@ -164,9 +164,6 @@ class FilteredGraph(PartitionDistribution):
         adjacency = self.adjacency.expand(*batch_shape, nodes, nodes)
         return FilteredGraph(self.prior, self.rates, adjacency, order=self.order.expand(*batch_shape, nodes))
 
-    def _sample(self, sample_shape: Size) -> Tensor:
-        return self._sample_and_log_prob(sample_shape)[0]
-
     def _sample_and_log_prob(self, sample_shape: Size) -> tuple[Tensor, Tensor]:
         draws, nodes, device = sample_shape.numel(), self.num_points, self.adjacency.device
         found, scores = [], []

@@ -69,9 +69,6 @@ class CompletedPartition(PartitionDistribution):
         drawn = labels[: num_draws * self.batch_shape.numel()]
         return drawn.view(num_draws, *self.batch_shape, -1), log_prob[:-1], log_prob[-1]
 
-    def _sample(self, sample_shape: Size) -> Tensor:
-        return self._sample_and_log_prob(sample_shape)[0]
-
     def _sample_and_log_prob(self, sample_shape: Size) -> tuple[Tensor, Tensor]:
         num_draws, visited = sample_shape.numel(), self._visited(self.assignments)
         labels, log_prob = self._compiled(num_draws, visited) or self._complete(num_draws, visited[:0])
@@ -183,9 +180,6 @@ class SequentialPartition(PartitionDistribution):
             num_free=num_free,
             validate_args=self._validate_args,
         )
-
-    def _sample(self, sample_shape: Size) -> Tensor:
-        return self._sample_and_log_prob(sample_shape)[0]
 
     def _sample_and_log_prob(self, sample_shape: Size) -> tuple[Tensor, Tensor]:
         shape = self._extended_shape(sample_shape)
@@ -340,9 +334,6 @@ class AnchoredPartition(PartitionDistribution):
         """Return the canonical labels of the anchors, ``(*any, *batch, N) -> (*any, *batch, A)``."""
         order = self.order[self.rest.dataset][..., : self.first.num_points]
         return canonical(value.gather(-1, order.expand(*value.shape[:-1], -1)))
-
-    def _sample(self, sample_shape: Size) -> Tensor:
-        return self._sample_and_log_prob(sample_shape)[0]
 
     def _sample_and_log_prob(self, sample_shape: Size) -> tuple[Tensor, Tensor]:
         labels, own = self.first.sample_and_log_prob(sample_shape)
