@@ -39,9 +39,8 @@ class BlockRates:
         ValueError: if a number is not positive, or there are not two.
 
     Example:
-        >>> rates = BlockRates((1.0, 1.0), (1.0, 1.0))
         >>> path = torch.tensor([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
-        >>> rates.log_marginal(path, torch.tensor([0, 0, 1])).exp()
+        >>> BlockRates((1.0, 1.0), (1.0, 1.0)).log_marginal(path, torch.tensor([0, 0, 1])).exp()
         tensor(0.0833, dtype=torch.float64)
     """
 
@@ -68,8 +67,7 @@ class BlockRates:
         .. math::
             \log p(A \mid c) = \sum_{k \le l} \log \frac{B(a + e_{kl}, b + m_{kl} - e_{kl})}{B(a, b)}
 
-        with e edges among the m pairs of nodes of two blocks, or within one. Cost O(N^2 K) a partition in
-        one matrix product, memory O(N K + K^2) a partition.
+        with e edges among the m pairs of nodes of two blocks, or within one. Cost O(N^2 K) a partition.
 
         Shape:
             adjacency: ``(..., N, N)``; assignments: ``(..., N)``, broadcast; output: ``(...)``, float64.
@@ -104,14 +102,6 @@ class BlockRates:
             links: r, ``(..., K)``; sizes: n, 0 where there is no block, ``(..., K)``; edges: e, those within
                 a block once, ``(..., K, K)``; output: of joining each block ``(..., K)``, and of opening one
                 ``(...)``, float64.
-
-        Example:
-            >>> rates = BlockRates((6.0, 3.0), (1.0, 5.0))
-            >>> links, sizes = torch.tensor([2, 0]), torch.tensor([2, 1])
-            >>> edges = torch.tensor([[1, 0], [0, 0]])
-            >>> join, open = rates.log_predictive(links, sizes, edges)
-            >>> bool(join[0] > open > join[1])
-            True
         """
         links, sizes, edges = links.double(), sizes.double(), edges.double()
         every, nodes = links.sum(-1), sizes.sum(-1)

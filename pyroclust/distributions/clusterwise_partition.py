@@ -193,17 +193,12 @@ class ClusterwisePartition(PartitionDistribution):
         q(c \mid x, \pi) = \prod_{k=1}^{K} \int p(z_k \mid d_k, x, c_{<k}) \prod_{i \text{ unassigned}}
         p(b_{ki} \mid z_k, d_k, x, c_{<k}) \, dz_k
 
-    With a fixed order this is the law of the partition. Without one every draw has its own uniform order, so
-    anchors are uniform among the unassigned points, and :math:`q(c \mid x) = E_\pi\, q(c \mid x, \pi)`.
-
-    Log-probabilities are *estimates* wherever z is continuous or the order is free; ``is_exact`` says so:
-
-    * ``log_prob(value)`` averages over ``num_particles`` latents drawn from the posterior network, for each
-      cluster, and over ``num_orders`` orders. Its exponential has expectation q(c | x); the logarithm lies
-      below on average, by half of the squared standard error.
-    * ``sample_and_log_prob`` counts the latents and the order that made the draw among those averaged over.
-      Then :math:`1/\hat q` has expectation :math:`1/q`: importance weights :math:`p(c, x) / \hat q` are
-      unbiased, and Metropolis-Hastings with these estimates is exact (pseudo-marginal).
+    Without a fixed order every draw has its own uniform one, and :math:`q(c \mid x) = E_\pi\, q(c \mid x,
+    \pi)`. Log-probabilities are *estimates* wherever z is continuous or the order is free; ``is_exact`` says
+    so. ``log_prob`` averages over latents drawn from the posterior network and over orders: its exponential
+    has expectation q(c | x). ``sample_and_log_prob`` counts the latents and the order that made the draw
+    among those: :math:`1/\hat q` has expectation :math:`1/q`, so that importance weights are unbiased, and
+    Metropolis-Hastings with these estimates is exact (pseudo-marginal).
 
     Args:
         scorer: the network.

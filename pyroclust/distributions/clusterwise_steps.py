@@ -60,10 +60,8 @@ class GroupedMembers:
     .. math:: p(b) = \prod_{g \text{ open}} p_g^{b_g} (1 - p_g)^{1 - b_g}, \qquad
         \frac{p_g}{1 - p_g} = \prod_{i \in g} \frac{p_i}{1 - p_i}
 
-    The odds of a group are those that all its points join, given that all do or none. Groups are decided one
-    after the other; a group is closed, and stays out, once one that it is apart from has joined. The group of
-    the anchor joins first. So every set of members is allowed, and the probabilities of the allowed sets sum
-    to one.
+    The group of the anchor joins first; the others are decided one after the other, and one is closed once
+    one that it is apart from has joined. So the probabilities of the allowed sets sum to one.
     """
 
     mask: Tensor  # who may join, (R, T)

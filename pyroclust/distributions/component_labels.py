@@ -24,9 +24,8 @@ class ComponentLabels(PartitionDistribution):
     .. math::
         q(c) = \sum_{\pi} \prod_i r_{i, \pi(c_i)}
 
-    over all ways :math:`\pi` to name the blocks by different components, summed exactly by going through the
-    subsets of components; ``log_shares`` is log r, ``(*batch, N, K)``. Cost of a log-probability
-    O(N K^2 + K^2 2^K), of a draw O(N K).
+    over all ways :math:`\pi` to name the blocks by different components, summed exactly; ``log_shares`` is
+    log r, ``(*batch, N, K)``. Cost of a log-probability O(N K^2 + K^2 2^K), of a draw O(N K).
     """
 
     batched: ClassVar[dict[str, int]] = {"log_shares": 2}
@@ -100,8 +99,6 @@ class DiagonalMixture(TorchDistribution):
 
     .. math:: \log p(x) = \sum_i \log \sum_k \pi_k \, N\big(x_i; \mu_k, \mathrm{diag}(\sigma_k^2)\big)
 
-    A component of weight 0 is not there. Cost and memory O(N K D) a data set.
-
     Args:
         log_weights: log of the weights, ``(*batch, K)``, minus infinity where there is no component.
         means: ``(*batch, K, D)``.
@@ -165,7 +162,7 @@ class DiagonalMixture(TorchDistribution):
         return density + (self.log_weights.unsqueeze(-2) - 0.5 * value.shape[-1] * math.log(2 * math.pi))
 
     def after_one_step(self, value: Tensor) -> Self:
-        r"""Return the mixture after one step of expectation maximisation on data sets.
+        r"""Return the mixture after one step of expectation maximisation on data sets, ``(*batch, N, D)``.
 
         .. math::
             r_{ik} \propto \pi_k N(x_i; \mu_k, \sigma_k), \qquad \pi_k = \bar r_k, \quad
@@ -173,9 +170,6 @@ class DiagonalMixture(TorchDistribution):
             \sigma_k^2 = \frac{\sum_i r_{ik} (x_i - \mu_k)^2}{\sum_i r_{ik}}
 
         Variances stay above 1e-6, and a component of less than a thousandth of a point stays where it is.
-
-        Shape:
-            value: ``(*batch, N, D)``.
         """
         share = self.log_joint(value).softmax(-1)
         total = share.sum(-2)

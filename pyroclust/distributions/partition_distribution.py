@@ -24,17 +24,16 @@ class PartitionDistribution(TorchDistribution):
     """A distribution over canonical label vectors.
 
     Subclasses write ``_sample(shape) -> (*shape, *batch_shape, N)`` or, where the two are cheaper together,
-    ``_sample_and_log_prob(shape)``, and ``_log_prob(value)``, and ``_merged_log_prob(value)`` where
-    equal prefixes can be scored once, and list in ``batched`` what has an entry for each data set. Shapes,
-    support, memory for the draws, and whether log-probabilities are numbers, are checked here, once. Draws in
-    several threads wait for one another, since torch's random numbers are those of the process.
+    ``_sample_and_log_prob(shape)``, ``_log_prob(value)``, and ``_merged_log_prob(value)`` where equal
+    prefixes can be scored once, and list in ``batched`` what has an entry for each data set. Shapes, support,
+    memory and whether log-probabilities are numbers are checked here, once. Draws in several threads wait for
+    one another.
 
     Shape:
         batch_shape: data sets; event_shape: ``(num_points,)``.
 
     Attributes:
-        is_exact: log-probabilities are exact; where they are estimates the class says how, and
-            :meth:`log_prob_and_error` by how much.
+        is_exact: whether log-probabilities are exact; else :meth:`log_prob_and_error` says by how much.
 
     Raises:
         ValueError: if there are no points.
@@ -108,8 +107,8 @@ class PartitionDistribution(TorchDistribution):
 
         Raises:
             ValueError: if the shape does not fit, (under validation, Pyro's switch) a vector is not
-                canonical, or a log-probability is nan or plus infinity. Without validation a vector that is
-                not canonical has no meaningful result.
+            canonical, or a
+                log-probability is nan or plus infinity.
         """
         return self._checked_log_prob(self._log_prob(self._checked(value)))
 
@@ -190,11 +189,10 @@ class PartitionDistribution(TorchDistribution):
     def map_partition(self, *, width: int = 16) -> Tensor:
         """Search for the most probable partition of each data set, without gradients.
 
-        Guides that label points one after the other search by a beam: the ``width`` most probable partitions
-        of the points so far go on, at the cost of ``width`` draws. A mixture of visiting orders takes the
-        best of what the beams of its orders find. Clusterwise guides let each cluster have all points that
-        are in it rather than not, for ``width`` choices of the anchors. All other distributions take the most
-        probable of 16 ``width`` draws. For a summary of the posterior see
+        Guides that label points one after the other search by a beam, at the cost of ``width`` draws; a
+        mixture of visiting orders takes the best of its orders' beams. Clusterwise guides let each cluster
+        have all points that are in it rather than not, for ``width`` choices of the anchors. All others take
+        the best of 16 ``width`` draws. For a summary of the posterior see
         :func:`pyroclust.diagnostics.point_estimate`.
 
         Args:

@@ -197,11 +197,8 @@ def standardised_similarity(vectors: Tensor) -> Tensor:
 
     .. math:: D_{uv} = -\lVert x_u - x_v \rVert^2, \qquad S = (D - \text{mean}) / \text{sd}
 
-    With gradients. Between points that are all the same it is 0. Cost O(n^2 D), memory O(n^2).
-
     Shape:
-        vectors: ``(*batch, n, D)`` of floating point; output: ``(*batch, n, n)`` symmetric; the diagonal is
-            that of distance 0, and no forest looks at it.
+        vectors: ``(*batch, n, D)`` of floating point; output: ``(*batch, n, n)`` symmetric.
 
     Example:
         >>> found = standardised_similarity(torch.tensor([[0.0], [1.0], [5.0]]))
@@ -231,21 +228,16 @@ class PerturbedSpanningForest(PartitionDistribution):
         F_k(S) = \max_{A \in \text{forests of } k \text{ components}} \sum_{u > v} A_{uv} S_{uv}, \qquad
         c = \text{components of the maximiser at } S + \epsilon Z
 
-    with Z symmetric, standard normal and independent for every pair. Without noise it is single linkage. With
-    a law of k it is a distribution over all partitions. It has draws, means and gradients of these, and no
-    formula of its probabilities.
+    with Z symmetric, standard normal and independent for every pair. It has draws, means and gradients of
+    these, and no formula of its probabilities.
 
-    With ``constraints`` every draw keeps them. Groups begin as one component each, and the greedy algorithm
-    joins components along the heaviest edges that are allowed, then takes the heaviest tree inside of each;
-    this is the heaviest of all if the groups that are apart from any are all apart from one another, as those
-    of labels are. Where everything that is left must be apart, a draw ends with more than k components:
-    :meth:`excess_rate` says how often. A law of k asks for as many components as there are groups where it
-    would ask for more. The same seed gives the same noise with and without constraints.
+    With ``constraints`` every draw keeps them: the greedy algorithm joins components along the heaviest edges
+    that are allowed, which gives the heaviest forest if the groups that are apart from any are all apart from
+    one another. Where everything that is left must be apart, a draw ends with more than k components:
+    :meth:`excess_rate` says how often.
 
-    Cost: O(n^2) a draw, with many pairs apart two to three times as much; memory O(n^2), 16 MB of noise in
-    single precision, and the draws. Data sets are taken one after the other, with the same noise for means
-    and other noise for draws. Means are over ``num_draws`` draws of noise, in pairs of opposite signs, of a
-    ``seed``; torch's generator decides without one.
+    Cost: O(n^2) time and memory a draw. Means are over ``num_draws`` draws of noise, in pairs of opposite
+    signs, of a ``seed``; torch's generator decides without one.
 
     Args:
         similarity: symmetric, ``(*batch, n, n)``; the diagonal is not looked at.
@@ -260,8 +252,6 @@ class PerturbedSpanningForest(PartitionDistribution):
     Example:
         >>> line = torch.tensor([0.0, 1.0, 5.0, 6.0])
         >>> forest = PerturbedSpanningForest(-(line - line.unsqueeze(-1)).abs(), 2, noise_scale=0.1)
-        >>> forest.sample((3,)).tolist()
-        [[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
         >>> forest.mean_adjacency(num_draws=100)[0].tolist()
         [0.0, 1.0, 0.0, 0.0]
 
@@ -318,40 +308,32 @@ class PerturbedSpanningForest(PartitionDistribution):
     def perturbed_maximum(self, *, num_draws: int = 1000, seed: int | None = None) -> Tensor:
         r"""Return the mean weight of the heaviest forest, ``(*batch)``, with its exact gradient.
 
-        .. math:: F_{k, \epsilon}(S) = E \, F_k(S + \epsilon Z), \qquad \nabla F_{k, \epsilon} =
-            A_{k, \epsilon}
+        .. math:: F_{k, \epsilon}(S) = E \, F_k(S + \epsilon Z), \qquad
+            \nabla F_{k, \epsilon} = A_{k, \epsilon}
 
-        The gradient with respect to the matrix is half the mean adjacency of the same noise, since each pair
-        stands in the matrix twice. With constraints it is that of the mean over this noise as well, exactly;
-        where the greedy forest is not the heaviest of all, the weight of a draw may jump as the similarity
-        changes, and jumps have no gradient.
+        The gradient with respect to the matrix is half the mean adjacency of the same noise: each pair stands
+        in it twice. Where a constrained forest is not the heaviest, its weight may jump, and jumps have no
+        gradient.
         """
         noise = self._noise(num_draws, seed=seed)
         found = [Maximum.apply(matrix, noise) for matrix in self._matrices()]
         return torch.stack(found).view(self.batch_shape)
 
     def fenchel_young_loss(self, *, num_draws: int = 1000, seed: int | None = None) -> Tensor:
-        r"""Return how much weight it costs to keep the constraints, ``(*batch)``, at least 0.
+        r"""Return how much weight it costs to keep the constraints, ``(*batch)``, 0 without any.
 
         .. math:: L(S) = E \big[ F_{k'}(S + \epsilon Z) - F_k(S + \epsilon Z; C) \big], \qquad
             \nabla L = A_{k', \epsilon}(S) - A_{k, \epsilon}(S; C)
 
-        with the same noise in both, and k' the number of components that the forest with constraints has: it
-        is k, or more where k cannot be reached; forests of the same number of edges are compared. A draw
-        whose free forest keeps them adds nothing to loss and gradient. Without constraints it is 0.
+        with the same noise in both, and k' the number of components that the forest with constraints has.
 
         Example:
             >>> near = -torch.cdist(torch.eye(4), torch.eye(4)).square().requires_grad_()
             >>> known = Constraints.of(4, must_link=[(0, 1)], cannot_link=[(0, 2)])
             >>> forest = PerturbedSpanningForest(near, 2, noise_scale=0.5, constraints=known)
-            >>> loss = forest.fenchel_young_loss(seed=0)
-            >>> gradient, = torch.autograd.grad(loss, near)
-            >>> loss > 0, gradient[0, 1] < 0, gradient[0, 2] > 0
-            (tensor(True), tensor(True), tensor(True))
-
-        References:
-            Stewart et al. (2023), Differentiable clustering with perturbed spanning forests, section 4.
-            https://arxiv.org/abs/2305.16358
+            >>> gradient, = torch.autograd.grad(forest.fenchel_young_loss(seed=0), near)
+            >>> gradient[0, 1] < 0, gradient[0, 2] > 0
+            (tensor(True), tensor(True))
         """
         noise = self._noise(num_draws, seed=seed)
         if noise.constraints is None:
@@ -362,20 +344,13 @@ class PerturbedSpanningForest(PartitionDistribution):
     def partial_losses(self, labels: Tensor, *, num_draws: int = 1000, seed: int | None = None) -> Tensor:
         """Return :meth:`fenchel_young_loss` of every data set under what its own labels imply.
 
-        Without a seed every data set has noise of its own. Instead of more components than there are groups,
-        as many as these are asked for.
+        Instead of more components than there are groups, as many as these are asked for.
 
         Shape:
             labels: of classes, negative where unknown, ``(*batch, n)`` integers; output: ``(*batch)``.
 
         Raises:
             ValueError: if the labels have another shape.
-
-        Example:
-            >>> points = torch.tensor([[[0.0], [0.1], [5.0]], [[0.0], [5.0], [5.1]]])
-            >>> forest = PerturbedSpanningForest(-torch.cdist(points, points), 2, noise_scale=0.0)
-            >>> forest.partial_losses(torch.tensor([[3, 3, -1], [3, 3, 1]]), num_draws=2)
-            tensor([0.0000, 4.9000])
         """
         if labels.shape != (*self.batch_shape, self.num_points):
             raise ValueError(
@@ -398,11 +373,7 @@ class PerturbedSpanningForest(PartitionDistribution):
         return new
 
     def excess_rate(self, *, num_draws: int = 1000, seed: int | None = None) -> Tensor:
-        """Return the share of draws that have more components than asked for, ``(*batch)``.
-
-        It is 0 without constraints, and where labels of at most k classes are all that is known: a point of
-        no label can always join another component.
-        """
+        """Return the share of draws with more components than asked for, ``(*batch)``."""
         noise = self._noise(num_draws, seed=seed)
         found = [
             torch.cat([one.forests.labels.amax(-1) + 1 > one.num_components for one in noise.solved(matrix)])

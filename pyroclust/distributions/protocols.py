@@ -273,16 +273,13 @@ class LawWithoutDensity(TorchDistribution):
 
 
 class Program(SimulatedModel):
-    r"""A Pyro program with the sites ``"assignments"`` and ``"data"``, as guides and training see it.
+    """A Pyro program with the sites ``"assignments"`` and ``"data"``, as guides and training see it.
 
     The program takes data sets, ``(*batch, N, *event_shape)``, or a template of their shape, and samples
     inside of ``pyro.plate_stack("datasets", data.shape[:-2])``: canonical labels ``(*batch, N)``, and points
-    that are observed with the argument. Anything may happen in between. It has no likelihood for this
-    package: guides of it can be trained, drawn from and calibrated; exact posteriors, importance weights,
-    Markov chains and amortization gaps need a :class:`~pyroclust.models.Mixture`.
-
-    What is not given is found by running the program on templates of a few points; the caller's random state
-    is left alone.
+    that are observed with the argument. It has no likelihood for this package: guides of it can be trained,
+    drawn from and calibrated; exact posteriors, importance weights and Markov chains need a
+    :class:`~pyroclust.models.Mixture`. What is not given is found by running it on templates of a few points.
 
     Args:
         program: the Pyro program, a function or a module.
@@ -301,8 +298,7 @@ class Program(SimulatedModel):
         >>> def line(data):
         ...     with pyro.plate_stack("datasets", data.shape[:-2]):
         ...         labels = pyro.sample("assignments", ChineseRestaurantProcess(1.0, data.shape[-2]))
-        ...         centres = 5.0 * torch.randn_like(labels, dtype=torch.float32).gather(-1, labels)
-        ...         pyro.sample("data", Normal(centres.unsqueeze(-1), 1.0).to_event(2), obs=data)
+        ...         pyro.sample("data", Normal(5.0 * labels.unsqueeze(-1), 1.0).to_event(2), obs=data)
         >>> Program(line)
         Program(line, points of 1 numbers, simulation only)
     """

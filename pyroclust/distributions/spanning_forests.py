@@ -361,16 +361,15 @@ def constrained_forests(
 
     The greedy algorithm of Kruskal: groups begin as one component each, and components are joined along the
     heaviest edge until so many are left, passing over edges between components that must be apart. Then the
-    maximum spanning tree of every component is taken, which is no lighter than the edges they were joined by.
-    Where all that are left must be apart, more components stay than asked for.
+    maximum spanning tree of every component is taken. Where all that are left must be apart, more components
+    stay than asked for.
 
-    The components are those of the heaviest forest, among forests that have a spanning tree inside of every
-    group, whenever the groups that are apart from any are all apart from one another: such forests are the
-    independent sets of a matroid, that of the graph in which these groups are one vertex.
+    The components are those of the heaviest forest with a spanning tree inside of every group whenever the
+    groups that are apart from any are all apart from one another: such forests are the independent sets of a
+    matroid.
 
-    Instead of sorting edges, which costs O(n^2 log n), each component keeps its heaviest edge to another: a
-    join costs O(G), and O(G) more for each component that loses its partner to one it is apart from. Cost:
-    O(n^2) time for each and up to O(n^3) where partners are lost at every join; memory O(n^2 + M n).
+    Instead of sorting edges each component keeps its heaviest edge to another: O(n^2) a forest, and up to
+    O(n^3) where partners are lost at every join.
     """
     n, rows, size = len(similarity), len(noise) * len(scales), constraints.num_groups
     apart = np.zeros((size, size), np.bool_)

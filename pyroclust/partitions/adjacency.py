@@ -72,21 +72,13 @@ def in_order(matrices: Tensor, order: Tensor) -> Tensor:
 
 
 def profile_correlations(adjacency: Tensor) -> Tensor:
-    r"""Return how much alike the edges of two nodes are: correlations of rows, and correlations of these.
-
-    .. math::
-        R_{ij} = \text{corr}(A_{i \cdot}, A_{j \cdot}), \qquad
-        S_{ij} = \text{corr}(R_{i \cdot}, R_{j \cdot})
+    """Return how much alike the edges of two nodes are: correlations of rows, and correlations of these.
 
     Nodes of one block have the same law of edges, and so correlated rows; the second correlations see it
     where the edges of two nodes are few. Rows without variance have correlations of 0. Cost O(N^3) a graph.
 
     Shape:
         adjacency: ``(B, N, N)``; output: ``(B, 2, N, N)``.
-
-    Example:
-        >>> profile_correlations(torch.ones(3, 7, 7) - torch.eye(7)).shape
-        torch.Size([3, 2, 7, 7])
     """
     first = _correlations(adjacency)
     return torch.stack([first, _correlations(first)], 1)
@@ -119,22 +111,12 @@ def leading_eigenvectors(adjacency: Tensor, count: int) -> Tensor:
 
     .. math:: D^{-1/2} A D^{-1/2} v_j = \mu_j v_j, \qquad \mu_1 \ge \mu_2 \ge \ldots
 
-    These are the eigenvectors of the smallest eigenvalues of the normalised Laplacian. They are scaled to
-    entries of mean square 1, and of either sign their entries' sum of cubes is positive, or where it is
-    zero the first entry that is not. A graph of fewer nodes has columns of zeros in place of those that it
-    lacks. Nodes without edges have a degree of 1. Cost O(N^3) a graph.
-
-    Args:
-        adjacency: ``(*batch, N, N)``.
-        count: how many.
+    Entries have a mean square of 1, and a positive sum of cubes, or where that is zero a positive first
+    entry. A graph of fewer nodes has columns of zeros. Nodes without edges have a degree of 1. Cost O(N^3) a
+    graph.
 
     Shape:
-        output: ``(*batch, N, count)``, float64.
-
-    Example:
-        >>> path = torch.diag(torch.ones(3), 1)
-        >>> leading_eigenvectors(path + path.T, 2).shape
-        torch.Size([4, 2])
+        adjacency: ``(*batch, N, N)``; output: ``(*batch, N, count)``, float64.
     """
     graphs = adjacency.detach().double()
     scale = graphs.sum(-1).clamp(min=1).rsqrt()

@@ -20,21 +20,16 @@ _MANY_CHAINS, _FEWEST_POINTS = 20, 3
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Draws:
-    r"""Draws of the partition of N points, with what is known of each.
-
-    One class for chains of MCMC, independent draws of a guide (one chain), weighted particles, and draws of
-    other software. What only one sampler knows, such as ancestors or powers, is a record returned beside it.
+    """Draws of the partition of N points, with what is known of each, from any sampler.
 
     Attributes:
         name: what reports call their source.
-        assignments: canonical labels, ``(chains, draws, N)`` int64.
-        log_joint: log p(assignments, data) in nats, with the hyperparameters that a kernel carries, and for
-            families that are not conjugate the parameters of clusters, ``(chains, draws)`` float64; ``None``
-            where it has no formula.
+        assignments: canonical labels, ``(chains, draws, N)`` int64; independent draws are one chain.
+        log_joint: log p(assignments, data) in nats, with the hyperparameters and parameters that a kernel
+            carries, ``(chains, draws)`` float64; ``None`` where it has no formula.
         log_prob: log q(assignments | data) in nats of a guide, ``(chains, draws)``; ``None`` where unknown.
         log_weights: unnormalised log importance weights in nats, ``(chains, draws)``; ``None`` for draws of
-            equal weight. Draws with both log densities have weights by their difference, ``log_ratios``, only
-            where they are used so: as drawn they weigh the same.
+            equal weight.
         parameters: what was drawn beside the partition, by name, ``(chains, draws, ...)``.
         seconds: wall time of all draws, that of a warm-up included and compilation not; nan where unknown.
         seconds_warmup: part of ``seconds`` whose draws were dropped.
@@ -47,11 +42,8 @@ class Draws:
         ValueError: if the shapes do not fit.
 
     Example:
-        >>> draws = Draws(name="mine", assignments=np.zeros((4, 100, 3), dtype=np.int64))
-        >>> draws
+        >>> Draws(name="mine", assignments=np.zeros((4, 100, 3), dtype=np.int64))
         Draws(mine: 4 chains of 100 draws, 3 points, 1.0 clusters on average)
-        >>> draws.num_clusters.shape
-        (4, 100)
     """
 
     name: str = "draws"
@@ -88,12 +80,10 @@ class Draws:
     def of(cls, source: "Draws | DrawsLike", *, name: str = "the draws") -> "Draws":
         """Return draws of partitions whatever they come from, their labels renumbered by first appearance.
 
-        Log densities that the object holds beside its labels, ``log_joint`` and ``log_prob``, come along.
-
         Args:
             source: an array, a tensor or nested lists, ``(chains, draws, N)`` or ``(draws, N)``, of whole
-                numbers or names; samples by site with ``assignments``; a finished ``pyro.infer.MCMC``; a
-                container of ArviZ. Draws are returned as they are.
+                numbers or names; an object, or samples by site, with ``assignments``, whose ``log_joint`` and
+                ``log_prob`` come along; a finished ``pyro.infer.MCMC``; a container of ArviZ.
             name: what reports call them.
 
         Raises:
@@ -122,11 +112,6 @@ class Draws:
 
         Raises:
             ValueError: if there are none, or they differ in the number of draws or of points.
-
-        Example:
-            >>> one = Draws(assignments=np.zeros((2, 5, 3), dtype=np.int64))
-            >>> Draws.joined([one, one]).assignments.shape
-            (4, 5, 3)
         """
         shapes = sorted({one.assignments.shape[1:] for one in runs})
         if len(shapes) != 1:

@@ -14,20 +14,11 @@ def leading_eigenpairs(adjacency: np.ndarray, count: int) -> tuple[NDArray[np.fl
 
     .. math:: D^{-1/2} A D^{-1/2} v_j = \mu_j v_j, \qquad \mu_1 \ge \mu_2 \ge \ldots
 
-    Degrees below 1 count as 1. Cost O(N^3) up to 400 nodes; above, Lanczos' method takes O(N^2) a step, some
-    hundreds of them, and O(N^3) where it does not converge, as on a graph without edges.
-
-    Args:
-        adjacency: symmetric, of numbers that are not negative.
-        count: how many; a smaller graph has as many as it has nodes.
+    Degrees below 1 count as 1. Cost O(N^3) up to 400 nodes; above, Lanczos' method takes some hundreds of
+    steps of O(N^2), and O(N^3) where it does not converge, as on a graph without edges.
 
     Shape:
-        adjacency: ``(N, N)``; output: ``(count,)`` and ``(N, count)``.
-
-    Example:
-        >>> values, vectors = leading_eigenpairs(np.ones((4, 4)) - np.eye(4), 2)
-        >>> values.round(3).tolist(), vectors.shape
-        ([1.0, -0.333], (4, 2))
+        adjacency: ``(N, N)``, not negative; output: ``(count,)`` and ``(N, count)``.
     """
     from scipy.sparse.linalg import ArpackError, eigsh
 
@@ -48,22 +39,10 @@ def leading_eigenpairs(adjacency: np.ndarray, count: int) -> tuple[NDArray[np.fl
 
 
 def node_positions(adjacency: np.ndarray) -> NDArray[np.float64]:
-    """Return places of the nodes of a graph in a plane, the same every time.
+    """Return places of the nodes of a graph in a plane, ``(N, N) -> (N, 2)``, the same every time.
 
-    By forces that pull the ends of edges together and push nodes apart, as networkx has them; above 600 nodes
-    by the two leading eigenvectors of the normalised adjacency, the first left out. Cost O(N^2) an iteration
-    of 50, or that of :func:`~pyroclust.partitions.graph_spectra.leading_eigenpairs`.
-
-    Shape:
-        adjacency: ``(N, N)``; output: ``(N, 2)``.
-
-    References:
-        Fruchterman & Reingold (1991), Graph drawing by force-directed placement.
-        https://doi.org/10.1002/spe.4380211102
-
-    Example:
-        >>> node_positions(np.ones((4, 4)) - np.eye(4)).shape
-        (4, 2)
+    By forces, as networkx has them; above 600 nodes by the two leading eigenvectors of the normalised
+    adjacency, the first left out. See Fruchterman & Reingold (1991), https://doi.org/10.1002/spe.4380211102.
     """
     matrix = np.asarray(adjacency, dtype=np.float64)
     if len(matrix) > _MOST_BY_FORCES:

@@ -14,10 +14,7 @@ _MAX_COUNTED_POINTS = 10_000
 
 
 def canonical(assignments: Tensor) -> Tensor:
-    """Renumber clusters by first appearance.
-
-    Two label vectors describe the same partition exactly when their canonical forms are equal.
-    Cost: one sort per label vector, O(N log N); memory O(N).
+    """Renumber clusters by first appearance, so that equal partitions have equal labels, in O(N log N).
 
     Shape:
         assignments: ``(..., N)`` integers; output: ``(..., N)`` int64.
@@ -112,10 +109,7 @@ def _refuse_shape(name: str, assignments: Tensor, num_points: int | None) -> NoR
 
 
 def num_clusters(assignments: Tensor) -> Tensor:
-    """Count the clusters of canonical label vectors.
-
-    Shape:
-        assignments: ``(..., N)``; output: ``(...)`` int64. Cost O(N).
+    """Count the clusters of canonical label vectors, ``(..., N) -> (...)`` int64.
 
     Raises:
         ValueError: if a vector is not canonical.
@@ -150,13 +144,12 @@ def _enumerated(num_points: int) -> Tensor:
 
 
 def enumerate_partitions(num_points: int) -> Tensor:
-    """List every partition of ``num_points`` points once, as canonical label vectors.
+    """List every partition of ``num_points`` points once, as canonical label vectors, in lexicographic order.
 
-    The list grows by one vectorised step per point and is cached; there are Bell(N) rows:
-    Bell(8) = 4140, Bell(10) = 115975. Cost and memory O(N Bell(N)).
+    There are Bell(N) rows: Bell(8) = 4140, Bell(10) = 115975.
 
     Shape:
-        output: ``(Bell(N), N)`` int64, in lexicographic order; a fresh copy.
+        output: ``(Bell(N), N)`` int64, a fresh copy.
 
     Raises:
         ValueError: if ``num_points`` is not between 1 and 10.

@@ -72,9 +72,8 @@ class Categories(ConjugateComponent):
 
     .. math:: p_{kd} \sim \mathrm{Dirichlet}(a, \ldots, a), \qquad x_{id} \sim \mathrm{Categorical}(p_{kd})
 
-    Points hold the numbers 0 to :math:`L_d - 1` of their categories, or nan where one is missing: that column
-    then drops out of the sufficient statistics. Parameters of a cluster: ``"probs_0"`` ``(L_0,)``,
-    ``"probs_1"``, ...
+    Points hold the numbers 0 to :math:`L_d - 1` of their categories, or nan where one is missing: it drops
+    out. Parameters of a cluster: ``"probs_0"`` ``(L_0,)``, ``"probs_1"``, ...
 
     Args:
         levels: number :math:`L_d` of categories of each column, at least 2.

@@ -51,9 +51,6 @@ class ClusteredData(TorchDistribution):
         weights: how many equal points each stands for, ``(N,)``; such data can be scored, not sampled.
         validate_args: check labels, and that values lie in the support of the family.
 
-    Shape:
-        batch_shape: that of ``assignments.shape[:-1]`` and of the hyperparameters; event_shape: ``(N, D)``.
-
     Raises:
         ValueError: if the shapes do not fit, or (under validation) a label is not one of 0 to N - 1.
     """

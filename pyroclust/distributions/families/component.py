@@ -311,9 +311,8 @@ class Component(Hyperparameterised, ABC):
 class ConjugateComponent(Component):
     """A component family whose parameters integrate out.
 
-    A block of points enters only through its count and the sum of ``moments(x)`` over its points, so that
-    adding, removing and merging are additions of vectors. All is float64: sums of squares lose too much in
-    float32.
+    A block of points enters only through its count and the sum of ``moments(x)`` over its points, all in
+    float64: sums of squares lose too much in float32.
 
     Shape:
         moments: ``(..., D) -> (..., F)``; counts ``(...)``, or ``(..., K)`` with batches of hyperparameters
@@ -330,11 +329,6 @@ class ConjugateComponent(Component):
 
         Raises:
             ValueError: if it is not conjugate.
-
-        Example:
-            >>> from pyroclust.distributions import BernoulliBeta
-            >>> ConjugateComponent.of(BernoulliBeta(2), otherwise="use AuxiliaryGibbs").dim
-            2
         """
         if not isinstance(component, ConjugateComponent):
             raise ValueError(

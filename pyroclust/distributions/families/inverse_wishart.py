@@ -88,8 +88,7 @@ class InverseWishartCholesky(TorchDistribution):
         L L^T \sim IW(\nu, C C^T), \qquad
         p(L) = 2^D \prod_{i=1}^D L_{ii}^{D - i + 1} \; p_{IW}(L L^T)
 
-    Draws cost one triangular solve: with U the upper Bartlett factor of a Wishart(nu, I), :math:`C U^{-T}`
-    is lower triangular and has this law. Nothing is factorised, no draw is singular.
+    A draw is :math:`C U^{-T}` with U the upper Bartlett factor of a Wishart(nu, I): one triangular solve.
 
     Args:
         dof: degrees of freedom nu, above D - 1, ``batch_shape``.

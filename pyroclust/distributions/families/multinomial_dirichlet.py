@@ -33,8 +33,7 @@ class MultinomialDirichlet(ConjugateComponent):
     .. math:: p_k \sim \mathrm{Dirichlet}(a, \ldots, a), \qquad
         x_i \mid T_i \sim \mathrm{Multinomial}(T_i, p_k), \quad T_i = \sum_d x_{id}
 
-    All densities are conditional on the totals, which may differ between points. Parameters of a cluster:
-    ``"probs"`` ``(D,)``.
+    Densities are conditional on the totals, which may differ. Parameters of a cluster: ``"probs"`` ``(D,)``.
 
     Args:
         dim: number D of categories, at least 2.

@@ -153,9 +153,8 @@ class NormalIndependent(ConjugateComponent):
     .. math::
         \mu_{kd} \sim N(m, v), \quad \sigma^2_{kd} \sim IG(a, b), \quad x_{id} \sim N(\mu_{kd}, \sigma^2_{kd})
 
-    Not conjugate, but the mean integrates out in closed form given the variance, and what is left is one
-    integral a block and column, a function of count and moments alone: ``VarianceIntegral`` does it to 1e-9
-    in the log. To everything else this is a conjugate family. Parameters of a cluster: ``"loc"`` ``(D,)``,
+    The mean integrates out given the variance, and what is left is one integral a block and column, done to
+    1e-9 in the log. To everything else this is a conjugate family. Parameters of a cluster: ``"loc"`` and
     ``"noise_variance"`` ``(D,)``.
 
     Args:

@@ -31,7 +31,7 @@ class NormalInverseGamma(ConjugateComponent):
         \sigma^2_{kd} \sim IG(a, b), \quad \mu_{kd} \sim N(m, \sigma^2_{kd} / \kappa), \quad
         x_{id} \sim N(\mu_{kd}, \sigma^2_{kd})
 
-    Parameters of a cluster: ``"loc"`` ``(D,)``, ``"variance"`` ``(D,)``.
+    Parameters of a cluster: ``"loc"`` and ``"variance"`` ``(D,)``.
 
     Args:
         dim: dimension D.

@@ -26,10 +26,10 @@ class NormalInverseWishart(ConjugateComponent):
 
     .. math::
         \Sigma_k \sim IW(\nu, \psi I), \quad \mu_k \sim N(m, \Sigma_k / \kappa), \quad
-        x_i \sim N(\mu_k, \Sigma_k)
+        x_i \sim N(\mu_k, \Sigma_k), \qquad E[\Sigma_k] = \psi I / (\nu - D - 1)
 
-    With this parametrisation :math:`E[\Sigma_k] = \psi I / (\nu - D - 1)`. Parameters of a cluster: ``"loc"``
-    ``(D,)`` and ``"scale_tril"`` ``(D, D)``, the lower Cholesky factor of its covariance.
+    Parameters of a cluster: ``"loc"`` ``(D,)`` and ``"scale_tril"`` ``(D, D)``, the lower Cholesky factor of
+    its covariance.
 
     Args:
         dim: dimension D.
@@ -47,8 +47,7 @@ class NormalInverseWishart(ConjugateComponent):
         -1.83...
 
     References:
-        Murphy (2007), Conjugate Bayesian analysis of the Gaussian distribution, section 9.
-        https://www.cs.ubc.ca/~murphyk/Papers/bayesGauss.pdf
+        Murphy (2007), as :class:`NormalInverseGamma`, section 9.
     """
 
     hyper_names = ("mean", "kappa", "dof", "scale")

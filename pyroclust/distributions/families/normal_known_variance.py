@@ -40,8 +40,7 @@ class NormalKnownVariance(ConjugateComponent):
         -2.07...
 
     References:
-        Murphy (2007), Conjugate Bayesian analysis of the Gaussian distribution, section 2.
-        https://www.cs.ubc.ca/~murphyk/Papers/bayesGauss.pdf
+        Murphy (2007), as :class:`NormalInverseGamma`, section 2.
     """
 
     hyper_names = ("mean", "prior_scale", "scale")

@@ -60,13 +60,10 @@ class PartlyObserved(ConjugateComponent):
     .. math:: p(x_C) = \prod_g \int \prod_{i \in C:\, x_{ig} \text{ observed}} F(x_{ig}; \theta_g)
         \, G_0(d\theta_g)
 
-    A missing group, written nan, is integrated out: it drops out of the sufficient statistics of its
-    cluster, and says nothing of where its point belongs. That is right where cells are missing for reasons
-    that have nothing to do with their values, given what is observed. Groups are single columns where the
-    family has one dimension; of a group with several, all columns are missing or none.
-
-    Names of hyperparameters are those of the family, names of the parameters of a cluster begin with the
-    position of their group: ``"0.loc"``, ``"1.loc"``.
+    A missing group, written nan, is integrated out. That is right where cells are missing for reasons that
+    have nothing to do with their values, given what is observed. Of a group with several columns all are
+    missing or none. Names of the parameters of a cluster begin with the position of their group: ``"0.loc"``,
+    ``"1.loc"``.
 
     Args:
         part: the family of every group.

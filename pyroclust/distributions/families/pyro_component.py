@@ -19,14 +19,13 @@ class PyroComponent(Component):
 
     .. math:: \theta_k \sim \text{parameters}, \qquad x_i \mid c, \theta \sim \text{likelihood}(\theta_{c_i})
 
-    It simulates, so guides can be trained on it, and its densities are known given the parameters, so
-    kernels that keep parameters apply; the likelihood of a partition alone has no formula. Functions
-    that live in a module (or :func:`functools.partial` of them) keep the component picklable.
+    It simulates, so guides can be trained on it, and kernels that keep the parameters of clusters apply.
+    Functions that live in a module keep it picklable.
 
     Args:
-        parameters: Pyro program that samples the parameters of a cluster and returns them by site name. It is
-            run where every site stands for many clusters: sites have a batch shape of ``()``, all else goes
-            to the event by ``.expand([...]).to_event(...)``, and there is no plate.
+        parameters: Pyro program that samples the parameters of a cluster and returns them by site name: sites
+            have a batch shape of ``()``, all else goes to the event by ``.expand([...]).to_event(...)``, and
+            there is no plate.
         likelihood: the law of a point given parameters ``(*batch, *event)`` by name: batch shape
             ``(*batch)``, event shape ``(dim,)``.
         dim: dimension D of a point.
@@ -40,8 +39,7 @@ class PyroComponent(Component):
         ValueError: if ``dim`` or ``typical_scale`` is not positive, or the shapes do not fit.
 
     Example:
-        >>> import pyro.distributions as dist
-        >>> import torch
+        >>> import pyro.distributions as dist, torch
         >>> from pyro import sample
         >>> laplace = PyroComponent(
         ...     lambda: {"loc": sample("loc", dist.Normal(0.0, 5.0))},

@@ -53,8 +53,8 @@ def student_t(
         \mu_{kd} \sim N(m, \lambda^2), \quad \tau_{kd} \sim \mathrm{Gamma}(a, b), \quad
         x_{id} \sim t_\nu(\mu_{kd}, \tau_{kd}^{-1/2})
 
-    The defaults are those of :func:`pyroclust.models.nig_mixture`, for columns of mean 0 and variance 1.
-    Parameters of a cluster: ``"loc"`` ``(D,)``, ``"precision"`` ``(D,)``.
+    The defaults are for columns of mean 0 and variance 1. Parameters of a cluster: ``"loc"`` and
+    ``"precision"`` ``(D,)``.
 
     Args:
         dim: dimension D.

@@ -21,9 +21,8 @@ class ChineseRestaurantProcess(TwoParameterPartition):
 
     .. math:: \log p(c) = K \log\alpha + \sum_k \log\Gamma(n_k) + \log\Gamma(\alpha) - \log\Gamma(\alpha + N)
 
-    Sampling draws for every point the earlier point it sits with (or none), and follows these pointers to the
-    root of each tree by pointer doubling, so that log2 N batched steps replace the loop over points. Cost
-    O(N log N) a draw, memory O(N) a draw. Log-probabilities cost O(N).
+    Every point draws the earlier point it sits with, if any; pointer doubling follows these to the roots, in
+    O(N log N) a draw.
 
     Args:
         concentration: positive, shape ``batch_shape``.
@@ -67,9 +66,7 @@ class ChineseRestaurantProcess(TwoParameterPartition):
 
 @register(PartitionPrior)
 class ChineseRestaurantPrior(TwoParameterPrior):
-    r"""The Chinese restaurant prior: the partition of a Dirichlet process.
-
-    .. math:: V_N(K) = \alpha^K \frac{\Gamma(\alpha)}{\Gamma(\alpha + N)}, \qquad w(n) = \Gamma(n)
+    r"""The partition prior of a Dirichlet process; see :class:`ChineseRestaurantProcess`.
 
     Args:
         concentration: :math:`\alpha`, positive: a number, a batch, or the prior of a random number.

@@ -41,12 +41,10 @@ class ConstrainedPartition(PartitionDistribution):
 
     .. math:: p(c \mid C) = \frac{p(c)}{\sum_{c' \in C} p(c')}, \qquad c \in C
 
-    The partition of the points that constraints name has the prior's own law, with weights
-    :math:`V_n(K) \prod_k w(n_k)`: its allowed values are listed once, whole groups at a time. A draw takes
-    one of them and seats the other points after it, exactly. Where the number of clusters is bounded, V is
-    that of the partitions of N points inside of the bounds, and by the addition rule of all fewer points.
-
-    Cost: O(L G) for L allowed partitions of G bound groups, O(N K) for bounds, then O(N K) a draw.
+    The allowed partitions of the points that constraints name are listed, whole groups at a time. A draw
+    takes one of them and seats the other points after it, exactly, with the weights V of the partitions of N
+    points inside of the bounds on the number of clusters. Cost: O(L G) for L allowed partitions of G bound
+    groups, O(N K) for bounds, then O(N K) a draw.
 
     Args:
         prior: a prior with known hyperparameters, single numbers or batches.
@@ -58,10 +56,7 @@ class ConstrainedPartition(PartitionDistribution):
 
     Example:
         >>> from pyroclust.distributions import ChineseRestaurantPrior
-        >>> known = Constraints.of(3, cannot_link=[(0, 1)])
-        >>> law = ConstrainedPartition(ChineseRestaurantPrior(1.0), known)
-        >>> law.log_normaliser.exp()
-        tensor(0.5000, dtype=torch.float64)
+        >>> law = ConstrainedPartition(ChineseRestaurantPrior(1.0), Constraints.of(3, cannot_link=[(0, 1)]))
         >>> law.log_prob(torch.tensor([[0, 1, 0], [0, 1, 2], [0, 0, 1]])).exp()
         tensor([0.3333, 0.3333, 0.0000], dtype=torch.float64)
     """

@@ -20,14 +20,13 @@ _MOST_COMPONENTS = 2**53
 
 
 class DirichletMultinomialPartition(TwoParameterPartition):
-    r"""Partition of points over M components with Dirichlet weights, which are integrated out.
+    r"""Partition of points over M components, their Dirichlet weights integrated out: at most M clusters.
 
     .. math::
         p(c) = \frac{M!}{(M-K)!} \frac{\Gamma(M\gamma)}{\Gamma(M\gamma + N)}
         \prod_k \frac{\Gamma(n_k + \gamma)}{\Gamma(\gamma)}
 
-    At most M clusters; which of the M components a cluster is does not matter. Cost O(N) a draw and a
-    log-probability.
+    Cost O(N) a draw and a log-probability.
 
     Args:
         num_components: M, a positive whole number; shape broadcast with the weights' to ``batch_shape``.
@@ -68,11 +67,7 @@ class DirichletMultinomialPartition(TwoParameterPartition):
 
 @register(PartitionPrior)
 class DirichletMultinomialPrior(TwoParameterPrior):
-    r"""The partition prior of a mixture of M components with symmetric Dirichlet weights.
-
-    .. math::
-        V_N(K) = \frac{M! \, \gamma^K}{(M-K)!} \frac{\Gamma(M\gamma)}{\Gamma(M\gamma + N)}, \qquad
-        w(n) = \frac{\Gamma(n + \gamma)}{\Gamma(1 + \gamma)}
+    r"""The prior of a mixture of M components: the law is :class:`DirichletMultinomialPartition`.
 
     Args:
         num_components: M, a positive whole number or a batch of them; where it is random, use

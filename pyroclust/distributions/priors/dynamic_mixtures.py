@@ -38,12 +38,9 @@ class DynamicMixturesPrior(PartitionPrior):
         p(c) = \sum_{M \ge K} p(M) \, \frac{M!}{(M - K)!} \frac{\Gamma(a)}{\Gamma(a + N)}
         \prod_{k=1}^K \frac{\Gamma(n_k + a / M)}{\Gamma(a / M)}
 
-    As M grows it becomes the Chinese restaurant's with concentration a: components may be many, and those
-    that hold points still few. The weight of a block depends on M, so that the prior is not of Gibbs type:
-    it has no V_N(K), no opening odds and no block weights. Given M it is the Dirichlet-multinomial prior
-    :meth:`with_components`. Chains draw M beside the partition, where both a and the partition are known,
-    and :meth:`log_prob` sums over M: the terms left out are below 1e-13 of the sum. The filter, sequential
-    Monte Carlo, predictions and the probability of constraints want a prior of Gibbs type, and say so.
+    As M grows it becomes the Chinese restaurant's with concentration a. It is not of Gibbs type: it has no
+    V_N(K), opening odds and block weights, and what wants these says so. Chains draw M beside the partition,
+    and :meth:`log_prob` sums over M: the terms left out are below 1e-13 of the sum.
 
     Args:
         concentration: a, positive: a number, a batch, or the prior of a random number.
@@ -52,9 +49,8 @@ class DynamicMixturesPrior(PartitionPrior):
 
     Example:
         >>> from pyro.distributions import Geometric
-        >>> from pyroclust.partitions import enumerate_partitions
         >>> prior = DynamicMixturesPrior(1.0, Geometric(0.4))
-        >>> round(prior.log_prob(enumerate_partitions(5)).exp().sum().item(), 9)
+        >>> round(prior.log_prob(torch.tensor([[0, 0], [0, 1]])).exp().sum().item(), 9)
         1.0
 
     References:
@@ -97,8 +93,8 @@ class DynamicMixturesPrior(PartitionPrior):
 
         .. math:: p(M \mid c) \propto p(M) \frac{M!}{(M - K)!} \prod_k \frac{\Gamma(n_k + a/M)}{\Gamma(a/M)}
 
-        Given the partition the data say nothing more. Averaged over draws of the partition, and of a where
-        that is random, it is the posterior of M given the data.
+        Averaged over draws of the partition, and of a where that is random, it is the posterior given the
+        data.
 
         Shape:
             assignments: ``(..., N)`` canonical; output: the broadcast of ``(...)`` and ``batch_shape``, then
@@ -110,9 +106,8 @@ class DynamicMixturesPrior(PartitionPrior):
 
         Example:
             >>> prior = DynamicMixturesPrior(1.0, torch.distributions.Categorical(torch.ones(3)))
-            >>> prior.log_components(torch.tensor([[0, 0, 0], [0, 1, 2]])).exp().numpy().round(3)
-            array([[0.467, 0.292, 0.242],
-                   [0.   , 0.   , 1.   ]])
+            >>> prior.log_components(torch.tensor([0, 0, 0])).exp().numpy().round(3)
+            array([0.467, 0.292, 0.242])
         """
         shape = broadcast_shapes(assignments.shape[:-1], self.batch_shape)
         found = [some.log_softmax(-1) for some in self._log_terms(assignments, None)]

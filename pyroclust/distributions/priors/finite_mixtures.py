@@ -30,15 +30,13 @@ class MixtureOfFiniteMixtures(PartitionDistribution):
     r"""Partition of points over a random number M of components with Dirichlet weights.
 
     .. math::
-        p(c) = V_N(K) \prod_k \frac{\Gamma(n_k + \gamma)}{\Gamma(1 + \gamma)}, \qquad
-        V_N(K) = \gamma^K \sum_{M \ge K} p(M) \frac{M!}{(M-K)!} \frac{\Gamma(\gamma M)}{\Gamma(\gamma M + N)}
+        p(c) = V_N(K) \prod_k \frac{\Gamma(n_k + \gamma)}{\Gamma(1 + \gamma)}
 
-    A draw takes M first and then seats the points, O(N) each. The V's are tabulated once per N and
-    parameters; after that a log-probability costs O(N).
+    with the V of :class:`FiniteMixturesPrior`, tabulated once per N and parameters. Cost O(N) a draw and a
+    log-probability.
 
     Args:
-        weight_concentration: :math:`\gamma`, positive, the parameter of the symmetric Dirichlet distribution
-            of each weight.
+        weight_concentration: :math:`\gamma`, positive, the parameter of the symmetric Dirichlet distribution.
         extra_components: any distribution over 0, 1, 2, ... of M - 1: Poisson, Geometric, Categorical ...;
             its batch shape is broadcast with ``weight_concentration`` to ``batch_shape``.
         num_points: number of points N.
@@ -92,9 +90,9 @@ class FiniteMixturesPrior(PartitionPrior):
 
     Args:
         weight_concentration: :math:`\gamma`, positive: a number, a batch, or the prior of a random number.
-        extra_components: any Pyro distribution over 0, 1, 2, ... of M - 1: ``Poisson(3.0)``,
-            ``Geometric(0.2)``, ``Categorical(torch.ones(30))`` for M uniform on 1, ..., 30. Its tail must be
-            light enough to be summed in 8,388,608 terms.
+        extra_components: any Pyro distribution over 0, 1, 2, ... of M - 1, as ``Poisson(3.0)``, or
+            ``Categorical(torch.ones(30))`` for M uniform on 1, ..., 30; its tail must be light enough to be
+            summed in 8,388,608 terms.
 
     Example:
         >>> from pyro.distributions import Categorical
@@ -155,8 +153,7 @@ class FiniteMixturesPrior(PartitionPrior):
 
         .. math:: p(M \mid c) \propto p(M) \frac{M!}{(M - K)!} \frac{\Gamma(\gamma M)}{\Gamma(\gamma M + N)}
 
-        Given the number of clusters the data say nothing more. Averaged over draws of the partition it is the
-        posterior of M given the data.
+        Averaged over draws of the partition it is the posterior of M given the data.
 
         Shape:
             clusters: K, any; output: ``(*clusters, T)`` float64 for M = 1, ..., T.
@@ -166,9 +163,8 @@ class FiniteMixturesPrior(PartitionPrior):
 
         Example:
             >>> prior = FiniteMixturesPrior(1.0, torch.distributions.Categorical(torch.ones(3)))
-            >>> prior.log_components(torch.tensor([1, 3]), 10).exp()
-            tensor([[0.8148, 0.1481, 0.0370],
-                    [0.0000, 0.0000, 1.0000]], dtype=torch.float64)
+            >>> prior.log_components(torch.tensor(1), 10).exp()
+            tensor([0.8148, 0.1481, 0.0370], dtype=torch.float64)
         """
         num_points = check_count("num_points", num_points)
         if self.batch_shape:

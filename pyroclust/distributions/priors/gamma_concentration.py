@@ -100,9 +100,8 @@ class GammaConcentration(PartitionPrior):
     .. math::
         V_N(K) = \int \alpha^K \frac{\Gamma(\alpha)}{\Gamma(\alpha + N)} \text{Gamma}(\alpha; a, b)\, d\alpha
 
-    by panelled Gauss-Legendre quadrature in log alpha (absolute error of the log below 1e-9), cached per N;
-    no gradients. In a Pyro program the concentration is a site, as with the random concentration of
-    ``ChineseRestaurantPrior(Gamma(a, b))``, which is the same prior without the integral.
+    by Gauss-Legendre quadrature in log alpha (absolute error of the log below 1e-9), cached per N; no
+    gradients. In a Pyro program the concentration is a site, as with ``ChineseRestaurantPrior(Gamma(a, b))``.
 
     Args:
         shape: shape a of the Gamma prior, a number or a batch.

@@ -24,7 +24,7 @@ class PitmanYorProcess(TwoParameterPartition):
         p(c) = \frac{\prod_{j=1}^{K-1} (a + j d)}{\prod_{i=1}^{N-1} (a + i)}
         \prod_k \frac{\Gamma(n_k - d)}{\Gamma(1 - d)}
 
-    Cost O(N) a draw and a log-probability. Discount zero is the Chinese restaurant process.
+    Cost O(N) a draw and a log-probability.
 
     Args:
         discount: d, at least 0 and below 1; shape broadcast with the concentration's to ``batch_shape``.
@@ -71,11 +71,7 @@ class PitmanYorProcess(TwoParameterPartition):
 
 @register(PartitionPrior)
 class PitmanYorPrior(TwoParameterPrior):
-    r"""The Pitman-Yor prior: cluster sizes with a power law, about :math:`N^d` clusters.
-
-    .. math::
-        V_N(K) = \frac{\prod_{j=1}^{K-1} (a + j d)}{\prod_{i=1}^{N-1} (a + i)}, \qquad
-        w(n) = \frac{\Gamma(n - d)}{\Gamma(1 - d)}
+    """The Pitman-Yor prior, with about :math:`N^d` clusters: the law is :class:`PitmanYorProcess`.
 
     Args:
         discount: d, at least 0 and below 1: a number, a batch, or the prior of a random number.

@@ -114,23 +114,20 @@ class PartitionPrior(Hyperparameterised, ABC):
     r"""A Gibbs-type prior of partitions: a weight for every block and one for their number.
 
     .. math::
-        p(c) = V_N(K) \prod_{k=1}^K w(n_k), \qquad w(n) = \frac{\Gamma(n - d)}{\Gamma(1 - d)}
+        p(c) = V_N(K) \prod_{k=1}^K w(n_k), \qquad w(n) = \frac{\Gamma(n - d)}{\Gamma(1 - d)}, \qquad
+        V_N(K) = (N - d K) V_{N+1}(K) + V_{N+1}(K+1)
 
-    The weights of N and N + 1 points agree: :math:`V_N(K) = (N - d K) V_{N+1}(K) + V_{N+1}(K+1)`. Given n
-    points in K clusters, the next one joins cluster k with weight :math:`n_k - d` and opens a new one with
-    weight :math:`V_{n+1}(K+1) / V_{n+1}(K)`.
-
-    Subclasses write :meth:`partition`, ``block_discount`` and ``_log_v``, and list their hyperparameters in
-    ``hyper_names``. Wherever a hyperparameter is random, the methods below raise and ask for a number.
-
-    References:
-        Gnedin & Pitman (2006), Exchangeable Gibbs partitions. https://doi.org/10.1007/s10958-006-0335-z
-        De Blasi et al. (2015), Are Gibbs-type priors the most natural generalization of the Dirichlet
-        process? https://doi.org/10.1109/TPAMI.2013.217
+    Given n points in K clusters, the next one joins cluster k with weight :math:`n_k - d` and opens a new one
+    with weight :math:`V_{n+1}(K+1) / V_{n+1}(K)`. Subclasses write :meth:`partition`, ``block_discount`` and
+    ``_log_v``, and list their hyperparameters in ``hyper_names``. Wherever one is random, the methods below
+    ask for a number.
 
     Attributes:
         is_pitman_yor: whether this is a Pitman-Yor process, in which a new cluster beside K others opens with
             weight ``concentration + K * block_discount``, whatever the number of points.
+
+    References:
+        Gnedin & Pitman (2006), Exchangeable Gibbs partitions. https://doi.org/10.1007/s10958-006-0335-z
     """
 
     is_pitman_yor: bool = False
@@ -173,11 +170,10 @@ class PartitionPrior(Hyperparameterised, ABC):
         return broadcast_shapes(*(self.value(name).shape for name in self.hyper_names))
 
     def log_v(self, num_points: int, clusters: Tensor) -> Tensor:
-        """Return log V_N(K), the weight of K clusters, in nats.
+        """Return log V_N(K), the weight of K clusters, in nats; minus infinity where that is impossible.
 
         Shape:
-            clusters: ``(...)``, broadcast with ``batch_shape``; output: their broadcast, float64, minus
-            infinity where no partition of N points has K clusters.
+            clusters: ``(...)``, broadcast with ``batch_shape``; output: their broadcast, float64.
 
         Raises:
             ValueError: if ``num_points`` is no count, or ``clusters`` are no whole numbers in a tensor.
@@ -253,8 +249,7 @@ class PartitionPrior(Hyperparameterised, ABC):
 
         .. math:: p(K) = V_N(K) \, S_d(N, K)
 
-        with generalised Stirling numbers S. Cost O(N K) once per discount and N, K the largest number of
-        clusters (about a second at N = 10,000), then O(K).
+        with generalised Stirling numbers S. Cost O(N K) once per discount and N, then O(K).
 
         Shape:
             output: ``(*batch_shape, K)`` float64 for 1, ..., K, K the smaller of N and ``most``.
@@ -303,33 +298,28 @@ def elicit(
     expected_clusters: float,
     bounds: tuple[float, float] = (1e-6, 1e6),
 ) -> PriorT:
-    """Find the hyperparameter that gives a wanted prior mean of the number of clusters.
-
-    Brent's root finder, on a log scale where the lower bound is positive; some ten to fifty evaluations of
-    ``expected_num_clusters``, which must rise or fall with the hyperparameter.
+    """Find the hyperparameter that gives a wanted prior mean of the number of clusters, by Brent's method.
 
     Args:
-        family: builds the prior from the hyperparameter to be found, all others fixed.
+        family: builds the prior from the hyperparameter to be found, all others fixed;
+            ``expected_num_clusters`` must rise or fall with it.
         num_points: N at which the mean is wanted.
         expected_clusters: the wanted mean, between 1 and N.
-        bounds: where to look. With a lower bound of zero, such as ``(0, 1)`` for a discount, the search is on
-            the plain scale and stays 1e-9 of the way inside.
+        bounds: where to look, on a log scale. With a lower bound of zero, such as ``(0, 1)`` for a discount,
+            the search is on the plain scale and stays 1e-9 of the way inside.
 
     Returns:
         The prior; it holds the number that was found.
 
     Raises:
-        ValueError: if the prior cannot have the wanted mean within the bounds; the reachable range is named;
-            or the family refuses a number within them.
+        ValueError: if the prior cannot have the wanted mean within the bounds, or the family refuses a number
+            within them.
 
     Example:
-        >>> from pyroclust.distributions import ChineseRestaurantPrior, PitmanYorPrior
+        >>> from pyroclust.distributions import ChineseRestaurantPrior
         >>> prior = elicit(ChineseRestaurantPrior, num_points=100, expected_clusters=5.0)
         >>> round(prior.concentration, 4), round(prior.expected_num_clusters(100).item(), 9)
         (0.9476, 5.0)
-        >>> build = lambda discount: PitmanYorPrior(discount, 0.5)
-        >>> round(elicit(build, num_points=100, expected_clusters=9.0, bounds=(0, 1)).discount, 3)
-        0.319
     """
     num_points = check_count("num_points", num_points)
     check_number("expected_clusters", expected_clusters)

@@ -22,13 +22,11 @@ _POINTS_A_TASK = 1 << 17
 
 
 def draw_from_urn(discount: Tensor, concentration: Tensor, *, num_points: int) -> Tensor:
-    r"""Draw one partition for each pair of parameters, ``(...) -> (..., N)``, in compiled code.
+    """Draw one partition for each pair of parameters, ``(...) -> (..., N)``, in compiled code, O(N) each.
 
-    Given n points in K clusters, the next point opens a cluster with probability
-    :math:`(a + K d) / (a + n)`. Otherwise it joins cluster k with probability proportional to
+    The next point opens a cluster with probability :math:`(a + K d) / (a + n)`, else it joins cluster k by
     :math:`n_k - d`: the cluster of a random earlier point, refused with probability :math:`d / n_k` where d
-    is positive, and mixed with a cluster chosen evenly where d is negative. Expected cost O(N) a draw for
-    all parameters; large batches are split over the processor's cores, the draws being the same for any
+    is positive, and mixed with a cluster chosen evenly where it is negative. Draws are the same for any
     number of cores.
     """
     rows = discount.numel()

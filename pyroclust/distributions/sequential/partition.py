@@ -28,10 +28,9 @@ class CompletedPartition(PartitionDistribution):
         q(c_{\text{last}} \mid c_{\text{rest}}, x) = \prod_{n=N-F+1}^{N} q(c_{\pi_n} \mid c_{\pi_1}, \ldots,
         c_{\pi_{n-1}}, x)
 
-    Exact and normalised: a law over partitions of all N points that agree with the given one on the first
-    N - F points. These are absorbed in one batched evaluation; then follows one batched step a free point,
-    equal completions merged. What ``assignments`` say of the free points is where :meth:`propose` starts
-    from, and does not matter elsewhere.
+    Exact and normalised over partitions of all N points that agree with the given one on the first N - F
+    points. What ``assignments`` say of the free points is where :meth:`propose` starts from, and does not
+    matter elsewhere.
     """
 
     batched: ClassVar[dict[str, int]] = {"_dataset": 0, "assignments": 1}
@@ -223,9 +222,8 @@ class OrderAveragedPartition(PartitionDistribution):
 
     .. math:: \bar q(c \mid x) = \frac{1}{M} \sum_m q(c \mid x, \pi_m)
 
-    An exact distribution again, less dependent on any one order. Draws cost as much as those of one order;
-    log-probabilities M times as much. Draws that come with theirs are scored under the other M - 1 orders,
-    equal prefixes merged: O(M N P K) candidates, with P the distinct prefixes of an order.
+    An exact distribution again. Draws cost as much as those of one order, log-probabilities M times as much;
+    those of draws are scored under the other M - 1 orders with equal prefixes merged.
 
     Args:
         orders: a sequential partition whose *first* batch dimension holds the M orders.

@@ -135,8 +135,7 @@ def extend_labels(
 ) -> tuple[Tensor, Tensor]:
     """Label the points that are left, from ``first_step`` to the last, and return the log-probabilities.
 
-    Draws that agree share a row of ``prefixes``, as in :func:`sample_labels`. The last entries of ``prefix``
-    may stand for labels that are known already: they are scored beside the draws, at the same cost, and no
+    The last entries of ``prefix`` may stand for ``known`` labels: they are scored beside the draws, and no
     random number is spent on them.
 
     Shape:
