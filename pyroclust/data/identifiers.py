@@ -12,43 +12,42 @@ from pyroclust.core.messages import listed
 from pyroclust.data.columns import Column
 from pyroclust.data.numerals import MISSING
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # What a number that names something is called, in the languages of people's tables.
-_NAMING = frozenset(
-    (
-        *("id", "ids", "idx", "index", "uuid", "guid", "no", "nr", "num", "number", "key", "code", "ref"),
-        *("nummer", "kennung", "schluessel", "lfdnr", "numero", "num", "cle", "codigo", "clave", "codice"),
-        *("numer", "kod", "zip", "zipcode", "postcode", "plz", "isbn", "iban", "ssn", "sku", "ean", "vin"),
-    )
+_NAMING = _words(
+    """
+    id ids idx index uuid guid no nr num number key code ref nummer kennung schluessel lfdnr numero num cle
+    codigo clave codice numer kod zip zipcode postcode plz isbn iban ssn sku ean vin
+    """
 )
 _NAMING_ENDS = ("nummer", "nr", "number", "kennung", "schluessel")
-_THINGS = frozenset(
-    (
-        *("patient", "subject", "participant", "respondent", "case", "person", "member", "user", "account"),
-        *("customer", "client", "invoice", "order", "article", "item", "product", "transaction", "ticket"),
-        *("student", "pupil", "school", "household", "family", "station", "device", "sensor", "batch"),
-        *("lot", "proband", "teilnehmer", "kunde", "rechnung", "bestellung", "artikel", "auftrag"),
-        *("produkt", "konto", "haushalt", "schueler", "schule", "mitglied", "fall", "vorgang", "beleg"),
-        *("facture", "commande", "produit", "compte", "dossier", "menage", "eleve", "ecole", "paciente"),
-        *("sujeto", "cliente", "factura", "pedido", "articulo", "producto", "cuenta", "hogar", "paziente"),
-        *("soggetto", "fattura", "ordine", "articolo", "prodotto", "conto", "klant", "factuur"),
-        *("bestelling", "patiënt", "kund", "faktura", "fatura", "produto", "klient"),
-    )
+_THINGS = _words(
+    """
+    patient subject participant respondent case person member user account customer client invoice order
+    article item product transaction ticket student pupil school household family station device sensor
+    batch lot proband teilnehmer kunde rechnung bestellung artikel auftrag produkt konto haushalt schueler
+    schule mitglied fall vorgang beleg facture commande produit compte dossier menage eleve ecole paciente
+    sujeto cliente factura pedido articulo producto cuenta hogar paziente soggetto fattura ordine articolo
+    prodotto conto klant factuur bestelling patiënt kund faktura fatura produto klient
+    """
 )
-_AMOUNTS = frozenset(
-    (
-        *("price", "value", "income", "cost", "costs", "amount", "salary", "wage", "revenue", "sales"),
-        *("rent", "population", "area", "weight", "mass", "distance", "size", "total", "sum", "budget"),
-        *("turnover", "preis", "wert", "einkommen", "kosten", "betrag", "gehalt", "umsatz", "miete"),
-        *("flaeche", "summe", "prix", "valeur", "revenu", "cout", "montant", "salaire", "loyer", "precio"),
-        *("valor", "ingreso", "ingresos", "coste", "costo", "importe", "sueldo", "prezzo", "valore"),
-        *("reddito", "stipendio"),
-    )
+_AMOUNTS = _words(
+    """
+    price value income cost costs amount salary wage revenue sales rent population area weight mass distance
+    size total sum budget turnover preis wert einkommen kosten betrag gehalt umsatz miete flaeche summe prix
+    valeur revenu cout montant salaire loyer precio valor ingreso ingresos coste costo importe sueldo prezzo
+    valore reddito stipendio
+    """
 )
-_WEIGHTS = frozenset(
-    (
-        *("weight", "weights", "wt", "wgt", "pweight", "fweight", "finalwt", "surveyweight", "hhweight"),
-        *("gewicht", "gewichtung", "gew", "poids", "peso", "ponderacion", "ponderation", "vikt", "waga"),
-    )
+_WEIGHTS = _words(
+    """
+    weight weights wt wgt pweight fweight finalwt surveyweight hhweight gewicht gewichtung gew poids peso
+    ponderacion ponderation vikt waga
+    """
 )
 _DIGITS = re.compile(r"\d+")
 _MOST_CODES, _SEVERAL_DIGITS, _MANY_DIGITS = 10, 100, 100_000

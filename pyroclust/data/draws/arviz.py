@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from tempfile import TemporaryDirectory
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import numpy as np
@@ -26,14 +26,6 @@ if TYPE_CHECKING:
 
 _DRAWS = ("chain", "draw")
 _lock = Lock()
-
-
-class DrawsOfGroup(NamedTuple):
-    """Draws of partitions, the numbers of each draw, and what is said of them all."""
-
-    labels: np.ndarray
-    values: Mapping[str, np.ndarray | None]
-    attributes: Mapping[str, Any]
 
 
 def to_arviz(
@@ -106,31 +98,21 @@ def groups_of(
         # Weighted draws are refused.
         raw_labels(draws["posterior"].name, draws["posterior"])
     main = draws.get("mcmc") or draws.get("guide") or next(iter(draws.values()))
-    data, attributes = None if analysis is None else analysis.data, _about(main, analysis)
+    data = None if analysis is None else analysis.data
     further = ("guide", "proposals", "refined", "weighted", "second")
-    draws_of_groups = {
-        name: DrawsOfGroup(
-            one.assignments,
-            {"log_joint": one.log_joint, "log_prob": one.log_prob, **one.parameters},
-            {**attributes, "sampler": one.name, "seconds": float(one.seconds)},
-        )
-        for name, one in {
-            "posterior": main,
-            **{name: draws[name] for name in further if name in draws},
-        }.items()
-    }
     groups = groups_of_draws(
-        draws_of_groups,
-        stats={"lp": main.log_joint, "log_prob": main.log_prob},
+        {"posterior": main} | {name: draws[name] for name in further if name in draws},
+        _about(main, analysis),
         reference=reference,
         point_names=main.point_names if data is None else data.table.row_names,
         data=None if data is None else data.values,
         row_weights=None if data is None else data.table.weights,
         model=model,
     )
-    if groups["observed_data"] is not None:
+    if data is not None:
         groups["observed_data"] = _observed(analysis, groups["observed_data"])
-    groups["prior_sbc"] = None if calibration is None else prior_sbc_group(calibration)
+    if calibration is not None:
+        groups["prior_sbc"] = prior_sbc_group(calibration)
     # Files, arrays and what was diagnosed are draws of any software.
     is_ours = isinstance(source, Draws) if analysis is None else analysis.command != "diagnose"
     return stamped(groups, is_ours=is_ours)
@@ -164,18 +146,18 @@ def _observed(analysis: Any, group: xr.Dataset) -> xr.Dataset:
 
 
 def groups_of_draws(
-    draws: Mapping[str, DrawsOfGroup],
+    draws: Mapping[str, Draws],
+    attributes: Mapping[str, Any],
     *,
-    stats: Mapping[str, np.ndarray | None],
     reference: np.ndarray | None = None,
     point_names: Sequence[str] | None = None,
     data: np.ndarray | None = None,
     row_weights: np.ndarray | None = None,
     model: Any = None,
-) -> dict[str, xr.Dataset | None]:
+) -> dict[str, xr.Dataset]:
     """Return draws by the names of their groups, and the groups that go with ``posterior``."""
-    labels, values, _ = draws["posterior"]
-    size = labels.shape[-1]
+    main = draws["posterior"]
+    labels, size = main.assignments, main.num_points
     if point_names is not None and len(point_names) != size:
         raise ValueError(f"there are {len(point_names)} names of points, expected {size}, one a point")
     if model is not None and data is None:
@@ -184,54 +166,53 @@ def groups_of_draws(
     if reference.shape != (size,):
         raise ValueError(f"reference has shape {reference.shape}, expected ({size},), one label a point")
     points = {"point": np.arange(size) if point_names is None else [str(name) for name in point_names]}
-    groups: dict[str, Any] = {name: _draws_group(one, reference, row_weights) for name, one in draws.items()}
-    known_stats = {name: (_DRAWS[: np.ndim(one)], one) for name, one in stats.items() if one is not None}
-    groups |= {
-        "sample_stats": xr.Dataset(known_stats) if known_stats else None,
-        "log_likelihood": None,
-        "observed_data": None,
-    }
+    groups = {name: _draws_group(one, attributes, reference, row_weights) for name, one in draws.items()}
+    stats = {"lp": main.log_joint, "log_prob": main.log_prob}
+    if known_stats := {name: (_DRAWS, one) for name, one in stats.items() if one is not None}:
+        groups["sample_stats"] = xr.Dataset(known_stats)
     if model is not None:
-        pointwise = {"data": ((*_DRAWS, "point"), _log_likelihood(model, data, labels, values))}
+        pointwise = {"data": ((*_DRAWS, "point"), _log_likelihood(model, data, main))}
         groups["log_likelihood"] = xr.Dataset(pointwise)
     if data is not None:
         groups["observed_data"] = xr.Dataset({"data": (("point", "column"), data)})
     groups["constant_data"] = xr.Dataset({"reference": (("point",), reference.astype(np.int64))})
     for name, group in groups.items():
-        if group is not None and "point" in group.sizes:
+        if "point" in group.sizes:
             groups[name] = group.assign_coords(points)
     return groups
 
 
-def _draws_group(draws: DrawsOfGroup, reference: np.ndarray, row_weights: np.ndarray | None) -> xr.Dataset:
-    labels = np.asarray(draws.labels, dtype=np.int64)
+def _draws_group(
+    draws: Draws, attributes: Mapping[str, Any], reference: np.ndarray, row_weights: np.ndarray | None
+) -> xr.Dataset:
+    labels = np.asarray(draws.assignments, dtype=np.int64)
     of_partitions = functionals(labels, reference=reference, num_pairs=0, row_weights=row_weights)
     # All are float64: ArviZ cannot draw a constant integer.
     variables: dict[str, Any] = {name: (_DRAWS, array) for name, array in of_partitions.items()}
-    for name, array in draws.values.items():
-        if array is not None:
-            dims = tuple(f"{name}_dim_{place}" for place in range(np.ndim(array) - 2))
-            variables[name] = ((*_DRAWS, *dims), np.asarray(array, dtype=np.float64))
+    for name, array in _values(draws).items():
+        dims = tuple(f"{name}_dim_{place}" for place in range(np.ndim(array) - 2))
+        variables[name] = ((*_DRAWS, *dims), np.asarray(array, dtype=np.float64))
     # Summaries and traces pass over a coordinate: the mean of a label says nothing.
     coordinates = {"assignments": ((*_DRAWS, "point"), labels)}
-    return xr.Dataset(variables, coords=coordinates, attrs=dict(draws.attributes))
+    about = {**attributes, "sampler": draws.name, "seconds": float(draws.seconds)}
+    return xr.Dataset(variables, coords=coordinates, attrs=about)
 
 
-def _log_likelihood(
-    model: Any, data: Any, labels: np.ndarray, values: Mapping[str, np.ndarray | None]
-) -> np.ndarray:
+def _values(draws: Draws) -> dict[str, np.ndarray]:
+    """Return all numbers that are known of each draw."""
+    numbers = {"log_joint": draws.log_joint, "log_prob": draws.log_prob, **draws.parameters}
+    return {name: one for name, one in numbers.items() if one is not None}
+
+
+def _log_likelihood(model: Any, data: Any, draws: Draws) -> np.ndarray:
     import torch
 
     from pyroclust.data.draws.pointwise import pointwise_log_likelihood
 
-    flat = torch.from_numpy(labels.reshape(-1, labels.shape[-1]))
-    known = {
-        name: torch.from_numpy(one).reshape(-1)
-        for name, one in values.items()
-        if one is not None and one.ndim == 2
-    }
+    known = {name: torch.from_numpy(one).reshape(-1) for name, one in _values(draws).items() if one.ndim == 2}
+    flat = torch.from_numpy(draws.flat)
     densities = pointwise_log_likelihood(model, torch.as_tensor(data), flat, values=known)
-    return densities.numpy().reshape(labels.shape)
+    return densities.numpy().reshape(draws.assignments.shape)
 
 
 def prior_sbc_group(calibration: SimulationBasedCalibration | Mapping[str, np.ndarray]) -> xr.Dataset:
@@ -268,14 +249,14 @@ def prior_sbc_group(calibration: SimulationBasedCalibration | Mapping[str, np.nd
     return xr.Dataset({name: (_DRAWS, array[None]) for name, array in pits.items()})
 
 
-def stamped(groups: Mapping[str, xr.Dataset | None], *, is_ours: bool = True) -> dict[str, xr.Dataset]:
+def stamped(groups: Mapping[str, xr.Dataset], *, is_ours: bool = True) -> dict[str, xr.Dataset]:
     """Return the groups that there are, numbered from 0, with the attributes that ArviZ gives to its own."""
     ours = "pyroclust", version("pyroclust")
     attributes = dict(zip(("creation_library", "creation_library_version"), ours, strict=True))
     if is_ours:
         attributes |= zip(("inference_library", "inference_library_version"), ours, strict=True)
     attributes["created_at"] = datetime.now(UTC).isoformat()
-    return {name: _numbered(one).assign_attrs(attributes) for name, one in groups.items() if one is not None}
+    return {name: _numbered(one).assign_attrs(attributes) for name, one in groups.items()}
 
 
 def _numbered(group: xr.Dataset) -> xr.Dataset:
@@ -365,26 +346,36 @@ def from_pyro(
         for name, values in mcmc.get_samples(group_by_chain=True).items()
         if name not in _OURS
     }
-    attributes = {"sampler": type(mcmc.kernel).__name__, "warmup": mcmc.warmup_steps}
+    draws = Draws(
+        name=type(mcmc.kernel).__name__,
+        assignments=labels,
+        log_joint=sites.pop("log_joint", None),
+        parameters=sites,
+    )
     groups = groups_of_draws(
-        {"posterior": DrawsOfGroup(labels, sites, attributes)},
-        stats={"lp": sites.get("log_joint"), **_sample_stats(mcmc, labels.shape[:2])},
+        {"posterior": draws},
+        {"warmup": mcmc.warmup_steps},
         reference=reference,
         point_names=point_names,
         data=None if data is None else data.numpy(),
         model=model,
     )
+    stats = _sample_stats(mcmc, labels.shape[:2])
+    groups["sample_stats"] = groups.get("sample_stats", xr.Dataset()).assign(stats)
     return arviz_container(stamped(groups))
 
 
-def _sample_stats(mcmc: "MCMC", shape: tuple[int, int]) -> dict[str, np.ndarray]:
+def _sample_stats(mcmc: "MCMC", shape: tuple[int, int]) -> dict[str, tuple[Sequence[str], np.ndarray]]:
     chains = [mcmc._diagnostics[chain] or {} for chain in range(shape[0])]
     diverging = np.zeros(shape, dtype=bool)
     for row, diagnostics in zip(diverging, chains, strict=True):
         row[np.asarray(diagnostics.get("divergences", []), dtype=np.int64)] = True
     names = sorted({name for diagnostics in chains for name in diagnostics} - {"divergences"})
     per_chain = {
-        name.replace(" ", "_"): np.array([float(diagnostics.get(name, np.nan)) for diagnostics in chains])
+        name.replace(" ", "_"): (
+            _DRAWS[:1],
+            np.array([float(diagnostics.get(name, np.nan)) for diagnostics in chains]),
+        )
         for name in names
     }
-    return {"diverging": diverging, **per_chain}
+    return {"diverging": (_DRAWS, diverging), **per_chain}
