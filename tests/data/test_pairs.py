@@ -60,28 +60,24 @@ def test_other_files_are_refused_in_a_sentence(tmp_path, text, said):
     assert "\n" not in str(error.value)
 
 
-def test_a_name_that_several_rows_have_is_refused(tmp_path):
+def test_names_of_rows_and_files_that_cannot_be_are_refused(tmp_path):
     (tmp_path / "pairs.csv").write_text("a,b\n")
-    with pytest.raises(ValueError, match="names the row 'a', a name that several rows have"):
-        read_pairs(tmp_path / "pairs.csv", name="must_link", row_names=("a", "a", "b"))
-    with pytest.raises(ValueError, match=r"one of x, y, z, as in the column"):
-        read_pairs(tmp_path / "pairs.csv", name="must_link", row_names=("x", "y", "z"))
-
-
-def test_other_kinds_of_files_are_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"its suffix is '\.npy', expected one of \.csv, \.tsv"):
-        read_pairs(tmp_path / "pairs.npy", name="must_link", row_names=NAMES)
-    with pytest.raises(ValueError, match="there is no file"):
-        read_pairs(tmp_path / "pairs.csv", name="must_link", row_names=NAMES)
+    for file, names, said in (
+        ("pairs.csv", ("a", "a", "b"), "names the row 'a', a name that several rows have"),
+        ("pairs.csv", ("x", "y", "z"), "one of x, y, z, as in the column"),
+        ("pairs.npy", NAMES, r"its suffix is '\.npy', expected one of \.csv, \.tsv"),
+        ("absent.csv", NAMES, "there is no file"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            read_pairs(tmp_path / file, name="must_link", row_names=names)
 
 
 @pytest.mark.parametrize("pairs", [[(0, 4)], np.array([[0, 4]]), torch.tensor([[0, 4]]), ([0, 4],)])
 def test_pairs_in_python_count_from_0(pairs):
     assert read_pairs(pairs, name="must_link", row_names=NAMES).tolist() == [[0, 4]]
-
-
-def test_no_pairs_in_python_are_none():
     assert read_pairs([], name="must_link", row_names=NAMES).shape == (0, 2)
+    with pytest.raises(ValueError, match=r"the pair \(0, 5\), expected points from 0 to 4"):
+        read_pairs([(0, 5)], name="cannot_link", row_names=NAMES)
 
 
 @pytest.mark.parametrize("pairs", [[(0, 1, 2)], [(0.5, 1.0)], [(1,), (2, 3)], [0, 1]])
@@ -90,23 +86,15 @@ def test_what_is_no_pairs_is_refused(pairs):
         read_pairs(pairs, name="must_link", row_names=NAMES)
 
 
-def test_points_that_are_not_there_are_refused():
-    with pytest.raises(ValueError, match=r"the pair \(0, 5\), expected points from 0 to 4"):
-        read_pairs([(0, 5)], name="cannot_link", row_names=NAMES)
-
-
 def test_partial_labels_are_kept_and_not_clustered(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b,known\n1,2,x\n2,5,\n4,1,y\n7,3,\n")
+    iris = read_table("iris", partial_labels="species")
+    assert iris.labels is None
+    assert set(iris.partial_labels) == {"setosa", "versicolor", "virginica"}
     table = read_table(path, partial_labels="known")
     assert table.columns == ("a", "b")
     assert table.partial_labels.tolist() == ["x", None, "y", None]
     assert table.labels is None
     with pytest.raises(ValueError, match="give partial_labels to read_table"):
         read_table(table, partial_labels="known")
-
-
-def test_the_labels_of_iris_can_be_used_as_known():
-    table = read_table("iris", partial_labels="species")
-    assert table.labels is None
-    assert set(table.partial_labels) == {"setosa", "versicolor", "virginica"}

@@ -32,13 +32,10 @@ def test_all_forms_of_one_graph_are_the_same(tmp_path):
     save_npz(tmp_path / "sparse.npz", csr_array(PATH))
     np.savez(tmp_path / "dense.npz", matrix=PATH)
     (tmp_path / "edges.csv").write_text("0,1\n1,2\n")
-    sources = [
-        graph,
-        csr_array(PATH),
-        *(tmp_path / name for name in ("path.graphml", "sparse.npz", "dense.npz")),
-    ]
-    found = [read_table(one) for one in sources]
+    files = [tmp_path / name for name in ("path.graphml", "sparse.npz", "dense.npz")]
+    found = [read_table(one) for one in (graph, csr_array(PATH), *files)]
     found.append(read_table(tmp_path / "edges.csv", edges=True, header=False))
+    assert not read_table(networkx.empty_graph(4)).data.any()
     for table in found:
         assert np.array_equal(table.data, PATH)
         assert table.row_names == ("0", "1", "2")
@@ -49,14 +46,6 @@ def test_all_forms_of_one_graph_are_the_same(tmp_path):
 def edges(folder: Path, text: str, **told) -> object:
     (folder / "e.csv").write_text(text)
     return read_table(folder / "e.csv", edges=True, **told)
-
-
-def test_a_graph_without_edges_is_one(tmp_path):
-    networkx.write_graphml(networkx.empty_graph(4), tmp_path / "empty.graphml")
-    for source in (networkx.empty_graph(4), tmp_path / "empty.graphml", csr_array((4, 4))):
-        table = read_table(source)
-        assert table.data.shape == (4, 4)
-        assert not table.data.any()
 
 
 @pytest.mark.parametrize("name", ["--5", "²", "9" * 5000])
@@ -76,6 +65,14 @@ def test_edges_keep_names_and_lose_loops_and_repeats(tmp_path):
     assert numbers.row_names == ("-1", "9", "10")
     chosen = edges(tmp_path, "a,w,b\nx,2,y\ny,3,z\n", columns=["a", "b"], header=True)
     assert chosen.row_names == ("x", "y", "z")
+    for text, told, sentence in (
+        ("a,b,c\nx,y,z\n", {"header": True}, "has the columns a, b, c, expected two, the ends of an edge"),
+        ("a,b\nx,\n", {"header": True}, "has no node at an end of edge 1: fill it, or drop the line"),
+        ("a,b\nx,y\n", {"columns": ["a", "q"], "header": True}, "unknown column 'q'"),
+        ("a,b\nx,y\n", {"label": "a"}, "edges is true, but a file of edges has no labels: leave label out"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            edges(tmp_path, text, **told)
 
 
 def test_attributes_are_labels_and_directions_are_left_out(tmp_path):
@@ -93,20 +90,6 @@ def test_attributes_are_labels_and_directions_are_left_out(tmp_path):
     assert "directions" in read_table(csr_array(np.triu(PATH))).notes[0]
     twice = read_table(networkx.MultiGraph([(0, 1), (0, 1)]))
     assert twice.notes == ("1 edge(s) that come again were left out.",)
-
-
-@pytest.mark.parametrize(
-    ("text", "told", "sentence"),
-    [
-        ("a,b,c\nx,y,z\n", {"header": True}, "has the columns a, b, c, expected two, the ends of an edge"),
-        ("a,b\nx,\n", {"header": True}, "has no node at an end of edge 1: fill it, or drop the line"),
-        ("a,b\nx,y\n", {"columns": ["a", "q"], "header": True}, "unknown column 'q'"),
-        ("a,b\nx,y\n", {"label": "a"}, "edges is true, but a file of edges has no labels: leave label out"),
-    ],
-)
-def test_files_that_hold_no_edges_are_refused(tmp_path, text, told, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        edges(tmp_path, text, **told)
 
 
 def test_a_matrix_that_is_read_as_a_table_is_said_to_be_a_graph(tmp_path):
@@ -176,7 +159,9 @@ RANDOM = np.random.default_rng(0)
         (RANDOM.integers(1000, size=(5, 8, 8)), Waveforms(8, 8)),
     ],
 )
-def test_arrays_of_three_dimensions(array, shape) -> None:
+def test_arrays_of_three_dimensions(array, shape, tmp_path) -> None:
+    np.save(tmp_path / "points.npy", array)
+    np.testing.assert_array_equal(read_table(tmp_path / "points.npy").data, read_table(array).data)
     table = read_table(array)
     assert table.shape == shape
     assert table.data.shape == (5, np.prod(shape.event_shape))
@@ -186,8 +171,10 @@ def test_arrays_of_three_dimensions(array, shape) -> None:
         assert table.data.max() <= 1
 
 
-@pytest.mark.parametrize(("largest", "white"), [(1, 1), (2, 16), (16, 16), (17, 255), (255, 255)])
-@pytest.mark.parametrize("kind", [np.uint8, np.int64, np.float32])
+@pytest.mark.parametrize(
+    ("largest", "white", "kind"),
+    [(1, 1, np.uint8), (2, 16, np.int64), (16, 16, np.float32), (17, 255, np.int64), (255, 255, np.uint8)],
+)
 def test_whole_pixels_are_divided_by_their_white(largest: int, white: int, kind: type) -> None:
     pixels = RANDOM.integers(largest + 1, size=(5, 8, 8)).astype(kind)
     pixels[0, 0, 0] = largest
@@ -195,15 +182,6 @@ def test_whole_pixels_are_divided_by_their_white(largest: int, white: int, kind:
     assert table.shape == Images(8, 8)
     np.testing.assert_allclose(table.data, pixels.reshape(5, 64) / white)
     assert (f"divided by {white}" in table.notes[0]) == (white > 1)
-
-
-def test_files_of_three_dimensions_are_arrays(tmp_path: Path) -> None:
-    waves = RANDOM.normal(size=(6, 2, 10))
-    np.save(tmp_path / "waves.npy", waves)
-    table = read_table(tmp_path / "waves.npy")
-    assert table.name == "waves"
-    assert table.shape == Waveforms(2, 10)
-    np.testing.assert_array_equal(table.data.reshape(6, 2, 10), waves)
 
 
 @pytest.mark.parametrize(

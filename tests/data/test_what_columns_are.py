@@ -95,11 +95,6 @@ def test_new_rows_need_the_unit_and_move_dates(tmp_path):
         read_new_rows(new.assign(share=[0.05]), old)
 
 
-def test_dates_of_data_frames_are_days():
-    frame = pd.DataFrame({"x": X, "day": pd.date_range("2021-03-01", periods=ROWS)})
-    assert read_table(frame, kinds={}).units == ("", "days since 2021-03-01")
-
-
 @pytest.mark.parametrize(
     ("name", "values"),
     [
@@ -204,11 +199,6 @@ def test_codes_for_missing_answers():
         read_table(frame, kinds={}, missing=["q9=1"])
 
 
-def test_marks_of_statistics_programs_are_missing(tmp_path):
-    table = read(tmp_path, "x,y\n" + "1.5,#NULL!\n2.5,3\n4,5\n" * 20)
-    assert np.isnan(table.data).sum() == 20
-
-
 def test_doubts():
     score = np.minimum(RNG.normal(95, 10, 300), 100).round(2)
     steps = np.arange(300) % 7 / 3.7 - 1.2
@@ -236,16 +226,6 @@ def test_columns_can_be_left_out_and_tables_turned():
     )
     assert turned.columns == ("p", "q")
     assert turned.row_names == ("s1", "s2")
-
-
-def test_a_category_that_no_row_had_is_missing_or_refused():
-    old = read_table(pd.DataFrame({"x": X, "kind": ["a", "b", "c"] * 20}), kinds={})
-    new = pd.DataFrame({"x": [0.5], "kind": ["d"]})
-    found = read_new_rows(new, old)
-    assert np.isnan(found.data[0, 1])
-    assert any("'d'" in note for note in found.notes)
-    with pytest.raises(ValueError, match="holds 'd'"):
-        read_new_rows(new, old, refuses_unseen=True)
 
 
 def test_marks_among_numbers_are_missing_and_labels_stay(tmp_path):

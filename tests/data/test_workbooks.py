@@ -36,11 +36,6 @@ def test_a_sheet_is_read_with_its_kinds_and_gaps(tmp_path):
     assert any("The first of 2 sheets was read, 'data'" in note for note in found.notes)
 
 
-def test_numbers_alone_are_read_as_from_csv(tmp_path):
-    frame = pd.DataFrame({"x": [1, 2, 4], "y": [0.5, 1.5, 2.5]})
-    np.testing.assert_array_equal(read_table(written(tmp_path, only=frame)).data, frame.to_numpy(float))
-
-
 def test_what_is_no_table_is_refused_in_a_sentence(tmp_path, monkeypatch):
     (tmp_path / "cut.xlsx").write_bytes(b"PK\x03\x04 and no more")
     with pytest.raises(ValueError, match=r"cut\.xlsx' is not a readable \.xlsx file"):

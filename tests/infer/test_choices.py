@@ -41,3 +41,13 @@ def test_features_are_log_densities(scale):
 
 def test_one_data_set_is_taken_as_it_comes():
     assert HardStandardised(8)(torch.randn(8, 5, 2), 1).tolist() == [0]
+
+
+def test_one_half_is_plain_and_the_other_nearly_standardised():
+    torch.manual_seed(0)
+    data = torch.randn(64, 50, 1) * torch.linspace(0.1, 6, 64).view(-1, 1, 1)
+    kept = HardStandardised(8, hardness=2)(data, 8)
+    assert kept[:4].tolist() == [0, 1, 2, 3]
+    assert (data[kept[4:]].std(1).log().abs() < 0.7).all()
+    with pytest.raises(ValueError, match="oversampling and hardness are 1 and 4"):
+        HardStandardised(1)

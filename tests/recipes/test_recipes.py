@@ -10,8 +10,6 @@ import torch
 from pyroclust import compare, load_guide
 from pyroclust.calibration.certifying import CertificateSettings
 from pyroclust.diagnostics import Trust
-from pyroclust.infer import fit
-from pyroclust.infer.choices import HardStandardised
 from pyroclust.nn import SummedScorer
 from pyroclust.recipes import list_recipes, read_recipe
 from pyroclust.recipes.training_runs import train_recipe
@@ -168,12 +166,6 @@ def test_any_mixture_can_be_a_recipes_model(tiny: Path) -> None:
     assert read_recipe(tiny).build().model.name == "pitman-yor"
 
 
-def test_the_published_scorer_has_a_table_of_its_own(tmp_path: Path) -> None:
-    text = TINY.replace("[light]\nwidth = 8\nnum_bandwidths = 2", "[published]\nwidth = 8\nsizes = [6, 7]")
-    (tmp_path / "r.toml").write_text(text)
-    assert isinstance(read_recipe(tmp_path / "r.toml").build().scorer, SummedScorer)
-
-
 # More in tests/faults/recipes.py.
 @pytest.mark.parametrize(
     ("old", "new", "message"),
@@ -216,6 +208,8 @@ def test_shipped_recipes_have_names(tmp_path: Path) -> None:
     assert repr(read_recipe("ncp-overlap2d")) == "Recipe(overlap2d, light, 8000 steps)"
     with pytest.raises(ValueError, match="unknown recipe 'ncp-overlap', did you mean 'ncp-overlap2d'"):
         read_recipe("ncp-overlap")
+    with pytest.raises(ValueError, match="there is no recipe"):
+        read_recipe(tmp_path / "none.toml")
 
 
 def test_a_recipe_may_have_the_form_of_a_card(tiny: Path) -> None:
@@ -235,35 +229,6 @@ def test_a_recipe_may_have_the_form_of_a_card(tiny: Path) -> None:
     tiny.write_text(TINY.replace("[light]", guide + "[light]"))
     with pytest.raises(ValueError, match=r"\[light\] says which guide it makes, \[guide\] has a class"):
         read_recipe(tiny)
-
-
-def test_a_missing_recipe_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="there is no recipe"):
-        read_recipe(tmp_path / "none.toml")
-
-
-def test_choice_keeps_half_plain_and_half_standardised() -> None:
-    torch.manual_seed(0)
-    data = torch.randn(64, 50, 1) * torch.linspace(0.1, 6, 64).view(-1, 1, 1)
-    kept = HardStandardised(8, hardness=2)(data, 8)
-    assert kept[:4].tolist() == [0, 1, 2, 3]
-    assert (data[kept[4:]].std(1).log().abs() < 0.7).all()
-    with pytest.raises(ValueError, match="oversampling and hardness are 1 and 4"):
-        HardStandardised(1)
-
-
-def test_choice_learns_which_data_sets_are_hard() -> None:
-    """Losses that grow with the spread of the points make it keep spread-out data sets."""
-    torch.manual_seed(0)
-    clumped = torch.cat([torch.full((40, 1), -1.0), torch.ones(40, 1)]) + 0.01 * torch.randn(64, 80, 1)
-    clumped *= 1 + 0.1 * torch.randn(64, 1, 1)
-    data = torch.cat([clumped, torch.randn(64, 80, 1)])[torch.randperm(128)]
-    spread = data.abs().std(1).squeeze(-1)
-    choice = HardStandardised(16, hardness=4)
-    for _ in range(20):
-        choice.learn(80 * spread[choice(data, 8)])
-    hard = choice(data[torch.argsort(spread)], 8)[4:]
-    assert (hard >= 64).all()
 
 
 def test_trains_on_a_folder_of_labelled_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -385,16 +350,6 @@ def test_wrong_data_of_a_recipe_are_named(change: tuple[str, str], words: str, t
         read_recipe(tmp_path / "one.toml")
 
 
-def test_digits_are_a_source_with_labels() -> None:
-    from pyroclust import read_table
-
-    table = read_table("digits")
-    assert table.shape is not None
-    assert table.data.shape == (1797, 64)
-    assert table.data.max() == 1.0
-    assert len(set(table.labels.tolist())) == 10
-
-
 POOL = """
 [model]
 name = "gaussian2d"
@@ -434,19 +389,10 @@ def test_a_recipe_names_tables_and_shares_beside_its_model(tmp_path: Path) -> No
     (tmp_path / "one.toml").write_text(POOL)
     recipe = read_recipe(tmp_path / "one.toml")
     assert [one.name for one in recipe.data.laws] == ["unlabelled_tables", "distorted_clusters"]
-    guide = recipe.build()
-    before = {name: value.clone() for name, value in guide.state_dict().items()}
-    found = fit(recipe.model, guide, settings=recipe.training, data=recipe.data, progress=False)
-    assert found.steps == 6
-    assert recipe.data.num_datasets > 0
-    assert any(not torch.equal(value, before[name]) for name, value in guide.state_dict().items())
-
-
-def test_a_guide_trained_beside_its_model_gets_a_certificate(tmp_path: Path) -> None:
-    numbers(tmp_path / "tables")
-    (tmp_path / "one.toml").write_text(POOL)
+    before = recipe.build().state_dict()
     found = train_recipe(tmp_path / "one.toml", tmp_path / "out", certificate=SMALL, progress=False)
-    assert found.certificate is not None
+    assert found.result.steps == 6
+    assert any(not torch.equal(value, before[name]) for name, value in found.guide.state_dict().items())
     assert read_card(tmp_path / "out").certificate["exact"][0]["num_datasets"] == 4
 
 

@@ -1,5 +1,4 @@
 import gc
-import io
 import os
 import zipfile
 from pathlib import Path
@@ -97,8 +96,6 @@ class TestTables:
     def test_chains_without_order_keep_the_order_of_the_file(self, tmp_path):
         draws = self.read(tmp_path, "Chain,a,b\n2,1,1\n1,1,2\n2,1,3\n1,1,1\n")
         assert draws.assignments.tolist() == [[[0, 1], [0, 0]], [[0, 0], [0, 1]]]
-
-    def test_chains_are_ordered_as_numbers(self, tmp_path):
         rows = "".join(f"{chain},{chain % 2},0\n" for chain in (10, 2, 1))
         assert self.read(tmp_path, "chain,a,b\n" + rows).assignments[:, 0, 1].tolist() == [1, 0, 0]
 
@@ -139,6 +136,13 @@ class TestTables:
         assert self.read(tmp_path, "y[1],y[2],assignments[1],assignments[2]\n1,1,1,2\n").point_names[0] == (
             "assignments[1]"
         )
+        for text, variable, message in (
+            ("z[1],z[2]\n1,2\n", "zz", "unknown variable 'zz', did you mean 'z'"),
+            ("a,b\n1,2\n", "z", r"no columns of .* have indices as in z\[1\]"),
+            ("1,2\n1,2\n", "z", "has no names of columns"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                self.read(tmp_path, text, variable=variable)
 
     @pytest.mark.parametrize(
         ("text", "message"),
@@ -163,6 +167,7 @@ class TestTables:
             ("z[1],z[2],y[1],y[2]\n1,2,3,3\n", "holds z, y, and 2 of them can be draws"),
             ("z[1],z[2],y[1],y[2]\n.1,.2,.3,.3\n", "and 0 of them can be draws"),
             ("a,b\n1,2,3,4\n1,2,3,4\n", "line 2 has 4 cells, expected 2 as in line 1"),
+            ("\x00\x01\x02", "is not a readable .csv file: it holds bytes that are no text"),
         ],
     )
     def test_bad_tables_are_refused_in_one_sentence(self, tmp_path, text, message):
@@ -170,19 +175,6 @@ class TestTables:
             self.read(tmp_path, text)
         assert "\n" not in str(error.value)
         assert "draws.csv" in str(error.value)
-
-    def test_unknown_variables_are_refused_with_a_suggestion(self, tmp_path):
-        with pytest.raises(ValueError, match="unknown variable 'zz', did you mean 'z'"):
-            self.read(tmp_path, "z[1],z[2]\n1,2\n", variable="zz")
-        with pytest.raises(ValueError, match=r"no columns of .* have indices as in z\[1\]"):
-            self.read(tmp_path, "a,b\n1,2\n", variable="z")
-        with pytest.raises(ValueError, match="has no names of columns"):
-            self.read(tmp_path, "1,2\n1,2\n", variable="z")
-
-    def test_bytes_that_are_no_text_are_refused(self, tmp_path):
-        (tmp_path / "draws.csv").write_bytes(b"\x00\x01\x02\xff\xfe")
-        with pytest.raises(ValueError, match=r"is not a readable .csv file: it holds bytes that are no text"):
-            read_draws(tmp_path / "draws.csv")
 
 
 class TestArrays:
@@ -192,16 +184,10 @@ class TestArrays:
         draws = read_draws(tmp_path / "z.npy")
         np.testing.assert_array_equal(draws.assignments, renumbered(labels))
         assert (draws.name, draws.assignments.dtype) == ("z", np.int64)
-
-    def test_unsigned_and_true_or_false(self, tmp_path):
-        np.save(tmp_path / "u.npy", np.array([[200, 100, 200]], dtype=np.uint8))
-        np.save(tmp_path / "b.npy", np.array([[True, False, True]]))
-        for name in ("u", "b"):
-            assert read_draws(tmp_path / f"{name}.npy").assignments.tolist() == [[[0, 1, 0]]]
-
-    def test_two_dimensions_are_one_chain(self, tmp_path, labels):
-        np.save(tmp_path / "z.npy", labels[0])
-        assert read_draws(tmp_path / "z.npy").assignments.shape == (1, 6, 5)
+        with pytest.raises(ValueError, match=r"the one array of .* has no name"):
+            read_draws(tmp_path / "z.npy", variable="z")
+        with pytest.raises(ValueError, match=r"only .nc files have groups"):
+            read_draws(tmp_path / "z.npy", group="guide")
 
     def test_npz(self, tmp_path, labels):
         np.savez(
@@ -261,36 +247,21 @@ class TestArrays:
     def test_damaged_files_are_refused(self, tmp_path, labels):
         np.save(tmp_path / "z.npy", labels)
         np.savez(tmp_path / "z.npz", z=labels)
-        (tmp_path / "objects.npy").write_bytes(self.pickled())
+        np.save(tmp_path / "objects.npy", np.array([[{}]]), allow_pickle=True)
+        with zipfile.ZipFile(tmp_path / "entry.npz", "w") as file:
+            file.writestr("assignments.npy", b"no array at all")
         for name in ("z.npy", "z.npz"):
             content = (tmp_path / name).read_bytes()
             (tmp_path / f"cut_{name}").write_bytes(content[: len(content) // 2])
             (tmp_path / f"none_{name}").write_bytes(b"")
         (tmp_path / "renamed.npy").write_bytes((tmp_path / "z.npz").read_bytes())
         (tmp_path / "renamed.npz").write_bytes((tmp_path / "z.npy").read_bytes())
-        for name in ("cut_z.npy", "cut_z.npz", "none_z.npy", "none_z.npz", "objects.npy", "renamed.npz"):
+        cut = ("cut_z.npy", "cut_z.npz", "none_z.npy", "none_z.npz")
+        for name in (*cut, "objects.npy", "renamed.npz", "entry.npz"):
             with pytest.raises(ValueError, match="is not a readable"):
                 read_draws(tmp_path / name)
         with pytest.raises(ValueError, match=r"holds several arrays, as a .npz file does"):
             read_draws(tmp_path / "renamed.npy")
-
-    def test_a_damaged_entry_is_refused(self, tmp_path):
-        with zipfile.ZipFile(tmp_path / "z.npz", "w") as file:
-            file.writestr("assignments.npy", b"no array at all")
-        with pytest.raises(ValueError, match=r"'.*z.npz'"):
-            read_draws(tmp_path / "z.npz")
-
-    def pickled(self) -> bytes:
-        file = io.BytesIO()
-        np.save(file, np.array([[{}]]), allow_pickle=True)
-        return file.getvalue()
-
-    def test_the_one_array_of_npy_has_no_name(self, tmp_path, labels):
-        np.save(tmp_path / "z.npy", labels)
-        with pytest.raises(ValueError, match=r"the one array of .* has no name"):
-            read_draws(tmp_path / "z.npy", variable="z")
-        with pytest.raises(ValueError, match=r"only .nc files have groups"):
-            read_draws(tmp_path / "z.npy", group="guide")
 
 
 class TestNetCDF:
@@ -316,40 +287,27 @@ class TestNetCDF:
         assert draws.log_prob is None
         assert draws.name == "fit"
 
-    def test_tree_files_of_arviz_1(self, tmp_path, labels):
-        groups = {
-            "posterior": xr.Dataset({"z": (("chain", "draw", "p"), labels)}),
-            "sample_stats": xr.Dataset({"lp": (("chain", "draw"), np.arange(12.0).reshape(2, 6))}),
-        }
+    @pytest.mark.parametrize(
+        ("name", "dims", "change"),
+        [
+            ("z", ("p", "draw", "chain"), lambda labels: labels.transpose(2, 1, 0)),
+            ("assignments", ("chain", "draw", "p"), lambda labels: 1.0 * labels),
+            ("assignments", ("draw", "p"), lambda labels: labels.reshape(12, 5)),
+        ],
+        ids=["any order", "floats, before others", "one chain without a dimension"],
+    )
+    def test_other_forms(self, tmp_path, labels, name, dims, change):
+        dataset = xr.Dataset({name: (dims, change(labels))}, coords={"p": np.arange(5)})
+        if name == "assignments":
+            dataset["other"] = dataset[name].astype(int) + 1
+        groups = {"posterior": dataset}
+        if "chain" in dims:
+            groups["sample_stats"] = xr.Dataset({"lp": (("chain", "draw"), np.arange(12.0).reshape(2, 6))})
         xr.DataTree.from_dict(groups).to_netcdf(tmp_path / "z.nc", engine="h5netcdf")
         draws = read_draws(tmp_path / "z.nc")
-        np.testing.assert_array_equal(draws.assignments, renumbered(labels))
-        assert draws.log_joint[1, 0] == 6.0
+        np.testing.assert_array_equal(draws.flat, renumbered(labels).reshape(12, 5))
         assert draws.point_names is None
-
-    def test_assignments_go_before_others_and_may_be_floats(self, tmp_path, labels):
-        variables = {
-            "y": (("chain", "draw", "p"), labels + 1),
-            "assignments": (("chain", "draw", "p"), 1.0 * labels),
-        }
-        xr.Dataset(variables).to_netcdf(tmp_path / "z.nc", group="posterior", engine="h5netcdf")
-        np.testing.assert_array_equal(read_draws(tmp_path / "z.nc").assignments, renumbered(labels))
-
-    def test_any_order_of_dimensions(self, tmp_path, labels):
-        variables = {"z": (("p", "draw", "chain"), labels.transpose(2, 1, 0))}
-        xr.Dataset(variables).to_netcdf(tmp_path / "z.nc", engine="h5netcdf")
-        np.testing.assert_array_equal(read_draws(tmp_path / "z.nc").assignments, renumbered(labels))
-
-    def test_one_chain_without_a_dimension(self, tmp_path, labels):
-        xr.Dataset({"assignments": (("draw", "p"), labels[0])}).to_netcdf(
-            tmp_path / "z.nc", engine="h5netcdf"
-        )
-        assert read_draws(tmp_path / "z.nc").assignments.shape == (1, 6, 5)
-
-    def test_numbered_points_have_no_names(self, tmp_path, labels):
-        dataset = xr.Dataset({"z": (("chain", "draw", "p"), labels)}, coords={"p": np.arange(5)})
-        dataset.to_netcdf(tmp_path / "z.nc", engine="h5netcdf")
-        assert read_draws(tmp_path / "z.nc").point_names is None
+        assert "chain" not in dims or draws.log_joint[1, 0] == 6.0
 
     def test_groups(self, tmp_path, labels):
         for name, place in (("prior", 0), ("guide", 1)):
@@ -438,46 +396,25 @@ class TestAnyFile:
         with pytest.raises(ValueError, match=r"this machine has .* GiB; thin the draws"):
             read_draws(path)
 
-    def test_memory_that_runs_out(self, tmp_path, monkeypatch):
-        np.save(tmp_path / "z.npy", np.zeros((2, 3), int))
-
-        def full(*_args, **_kwargs):
-            raise MemoryError
-
-        monkeypatch.setattr(np, "load", full)
-        with pytest.raises(ValueError, match="does not fit into memory; thin the draws"):
-            read_draws(tmp_path / "z.npy")
-
 
 class TestWhatCannotBeLabels:
     """Tables and arrays that newcomers give instead of draws."""
 
-    STATISTICS = pd.DataFrame({"mean": [5, 2], "sd": [1, 0], "r_hat": [1, 1]}, index=["K", "entropy"])
     WHOLE = np.random.default_rng(0).integers(100, 30_000, size=(200, 4))
     FLOATS = np.random.default_rng(0).standard_normal((20, 3))
 
-    @pytest.mark.parametrize("name", ["summary.csv", "summary.tsv"])
-    @pytest.mark.parametrize("index", [True, False])
-    def test_tables_of_statistics(self, tmp_path, name, index):
-        path = tmp_path / name
-        separator = "," if name.endswith("csv") else "\t"
-        self.STATISTICS.to_csv(path, sep=separator, index=index)
-        with pytest.raises(ValueError, match="has the columns mean, sd, r_hat, a table of statistics"):
-            read_draws(path)
-        self.STATISTICS.rename_axis("variable").reset_index().to_csv(path, sep=separator, index=False)
-        with pytest.raises(ValueError, match="a table of statistics"):
-            read_draws(path)
-
     @pytest.mark.parametrize(
         "names",
-        ["mean,hdi_3%,hdi_97%", "Mean,MCSE,StdDev,5%,50%,95%,N_Eff,R_hat", "q5,q95", "ess_bulk,ess_tail"],
+        [
+            *("mean,sd,r_hat", ",mean,sd,r_hat", "mean,hdi_3%,hdi_97%", "q5,q95", "ess_bulk,ess_tail"),
+            "Mean,MCSE,StdDev,5%,50%,95%,N_Eff,R_hat",
+        ],
     )
-    def test_statistics_of_every_package(self, tmp_path, names):
+    def test_tables_of_statistics(self, tmp_path, names):
         (tmp_path / "s.csv").write_text(f"{names}\n{','.join('1' * len(names.split(',')))}\n")
         with pytest.raises(ValueError, match="a table of statistics"):
             read_draws(tmp_path / "s.csv")
-
-    def test_one_point_may_be_called_like_a_statistic(self, tmp_path):
+        # One point may be called like a statistic.
         (tmp_path / "z.csv").write_text("mean,max,min\n1,1,2\n")
         assert read_draws(tmp_path / "z.csv").point_names == ("mean", "max", "min")
 
@@ -487,22 +424,15 @@ class TestWhatCannotBeLabels:
         with pytest.raises(ValueError, match=r"holds '5\.1' and the like in column 'width'"):
             read_draws(tmp_path / "data.csv")
 
-    @pytest.mark.parametrize("suffix", [".csv", ".npy", ".npz", ".nc"])
-    @pytest.mark.parametrize("kind", [np.int64, np.float64, str])
+    @pytest.mark.parametrize(
+        ("suffix", "kind"), [(".csv", np.int64), (".npy", np.float64), (".npz", str), (".nc", np.int64)]
+    )
     def test_whole_measurements(self, tmp_path, suffix, kind):
         write(self.WHOLE if suffix == ".csv" else self.WHOLE.astype(kind), tmp_path / f"z{suffix}")
         with pytest.raises(ValueError, match="different values for 4 points, and hardly any two of a draw"):
             read_draws(tmp_path / f"z{suffix}")
 
-    def test_whole_measurements_of_which_a_few_are_equal(self, tmp_path):
-        ages = self.WHOLE.copy()
-        ages[:10, 0] = ages[:10, 1]
-        np.save(tmp_path / "z.npy", ages)
-        with pytest.raises(ValueError, match="hardly any two of a draw are equal"):
-            read_draws(tmp_path / "z.npy")
-
-    @pytest.mark.parametrize("suffix", [".npy", ".npz", ".nc"])
-    @pytest.mark.parametrize("kind", [np.float32, np.float64, str])
+    @pytest.mark.parametrize(("suffix", "kind"), [(".npy", np.float32), (".npz", str), (".nc", np.float64)])
     def test_floats(self, tmp_path, suffix, kind):
         write(self.FLOATS.astype(kind), tmp_path / f"z{suffix}")
         with pytest.raises(ValueError, match=r"holds .*\..* in draw 1, point 1, expected whole numbers"):
@@ -544,11 +474,8 @@ def test_reading_leaves_no_file_open(tmp_path, labels, suffix):
     read_draws(path)
     # An open file says so when it is collected, and warnings are errors.
     gc.collect()
-    assert str(path) not in [os.readlink(f"/proc/self/fd/{fd}") for fd in descriptors()]
-
-
-def descriptors() -> list[str]:
-    return [fd for fd in os.listdir("/proc/self/fd") if os.path.islink(f"/proc/self/fd/{fd}")]
+    descriptors = [f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")]
+    assert str(path) not in [os.readlink(one) for one in descriptors if os.path.islink(one)]
 
 
 def write(labels: np.ndarray, path: Path) -> None:
