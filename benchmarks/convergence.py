@@ -34,7 +34,7 @@ from pyroclust.diagnostics import (
     max_rhat,
     min_ess,
 )
-from pyroclust.diagnostics.chains.partition_convergence import convergence_with_log_joint
+from pyroclust.diagnostics.chains import convergence_with_log_joint
 from pyroclust.infer.mcmc.chains import Chains
 from pyroclust.infer.mcmc.named_kernels import default_kernel
 from pyroclust.models import table_mixture

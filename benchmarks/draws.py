@@ -34,8 +34,7 @@ from pyroclust.analysis.chains import draw_mcmc
 from pyroclust.analysis.steps import Settings
 from pyroclust.core.machine import num_threads
 from pyroclust.diagnostics import co_assignment, convergence, functionals
-from pyroclust.diagnostics.chains.convergence import min_ess
-from pyroclust.diagnostics.chains.partition_convergence import convergence_with_log_joint
+from pyroclust.diagnostics.chains import convergence_with_log_joint, min_ess
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.guides.base import retarget
 from pyroclust.infer import FitSettings, fit, simulate

@@ -35,8 +35,7 @@ from sklearn.metrics import adjusted_rand_score
 from pyroclust.analysis.chains import draw_mcmc
 from pyroclust.analysis.steps import Settings
 from pyroclust.diagnostics import co_assignment, point_estimate
-from pyroclust.diagnostics.chains.convergence import have_converged_well
-from pyroclust.diagnostics.chains.partition_convergence import convergence_with_log_joint
+from pyroclust.diagnostics.chains import convergence_with_log_joint, have_converged_well
 from pyroclust.distributions import (
     FiniteMixturesPrior,
     GammaConcentration,

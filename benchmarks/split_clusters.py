@@ -27,8 +27,8 @@ from sklearn.metrics import adjusted_rand_score
 from pyroclust.analysis.chains import draw_mcmc
 from pyroclust.analysis.steps import Settings
 from pyroclust.diagnostics import point_estimate
-from pyroclust.diagnostics.estimates.split_clusters import split_clusters
 from pyroclust.diagnostics.limits import MAX_SPLIT
+from pyroclust.diagnostics.split_clusters import split_clusters
 from pyroclust.models import normal_mixture, standardised_mixture
 from pyroclust.partitions import canonical
 

@@ -21,7 +21,7 @@ from pyroclust.calibration.calibrating import LocalCalibration
 from pyroclust.calibration.simulations import SimulatedDatasets
 from pyroclust.data.tables import Standardised, Table
 from pyroclust.diagnostics import LogEvidence
-from pyroclust.diagnostics.verdicts.findings import settled_finding
+from pyroclust.diagnostics.findings import settled_finding
 from pyroclust.infer.refining.refine import Refinement
 from pyroclust.partitions import Draws, canonical
 from pyroclust.results.analysis import Analysis

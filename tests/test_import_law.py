@@ -18,17 +18,7 @@ LAWS = {
     "distributions.priors",
     "distributions.sequential",
 }
-DIAGNOSTICS = {
-    "diagnostics",
-    "diagnostics.chains",
-    "diagnostics.differences",
-    "diagnostics.draws",
-    "diagnostics.estimates",
-    "diagnostics.limits",
-    "diagnostics.simulations",
-    "diagnostics.verdicts",
-    "diagnostics.weights",
-}
+DIAGNOSTICS = {"diagnostics", "diagnostics.limits"}
 MCMC = {"infer.mcmc.compiled"}
 
 # A row is a module or a package, without "pyroclust."; a module belongs to the longest row that it begins
@@ -48,16 +38,7 @@ LAW: dict[str, set[str]] = {
     "models": BASE | LAWS | {"distributions.protocols", "nn"},
     "guides": BASE | LAWS | {"distributions.protocols", "nn"},
     "diagnostics.limits": set(),
-    "diagnostics.weights": {"core", "diagnostics.limits"},
-    "diagnostics.draws": BASE | {"diagnostics.weights"},
-    "diagnostics.estimates": BASE | {"diagnostics.draws", "diagnostics.limits"},
-    "diagnostics.chains": BASE
-    | {"diagnostics.draws", "diagnostics.estimates", "diagnostics.limits", "diagnostics.weights"},
-    "diagnostics.simulations": {"core", "diagnostics.draws", "diagnostics.limits", "diagnostics.weights"},
-    "diagnostics.differences": BASE | {"diagnostics.chains", "diagnostics.draws", "diagnostics.limits"},
-    "diagnostics.verdicts": DIAGNOSTICS - {"diagnostics", "diagnostics.draws", "diagnostics.verdicts"}
-    | {"core"},
-    "diagnostics": DIAGNOSTICS - {"diagnostics"} | {"partitions"},
+    "diagnostics": BASE | {"diagnostics.limits"},
     "infer": BASE | DIAGNOSTICS | LAWS | {"distributions.protocols", "nn"},
     "infer.training": BASE | DIAGNOSTICS | LAWS | {"distributions.protocols", "infer", "nn"},
     "infer.mcmc.compiled": BASE | {"distributions", "distributions.compiled", "distributions.protocols"},

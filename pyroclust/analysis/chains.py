@@ -15,13 +15,17 @@ from pyroclust.core.large_tables import chain_seconds, populations_may_take
 from pyroclust.core.messages import duration, listed
 from pyroclust.core.random_state import pyro_seeded, seed_from_torch
 from pyroclust.diagnostics import Convergence, LogEvidence, max_rhat
-from pyroclust.diagnostics.chains.convergence import can_converge_well, have_converged_well, min_ess
-from pyroclust.diagnostics.chains.functionals import functional_name
-from pyroclust.diagnostics.chains.partition_convergence import convergence_with_log_joint
+from pyroclust.diagnostics.chains import (
+    can_converge_well,
+    convergence_with_log_joint,
+    functional_name,
+    have_converged_well,
+    min_ess,
+)
+from pyroclust.diagnostics.findings import convergence_findings
+from pyroclust.diagnostics.importance import stratified_draws
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT
-from pyroclust.diagnostics.verdicts.findings import convergence_findings
-from pyroclust.diagnostics.verdicts.verdict import all_passed
-from pyroclust.diagnostics.weights.importance import stratified_draws
+from pyroclust.diagnostics.verdict import all_passed
 from pyroclust.distributions.protocols import is_of_graphs
 from pyroclust.guides.exact_filters import exact_filter
 from pyroclust.infer import annealed_log_evidence, tempered_populations

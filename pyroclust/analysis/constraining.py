@@ -19,7 +19,7 @@ from pyroclust.core.messages import Attempts
 from pyroclust.core.random_state import seeded
 from pyroclust.data import Table
 from pyroclust.data.delimited_text import PairsLike, read_pairs
-from pyroclust.diagnostics.verdicts.findings import (
+from pyroclust.diagnostics.findings import (
     Question,
     convergence_findings,
     settled_finding,

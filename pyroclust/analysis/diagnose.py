@@ -17,9 +17,9 @@ from pyroclust.data import Source, Table, read_table, standardise
 from pyroclust.data.delimited_text import PLAIN
 from pyroclust.data.tables import Graph
 from pyroclust.diagnostics import SourceComparison, VariationOfInformation, compare_sources
-from pyroclust.diagnostics.draws.co_assignment import about_pairs
+from pyroclust.diagnostics.findings import Question
+from pyroclust.diagnostics.frequencies import about_pairs
 from pyroclust.diagnostics.sources import no_verdict
-from pyroclust.diagnostics.verdicts.findings import Question
 from pyroclust.partitions import Draws
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData

@@ -13,15 +13,15 @@ from pyroclust.core.large_tables import default_num_draws
 from pyroclust.core.messages import duration, first_line, lacks_memory, range_in_words
 from pyroclust.core.random_state import seeded
 from pyroclust.diagnostics import Agreement, Finding
-from pyroclust.diagnostics.differences.agreement import distances, marginals
-from pyroclust.diagnostics.limits import MIN_ESS, are_few
-from pyroclust.diagnostics.verdicts.findings import (
+from pyroclust.diagnostics.differences import distances, marginals
+from pyroclust.diagnostics.findings import (
     Question,
     agreement_findings,
     settled_finding,
     weighted_finding,
 )
-from pyroclust.diagnostics.verdicts.verdict import all_passed
+from pyroclust.diagnostics.limits import MIN_ESS, are_few
+from pyroclust.diagnostics.verdict import all_passed
 from pyroclust.distributions.sequential.partition import num_orders_of
 from pyroclust.guides import AmortizedGuide
 from pyroclust.infer import refine

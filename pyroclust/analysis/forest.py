@@ -18,8 +18,8 @@ from pyroclust.core.numbers import check_count, check_number, check_seed
 from pyroclust.core.random_state import seeded
 from pyroclust.data import Source, read_table
 from pyroclust.data.delimited_text import PairsLike
-from pyroclust.diagnostics.draws.co_assignment import about_pairs
-from pyroclust.diagnostics.verdicts.judging import judge_forest
+from pyroclust.diagnostics.frequencies import about_pairs
+from pyroclust.diagnostics.judging import judge_forest
 from pyroclust.distributions import PerturbedSpanningForest, standardised_similarity
 from pyroclust.models.standardised import named_prior
 from pyroclust.partitions import Draws

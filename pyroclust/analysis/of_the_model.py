@@ -20,19 +20,23 @@ from pyroclust.core.messages import Attempts
 from pyroclust.core.numbers import mean_imputed
 from pyroclust.data.tables import indicators
 from pyroclust.diagnostics import Familiarity, LogEvidence, importance_evidence, log_evidences
-from pyroclust.diagnostics.differences.constraint_effect import constraint_effect
-from pyroclust.diagnostics.estimates.split_clusters import SplitClusters
-from pyroclust.diagnostics.estimates.split_clusters import split_clusters as find_split
-from pyroclust.diagnostics.simulations.weight_quality import WeightQuality
-from pyroclust.diagnostics.verdicts.constraints import ConstraintOdds, constraint_odds, moved_points
-from pyroclust.diagnostics.verdicts.findings import (
+from pyroclust.diagnostics.constraint_effect import (
+    ConstraintOdds,
+    constraint_effect,
+    constraint_odds,
+    moved_points,
+)
+from pyroclust.diagnostics.findings import (
     Question,
     certificate_finding,
     familiarity_findings,
     split_finding,
     weight_quality_finding,
 )
-from pyroclust.diagnostics.weights.importance import can_tell, effective_draws
+from pyroclust.diagnostics.importance import can_tell, effective_draws
+from pyroclust.diagnostics.likeness import WeightQuality
+from pyroclust.diagnostics.split_clusters import SplitClusters
+from pyroclust.diagnostics.split_clusters import split_clusters as find_split
 from pyroclust.distributions import (
     FiniteMixturesPrior,
     GammaConcentration,

@@ -15,7 +15,7 @@ from pyroclust.core.numbers import check_count
 from pyroclust.core.random_state import seeded
 from pyroclust.data import Table
 from pyroclust.data.datasets import Source, read_new_rows
-from pyroclust.diagnostics.differences.likeness import Likeness, likeness
+from pyroclust.diagnostics.likeness import Likeness, likeness
 from pyroclust.diagnostics.limits import written_p
 from pyroclust.distributions.protocols import takes_missing
 from pyroclust.infer.mcmc.parameters import parameters_of_draws

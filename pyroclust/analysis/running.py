@@ -18,7 +18,7 @@ from pyroclust.analysis.steps import Work, check_names
 from pyroclust.core.large_tables import chain_seconds, large_table_notes, takes_long
 from pyroclust.core.messages import duration, range_in_words
 from pyroclust.diagnostics import Answer, Trust, Verdict, judge
-from pyroclust.diagnostics.draws.co_assignment import about_pairs
+from pyroclust.diagnostics.frequencies import about_pairs
 from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.models import in_words
 from pyroclust.partitions.constraints import Constraints

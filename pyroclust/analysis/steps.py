@@ -13,7 +13,7 @@ from typing import Any
 from pyroclust.core.messages import ends_the_run, first_line, left_out, unknown_name
 from pyroclust.core.numbers import json_values
 from pyroclust.diagnostics import Finding
-from pyroclust.diagnostics.verdicts.findings import Question, unavailable
+from pyroclust.diagnostics.findings import Question, unavailable
 from pyroclust.results.analysis import Analysis, figures_of
 
 

@@ -20,7 +20,7 @@ from pyroclust.core.machine import single_precision
 from pyroclust.core.numbers import check_count, check_seed
 from pyroclust.data import Source, Table
 from pyroclust.diagnostics import judge
-from pyroclust.diagnostics.verdicts.findings import settled_finding
+from pyroclust.diagnostics.findings import settled_finding
 from pyroclust.guides.anchored_guide import ContinuedDraws
 from pyroclust.infer import refine
 from pyroclust.results.analysis import Analysis

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from pyroclust.baselines.baseline import Baseline, BaselineResult, Clustering
 from pyroclust.core.numbers import check_count
-from pyroclust.diagnostics.draws.co_assignment import MAX_PAIRED_POINTS
+from pyroclust.diagnostics.frequencies import MAX_PAIRED_POINTS
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from pyroclust.calibration.certificate import (
 from pyroclust.core.numbers import check_count
 from pyroclust.core.random_state import exclusive_random_state, pyro_seeded
 from pyroclust.diagnostics import co_assignment, importance_efficiency, pareto_k
-from pyroclust.diagnostics.verdicts.calibration import tail_summary
+from pyroclust.diagnostics.judging import tail_summary
 from pyroclust.distributions.points import Points, as_points
 from pyroclust.guides.exact_filters import exact_filter
 from pyroclust.infer.mcmc.reference import Reference, reference_chains

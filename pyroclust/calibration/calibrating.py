@@ -31,18 +31,18 @@ from pyroclust.diagnostics import (
     sbc,
     total_variation,
 )
-from pyroclust.diagnostics.limits import MIN_CALIBRATION, written
-from pyroclust.diagnostics.simulations.familiarity import (
-    column_summaries,
-    distance_summaries,
-    mahalanobis,
-)
-from pyroclust.diagnostics.verdicts.calibration import (
+from pyroclust.diagnostics.findings import near_finding
+from pyroclust.diagnostics.judging import (
     combined_p_value,
     judge_calibration,
     judge_local_calibration,
 )
-from pyroclust.diagnostics.verdicts.findings import near_finding
+from pyroclust.diagnostics.likeness import (
+    column_summaries,
+    distance_summaries,
+    mahalanobis,
+)
+from pyroclust.diagnostics.limits import MIN_CALIBRATION, written
 from pyroclust.distributions.points import Points, as_points, check_finite
 from pyroclust.distributions.protocols import Guide, PartitionGuide, takes_missing
 from pyroclust.infer.simulation import SimulatedBatch, simulate_batches

@@ -10,15 +10,15 @@ from msgspec import Meta
 
 from pyroclust.core.numbers import json_values
 from pyroclust.diagnostics import Finding, Uniformity, Verdict, uniformity
-from pyroclust.diagnostics.simulations.uniformity import goodness_of_fit
-from pyroclust.diagnostics.verdicts.calibration import (
+from pyroclust.diagnostics.judging import (
     baseline_finding,
     calibrated_finding,
     certificate_verdict,
     unmeasured_finding,
     weights_finding,
 )
-from pyroclust.diagnostics.verdicts.verdict import all_passed
+from pyroclust.diagnostics.ranks import goodness_of_fit
+from pyroclust.diagnostics.verdict import all_passed
 from pyroclust.saving.cards import decode
 
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]

@@ -12,9 +12,9 @@ from torch import Tensor
 from pyroclust.core.messages import Attempts
 from pyroclust.core.random_state import seeded
 from pyroclust.diagnostics import Familiarity, familiarity
-from pyroclust.diagnostics.chains.functionals import cluster_share_entropy, pairs_together, shares
-from pyroclust.diagnostics.draws.frequencies import count_clusters
-from pyroclust.diagnostics.simulations.weight_quality import WeightQuality, weight_quality
+from pyroclust.diagnostics.chains import cluster_share_entropy, pairs_together, shares
+from pyroclust.diagnostics.frequencies import count_clusters
+from pyroclust.diagnostics.likeness import WeightQuality, weight_quality
 from pyroclust.distributions.protocols import PartitionGuide, data_shape, is_of_graphs, some_points
 from pyroclust.distributions.sequential.partition import num_orders_of
 from pyroclust.infer.simulation import SimulatedBatch, simulate

@@ -5,29 +5,68 @@ points)`` or ``(draws, points)`` with labels 0 to N - 1. What is no draws, weigh
 that a function names is a ``ValueError`` of one sentence.
 """
 
-from pyroclust.diagnostics.chains.convergence import Convergence, convergence, ess, max_rhat, min_ess, rhat
-from pyroclust.diagnostics.chains.functionals import functionals
-from pyroclust.diagnostics.chains.partition_convergence import (
+from pyroclust.diagnostics.chains import (
     CoMembershipEss,
+    Convergence,
     DistanceRhat,
     co_membership_ess,
+    convergence,
     distance_rhat,
+    ess,
+    functionals,
+    max_rhat,
+    min_ess,
+    rhat,
 )
-from pyroclust.diagnostics.chains.short_chains import drift, nested_rhat
-from pyroclust.diagnostics.differences.agreement import Agreement, agreement
-from pyroclust.diagnostics.differences.two_sample import TwoSampleTest, classifier_test, count_test, mmd_test
-from pyroclust.diagnostics.draws.co_assignment import co_assignment, dendrogram_order
-from pyroclust.diagnostics.draws.frequencies import (
+from pyroclust.diagnostics.clusters import (
+    ClusterContrasts,
+    ClusterProfiles,
+    ColumnShares,
+    cluster_contrasts,
+    cluster_profiles,
+    column_shares,
+    likely_outliers,
+    outlier_probabilities,
+)
+from pyroclust.diagnostics.coverage import BallCoverage, PairReliability, ball_coverage, pair_reliability
+from pyroclust.diagnostics.differences import (
+    Agreement,
+    TwoSampleTest,
+    agreement,
+    classifier_test,
+    count_test,
+    mmd_test,
+)
+from pyroclust.diagnostics.evidence import (
+    EvidenceHeadline,
+    EvidenceMethod,
+    LogEvidence,
+    evidence_headline,
+    importance_evidence,
+    log_evidences,
+)
+from pyroclust.diagnostics.frequencies import (
     PartitionEntropy,
     RankedPartitions,
     cluster_count_posterior,
+    co_assignment,
+    dendrogram_order,
     partition_entropy,
     ranked_partitions,
     total_variation,
 )
-from pyroclust.diagnostics.draws.informative_pairs import InformativePairs, most_informative_pairs
-from pyroclust.diagnostics.draws.labels import normalised_weights, resample
-from pyroclust.diagnostics.draws.losses import (
+from pyroclust.diagnostics.importance import (
+    effective_draws,
+    importance_efficiency,
+    importance_weights,
+    pareto_k,
+    weighted_expectation,
+)
+from pyroclust.diagnostics.informative_pairs import InformativePairs, most_informative_pairs
+from pyroclust.diagnostics.judging import judge, judge_draws
+from pyroclust.diagnostics.labels import normalised_weights, resample
+from pyroclust.diagnostics.likeness import Familiarity, familiarity
+from pyroclust.diagnostics.losses import (
     AdjustedRand,
     Binder,
     NormalisedVariationOfInformation,
@@ -36,48 +75,25 @@ from pyroclust.diagnostics.draws.losses import (
     pairwise_loss,
     variation_of_information,
 )
-from pyroclust.diagnostics.estimates.cluster_profiles import ClusterProfiles, cluster_profiles
-from pyroclust.diagnostics.estimates.credible_ball import CredibleBall, credible_ball
-from pyroclust.diagnostics.estimates.modes import PartitionModes, partition_modes
-from pyroclust.diagnostics.estimates.point_estimates import point_estimate, point_uncertainty
-from pyroclust.diagnostics.estimates.salso import SalsoSearch
-from pyroclust.diagnostics.estimates.searches import (
+from pyroclust.diagnostics.point_estimates import (
+    CredibleBall,
+    PartitionModes,
+    credible_ball,
+    partition_modes,
+    point_estimate,
+    point_uncertainty,
+)
+from pyroclust.diagnostics.ranks import SimulationBasedCalibration, Uniformity, sbc, uniformity
+from pyroclust.diagnostics.searches import (
     DrawsSearch,
     EnumerationSearch,
     LinkageSearch,
     PartitionSearch,
+    SalsoSearch,
 )
-from pyroclust.diagnostics.estimates.separation import (
-    ClusterContrasts,
-    ColumnShares,
-    cluster_contrasts,
-    column_shares,
-    likely_outliers,
-    outlier_probabilities,
-)
-from pyroclust.diagnostics.simulations.coverage import BallCoverage, ball_coverage
-from pyroclust.diagnostics.simulations.familiarity import Familiarity, familiarity
-from pyroclust.diagnostics.simulations.reliability import PairReliability, pair_reliability
-from pyroclust.diagnostics.simulations.sbc import SimulationBasedCalibration, sbc
-from pyroclust.diagnostics.simulations.uniformity import Uniformity, uniformity
+from pyroclust.diagnostics.short_chains import drift, nested_rhat
 from pyroclust.diagnostics.sources import SourceComparison, compare_sources
-from pyroclust.diagnostics.verdicts.judging import judge, judge_draws
-from pyroclust.diagnostics.verdicts.verdict import Answer, Finding, Mark, Trust, Verdict
-from pyroclust.diagnostics.weights.evidence import (
-    EvidenceHeadline,
-    EvidenceMethod,
-    LogEvidence,
-    evidence_headline,
-    importance_evidence,
-    log_evidences,
-)
-from pyroclust.diagnostics.weights.importance import (
-    effective_draws,
-    importance_efficiency,
-    importance_weights,
-    pareto_k,
-    weighted_expectation,
-)
+from pyroclust.diagnostics.verdict import Answer, Finding, Mark, Trust, Verdict
 
 __all__ = [
     "AdjustedRand",

@@ -8,25 +8,25 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from pyroclust.diagnostics.chains.thinning import Mixing, independent_draws, mixing
-from pyroclust.diagnostics.differences.agreement import (
+from pyroclust.diagnostics.differences import (
     Agreement,
     Marginals,
+    Mixing,
     Noise,
-    distances,
-    marginals_and_noise,
-)
-from pyroclust.diagnostics.differences.two_sample import (
     TwoSampleTest,
     accuracies,
     against_null,
+    distances,
     exchangeable,
+    independent_draws,
+    marginals_and_noise,
+    mixing,
     squared_mmds,
     total_variations,
 )
-from pyroclust.diagnostics.draws.frequencies import count_clusters
-from pyroclust.diagnostics.draws.labels import as_chains, checked_row_weights, labels_and_weights
-from pyroclust.diagnostics.draws.losses import Binder, check_same_points, losses_within
+from pyroclust.diagnostics.findings import Question, convergence_findings, measured, unavailable
+from pyroclust.diagnostics.frequencies import count_clusters
+from pyroclust.diagnostics.labels import as_chains, checked_row_weights, labels_and_weights
 from pyroclust.diagnostics.limits import (
     MAX_CHANCE,
     MAX_DIFFERENCE,
@@ -36,8 +36,8 @@ from pyroclust.diagnostics.limits import (
     written_p,
     written_pair,
 )
-from pyroclust.diagnostics.verdicts.findings import Question, convergence_findings, measured, unavailable
-from pyroclust.diagnostics.verdicts.verdict import Finding, Mark, Trust, Verdict
+from pyroclust.diagnostics.losses import Binder, check_same_points, losses_within
+from pyroclust.diagnostics.verdict import Finding, Mark, Trust, Verdict
 from pyroclust.partitions.raw_labels import DrawsLike
 
 _COUNTS = "total variation of the number of clusters"

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from pyroclust.core.numbers import check_count
-from pyroclust.diagnostics.weights.importance import stratified_draws
+from pyroclust.diagnostics.importance import stratified_draws
 from pyroclust.distributions.points import Points
 from pyroclust.distributions.protocols import JointModel, PartitionGuide
 from pyroclust.infer.checks import log_joint_of, one_data_set, require_likelihood

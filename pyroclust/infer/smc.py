@@ -10,7 +10,7 @@ from torch import Tensor
 
 from pyroclust.core.machine import check_memory
 from pyroclust.core.numbers import check_count, check_number
-from pyroclust.diagnostics.weights.evidence import (
+from pyroclust.diagnostics.evidence import (
     EvidenceMethod,
     LogEvidence,
     importance_evidence,

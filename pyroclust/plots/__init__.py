@@ -18,12 +18,6 @@ from pyroclust.plots.calibration import (
     plot_log_weights,
     plot_reliability,
 )
-from pyroclust.plots.certainty import (
-    plot_distance_histogram,
-    plot_point_uncertainty,
-    plot_ranked_partitions,
-    plot_scores,
-)
 from pyroclust.plots.certificate import (
     plot_certificate,
     plot_efficiency,
@@ -39,13 +33,13 @@ from pyroclust.plots.clusterings import (
     plot_modes,
     plot_partition_draws,
 )
-from pyroclust.plots.columns import plot_cluster_parameters, plot_missing_levels, plot_missing_numbers
-from pyroclust.plots.components import plot_cluster_densities, plot_components, plot_filtering
-from pyroclust.plots.contact_sheets import (
-    plot_contact_sheet,
-    plot_generated,
-    plot_uncertain_images,
-    plot_waveforms,
+from pyroclust.plots.components import (
+    plot_cluster_densities,
+    plot_cluster_parameters,
+    plot_components,
+    plot_filtering,
+    plot_missing_levels,
+    plot_missing_numbers,
 )
 from pyroclust.plots.convergence import (
     plot_co_membership,
@@ -54,8 +48,23 @@ from pyroclust.plots.convergence import (
     plot_rank_bars,
     plot_trace,
 )
-from pyroclust.plots.graphs import plot_block_matrix, plot_graph
-from pyroclust.plots.posterior import plot_co_assignment, plot_co_assignment_difference, plot_num_clusters
+from pyroclust.plots.images_and_graphs import (
+    plot_block_matrix,
+    plot_contact_sheet,
+    plot_generated,
+    plot_graph,
+    plot_uncertain_images,
+    plot_waveforms,
+)
+from pyroclust.plots.posterior import (
+    plot_co_assignment,
+    plot_co_assignment_difference,
+    plot_distance_histogram,
+    plot_num_clusters,
+    plot_point_uncertainty,
+    plot_ranked_partitions,
+    plot_scores,
+)
 from pyroclust.plots.style import CYCLE, GREY, INK, new_figure, png_bytes, style
 
 __all__ = [

@@ -10,9 +10,9 @@ from pyroclust.diagnostics import (
     TwoSampleTest,
     pairwise_loss,
 )
-from pyroclust.diagnostics.draws.labels import flatten
-from pyroclust.diagnostics.draws.losses import check_same_points
+from pyroclust.diagnostics.labels import flatten
 from pyroclust.diagnostics.limits import MAX_DIFFERENCE
+from pyroclust.diagnostics.losses import check_same_points
 from pyroclust.partitions.raw_labels import DrawsLike
 from pyroclust.plots.drawable import DEFAULT_LOSS, MAX_BINS, loss_name, plain_text, with_unit
 from pyroclust.plots.style import CYCLE, GREY, INK, name_rows

@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pyroclust.core.numbers import whole_numbers
-from pyroclust.diagnostics.chains.functionals import functional_name
+from pyroclust.diagnostics.chains import functional_name
 from pyroclust.diagnostics.limits import MAX_PARETO_K
-from pyroclust.diagnostics.simulations.uniformity import ecdf_band
+from pyroclust.diagnostics.ranks import ecdf_band
 from pyroclust.plots.calibration import draw_coverage, draw_reliability, plot_averaged_posterior
 from pyroclust.plots.drawable import check_mapping, drawable, plain_text
 from pyroclust.plots.style import CYCLE, GREY, INK, new_figure, style

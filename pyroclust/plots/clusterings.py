@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 
 from pyroclust.core.numbers import whole_numbers
 from pyroclust.diagnostics import CredibleBall, PartitionLoss, PartitionModes
-from pyroclust.diagnostics.draws.labels import flatten
+from pyroclust.diagnostics.labels import flatten
 from pyroclust.partitions.raw_labels import DrawsLike
 from pyroclust.plots.drawable import (
     DEFAULT_LOSS,

@@ -15,8 +15,8 @@ from pyroclust.diagnostics import (
     PartitionLoss,
     pairwise_loss,
 )
-from pyroclust.diagnostics.chains.functionals import functional_name
-from pyroclust.diagnostics.draws.labels import checked_labels
+from pyroclust.diagnostics.chains import functional_name
+from pyroclust.diagnostics.labels import checked_labels
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS
 from pyroclust.partitions.raw_labels import DrawsLike
 from pyroclust.plots.drawable import DEFAULT_LOSS, MAX_BINS, drawable, loss_name, plain_text, with_unit

@@ -15,7 +15,7 @@ from pyroclust.diagnostics import (
     PartitionLoss,
     VariationOfInformation,
 )
-from pyroclust.diagnostics.draws.labels import checked_labels
+from pyroclust.diagnostics.labels import checked_labels
 
 MAX_BINS = 10_000
 """Of a histogram: more are thinner than a pixel."""

@@ -15,9 +15,9 @@ from pyroclust.diagnostics import (
     RankedPartitions,
     dendrogram_order,
 )
-from pyroclust.diagnostics.draws.contingency import compact
+from pyroclust.diagnostics.findings import num_doubtful
+from pyroclust.diagnostics.labels import compact
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS
-from pyroclust.diagnostics.verdicts.findings import num_doubtful
 from pyroclust.report.parts import (
     FigureTable,
     Paragraph,

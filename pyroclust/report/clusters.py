@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 from pyroclust import diagnostics, plots
 from pyroclust.baselines.scores import labels_found
 from pyroclust.core.messages import visible
-from pyroclust.diagnostics.estimates.split_clusters import SplitClusters
+from pyroclust.diagnostics.findings import split_finding
 from pyroclust.diagnostics.limits import MAX_SPLIT, MIN_TELLING_SHARE
-from pyroclust.diagnostics.verdicts.findings import split_finding
+from pyroclust.diagnostics.split_clusters import SplitClusters
 from pyroclust.plots.drawable import counted, plain_text
 from pyroclust.report.parts import (
     FigureTable,

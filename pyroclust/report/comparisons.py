@@ -11,8 +11,7 @@ from pyroclust import plots
 from pyroclust.baselines.scores import PartitionScores, scores_where_known
 from pyroclust.core.messages import short
 from pyroclust.diagnostics import Agreement, SourceComparison
-from pyroclust.diagnostics.differences.constraint_effect import ConstraintEffect
-from pyroclust.diagnostics.verdicts.constraints import ConstraintOdds
+from pyroclust.diagnostics.constraint_effect import ConstraintEffect, ConstraintOdds
 from pyroclust.plots.clusterings import plot_moved_points
 from pyroclust.report.clusters import counts_picture, matrices_picture
 from pyroclust.report.parts import (

@@ -7,9 +7,9 @@ from matplotlib.figure import Figure
 from pyroclust import plots
 from pyroclust.calibration import LocalCalibration
 from pyroclust.diagnostics import Familiarity, evidence_headline
+from pyroclust.diagnostics.findings import weight_quality_finding
+from pyroclust.diagnostics.likeness import WeightQuality
 from pyroclust.diagnostics.limits import MAX_BRIDGE_ERROR, MAX_EVIDENCE_SPREAD, MAX_PARETO_K
-from pyroclust.diagnostics.simulations.weight_quality import WeightQuality
-from pyroclust.diagnostics.verdicts.findings import weight_quality_finding
 from pyroclust.report.parts import (
     YES_OR_NO,
     FigureTable,

@@ -26,7 +26,7 @@ from pyroclust import plots
 from pyroclust.core.long_runs import progress_bar
 from pyroclust.core.messages import ends_the_run, first_line, left_out, short
 from pyroclust.diagnostics import Finding, Mark
-from pyroclust.diagnostics.chains.functionals import functional_name
+from pyroclust.diagnostics.chains import functional_name
 from pyroclust.plots.style import pixels
 
 _UNITS = {

@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 from pyroclust import plots
 from pyroclust.core.messages import short, visible
 from pyroclust.data.tables import Graph, Images, Waveforms
-from pyroclust.diagnostics.verdicts.findings import num_doubtful
+from pyroclust.diagnostics.findings import num_doubtful
 from pyroclust.plots.drawable import counted
-from pyroclust.plots.graphs import MOST_EDGES
+from pyroclust.plots.images_and_graphs import MOST_EDGES
 from pyroclust.report.parts import FigureTable, Picture, Section, axis_names, interval, number
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import ColumnOfMissing, MissingCells

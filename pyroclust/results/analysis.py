@@ -15,8 +15,8 @@ import pandas as pd
 from pyroclust.core.messages import range_in_words
 from pyroclust.core.numbers import json_values
 from pyroclust.diagnostics import Finding, Trust, Verdict
+from pyroclust.diagnostics.judging import with_unanswered
 from pyroclust.diagnostics.limits import tolerance_of
-from pyroclust.diagnostics.verdicts.judging import with_unanswered
 from pyroclust.partitions import Draws
 from pyroclust.results.answer import AnswerInWords, reliance, with_doubts
 from pyroclust.results.data import AnalysedData

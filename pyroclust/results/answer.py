@@ -8,7 +8,7 @@ import numpy as np
 
 from pyroclust.core.messages import listed, visible
 from pyroclust.diagnostics import Mark, Trust, Verdict
-from pyroclust.diagnostics.verdicts.findings import share_of_sure_pairs, share_together
+from pyroclust.diagnostics.findings import share_of_sure_pairs, share_together
 from pyroclust.results.summaries import DrawsSummary
 
 _MOST_SIZES = 12

@@ -12,11 +12,9 @@ from pyroclust.baselines import BaselineResult
 from pyroclust.baselines.scores import PartitionScores
 from pyroclust.core.messages import listed, range_in_words
 from pyroclust.diagnostics import Finding, LogEvidence, evidence_headline
-from pyroclust.diagnostics.differences.constraint_effect import ConstraintEffect
-from pyroclust.diagnostics.verdicts.constraints import ConstraintOdds
-from pyroclust.diagnostics.verdicts.findings import orders_finding, weights_findings
-from pyroclust.diagnostics.weights.importance import stratified_draws
-from pyroclust.diagnostics.weights.orders import OrderSpread, evidence_by_order, mean_by_order
+from pyroclust.diagnostics.constraint_effect import ConstraintEffect, ConstraintOdds
+from pyroclust.diagnostics.findings import orders_finding, weights_findings
+from pyroclust.diagnostics.importance import OrderSpread, evidence_by_order, mean_by_order, stratified_draws
 from pyroclust.partitions import Draws
 
 

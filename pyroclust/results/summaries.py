@@ -12,18 +12,18 @@ from pyroclust import diagnostics
 from pyroclust.baselines.scores import adjusted_rand_where_known
 from pyroclust.core.messages import Attempts
 from pyroclust.diagnostics import Finding, Verdict
-from pyroclust.diagnostics.chains.functionals import least_rows, num_large_clusters
-from pyroclust.diagnostics.differences.agreement import Marginals, Noise, marginals_and_noise
-from pyroclust.diagnostics.draws.frequencies import count_clusters
-from pyroclust.diagnostics.draws.labels import as_chains
-from pyroclust.diagnostics.estimates.cluster_profiles import membership as membership_in
-from pyroclust.diagnostics.verdicts.findings import (
+from pyroclust.diagnostics.chains import least_rows, num_large_clusters
+from pyroclust.diagnostics.clusters import membership as membership_in
+from pyroclust.diagnostics.differences import Marginals, Noise, marginals_and_noise
+from pyroclust.diagnostics.findings import (
     Question,
     clarity_finding,
     labels_finding,
     num_doubtful,
     unavailable,
 )
+from pyroclust.diagnostics.frequencies import count_clusters
+from pyroclust.diagnostics.labels import as_chains
 from pyroclust.partitions import Draws
 
 OF_THE_GUIDE = ("guide", "weighted")

@@ -9,7 +9,7 @@ from near_cases import near_case
 
 from pyroclust import compare
 from pyroclust.diagnostics import Finding, Mark, Trust, judge
-from pyroclust.diagnostics.verdicts.findings import Question
+from pyroclust.diagnostics.findings import Question
 from pyroclust.guides import PredictiveFilter
 from pyroclust.models import overlap2d
 

@@ -9,7 +9,7 @@ import torch
 
 from pyroclust import compare, predict
 from pyroclust.cli import main
-from pyroclust.diagnostics.differences.likeness import likeness
+from pyroclust.diagnostics.likeness import likeness
 from pyroclust.distributions import ChineseRestaurantPrior, NormalInverseWishart
 from pyroclust.infer import exact_posterior
 from pyroclust.infer.mcmc.named_kernels import default_kernel

@@ -16,7 +16,7 @@ from pyroclust.data.datasets import read_table
 from pyroclust.data.draws.arviz import groups_of
 from pyroclust.data.tables import standardise
 from pyroclust.diagnostics import VariationOfInformation
-from pyroclust.diagnostics.differences.constraint_effect import constraint_effect
+from pyroclust.diagnostics.constraint_effect import constraint_effect
 from pyroclust.report.page import page_of
 from pyroclust.report.parts import FigureTable, Paragraph
 from pyroclust.results.data import AnalysedData

@@ -23,7 +23,7 @@ from pyroclust.calibration.simulations import draw_partitions, neighbour_share, 
 from pyroclust.cli.guides import _accuracy, _lines
 from pyroclust.core.random_state import pyro_seeded
 from pyroclust.diagnostics import pareto_k
-from pyroclust.diagnostics.verdicts.calibration import tail_summary
+from pyroclust.diagnostics.judging import tail_summary
 from pyroclust.distributions import ChineseRestaurantPrior
 from pyroclust.guides import AttentiveClusteringProcess, NeuralClusteringProcess, PredictiveFilter
 from pyroclust.infer.simulation import simulate_batches

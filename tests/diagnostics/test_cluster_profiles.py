@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 
-from pyroclust.diagnostics.estimates.cluster_profiles import cluster_profiles
+from pyroclust.diagnostics.clusters import cluster_profiles
 
 DRAWS = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1], [0, 1, 2, 2]])
 DATA = np.array([[0.0, 1.0], [2.0, 1.0], [6.0, 1.0], [8.0, 1.0]])
@@ -46,5 +46,5 @@ def test_many_draws_go_in_blocks(monkeypatch):
     draws, data = rng.integers(4, size=(50, 9)), rng.standard_normal((9, 2))
     whole = cluster_profiles(draws, draws[0], data=data)
     # The package has a function of the module's name.
-    monkeypatch.setattr(sys.modules["pyroclust.diagnostics.estimates.cluster_profiles"], "_MAX_CELLS", 100)
+    monkeypatch.setattr(sys.modules["pyroclust.diagnostics.clusters"], "_MAX_CELLS", 100)
     np.testing.assert_allclose(cluster_profiles(draws, draws[0], data=data).centre_low, whole.centre_low)

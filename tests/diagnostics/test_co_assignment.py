@@ -7,7 +7,7 @@ import pytest
 from scipy.cluster.hierarchy import cut_tree
 
 from pyroclust.diagnostics import co_assignment
-from pyroclust.diagnostics.draws.co_assignment import average_linkage, cuts
+from pyroclust.diagnostics.frequencies import average_linkage, cuts
 from pyroclust.partitions.raw_labels import renumbered
 
 
@@ -25,7 +25,7 @@ def brute_force(draws, shares):
 )
 @pytest.mark.parametrize("entries", [16_000_000, 30_000])
 def test_against_brute_force(num_draws, num_points, num_clusters, entries, monkeypatch):
-    monkeypatch.setattr(sys.modules["pyroclust.diagnostics.draws.co_assignment"], "_BLOCK_ENTRIES", entries)
+    monkeypatch.setattr(sys.modules["pyroclust.diagnostics.frequencies"], "_BLOCK_ENTRIES", entries)
     rng = np.random.default_rng(0)
     draws = rng.integers(num_clusters, size=(num_draws, num_points))
     found = co_assignment(draws)

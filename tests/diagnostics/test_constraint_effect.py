@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 
 from pyroclust.diagnostics import EvidenceMethod, LogEvidence, Mark
-from pyroclust.diagnostics.differences.agreement import marginals
-from pyroclust.diagnostics.differences.constraint_effect import constraint_effect, uncertainty_of
-from pyroclust.diagnostics.verdicts.constraints import ConstraintOdds, constraint_odds, moved_points
-from pyroclust.diagnostics.verdicts.judging import judge_forest
+from pyroclust.diagnostics.constraint_effect import (
+    ConstraintOdds,
+    constraint_effect,
+    constraint_odds,
+    moved_points,
+    uncertainty_of,
+)
+from pyroclust.diagnostics.differences import marginals
+from pyroclust.diagnostics.judging import judge_forest
 
 
 def evidence(estimate, error=0.05):

@@ -17,7 +17,7 @@ from pyroclust.diagnostics import (
     rhat,
     variation_of_information,
 )
-from pyroclust.diagnostics.draws.losses import Binder
+from pyroclust.diagnostics.losses import Binder
 
 
 def test_good_and_bad_chains():

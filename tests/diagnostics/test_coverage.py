@@ -6,8 +6,8 @@ from exchangeable_partitions import drawn
 from scipy import stats
 
 from pyroclust.diagnostics import ball_coverage, variation_of_information
-from pyroclust.diagnostics.simulations.coverage import _medoid_distances
-from pyroclust.diagnostics.simulations.uniformity import threshold_band
+from pyroclust.diagnostics.coverage import _medoid_distances
+from pyroclust.diagnostics.ranks import threshold_band
 
 
 @pytest.mark.parametrize("num_draws", [1, 2, 4, 30])

@@ -8,7 +8,7 @@ from pyroclust.diagnostics import (
     point_estimate,
     variation_of_information,
 )
-from pyroclust.diagnostics.draws.frequencies import count_clusters
+from pyroclust.diagnostics.frequencies import count_clusters
 from pyroclust.partitions import enumerate_partitions
 from pyroclust.partitions.raw_labels import renumbered
 

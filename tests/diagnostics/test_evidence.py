@@ -13,7 +13,7 @@ from pyroclust.diagnostics import (
     pareto_k,
     weighted_expectation,
 )
-from pyroclust.diagnostics.weights.evidence import repeated_log_evidence
+from pyroclust.diagnostics.evidence import repeated_log_evidence
 
 EVIDENCE = -7.3
 SIZE = 52

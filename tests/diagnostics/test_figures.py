@@ -8,7 +8,27 @@ import numpy as np
 import pytest
 
 from pyroclust.diagnostics import Agreement, Familiarity, Finding, Trust, Verdict, judge, judge_draws
-from pyroclust.diagnostics.chains.thinning import Mixing
+from pyroclust.diagnostics.differences import Mixing
+from pyroclust.diagnostics.findings import (
+    Question,
+    agreement_findings,
+    certificate_finding,
+    clarity_finding,
+    convergence_findings,
+    familiarity_findings,
+    labels_finding,
+    near_finding,
+    weighted_finding,
+    weights_findings,
+)
+from pyroclust.diagnostics.judging import (
+    baseline_finding,
+    calibrated_finding,
+    certificate_verdict,
+    judge_calibration,
+    judge_local_calibration,
+    weights_finding,
+)
 from pyroclust.diagnostics.limits import (
     CLEAR,
     CLOSE_TO_LABELS,
@@ -30,26 +50,6 @@ from pyroclust.diagnostics.limits import (
     written_pair,
 )
 from pyroclust.diagnostics.sources import Effect, VariationBlocks, judge_sources
-from pyroclust.diagnostics.verdicts.calibration import (
-    baseline_finding,
-    calibrated_finding,
-    certificate_verdict,
-    judge_calibration,
-    judge_local_calibration,
-    weights_finding,
-)
-from pyroclust.diagnostics.verdicts.findings import (
-    Question,
-    agreement_findings,
-    certificate_finding,
-    clarity_finding,
-    convergence_findings,
-    familiarity_findings,
-    labels_finding,
-    near_finding,
-    weighted_finding,
-    weights_findings,
-)
 
 SMALL = Agreement(0.03, 0.05, 0.01, 0.02, 0.04, 0.01)
 MIXED = Mixing(900.0, 1.001, constant=False)

@@ -10,7 +10,7 @@ from pyroclust.diagnostics import (
     pareto_k,
     weighted_expectation,
 )
-from pyroclust.diagnostics.weights.importance import (
+from pyroclust.diagnostics.importance import (
     importance_log_evidence,
     smooth_log_weights,
     stratified_draws,

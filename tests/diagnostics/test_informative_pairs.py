@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 from scipy.stats import entropy
 
-from pyroclust.diagnostics import InformativePairs, most_informative_pairs, partition_entropy
-from pyroclust.diagnostics.draws import informative_pairs
+from pyroclust.diagnostics import (
+    InformativePairs,
+    informative_pairs,
+    most_informative_pairs,
+    partition_entropy,
+)
 from pyroclust.partitions import enumerate_partitions
 
 EVERY = enumerate_partitions(6).numpy()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pyroclust.diagnostics.chains.functionals import least_rows, num_large_clusters
+from pyroclust.diagnostics.chains import least_rows, num_large_clusters
 from pyroclust.partitions import Draws
 from pyroclust.results.answer import AnswerInWords
 from pyroclust.results.summaries import DrawsSummary

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from pyroclust import diagnostics
-from pyroclust.diagnostics.differences.agreement import marginals
-from pyroclust.diagnostics.draws.co_assignment import MAX_PAIRED_POINTS, paired_points
-from pyroclust.diagnostics.estimates.salso import searched_draws
+from pyroclust.diagnostics.differences import marginals
+from pyroclust.diagnostics.frequencies import MAX_PAIRED_POINTS, paired_points
+from pyroclust.diagnostics.searches import searched_draws
 from pyroclust.diagnostics.sources import largest_pair
 from pyroclust.partitions import Draws
 from pyroclust.results.summaries import DrawsSummary

@@ -17,28 +17,16 @@ from pyroclust.diagnostics import (
     likely_outliers,
     limits,
 )
-from pyroclust.diagnostics.chains.functionals import num_large_clusters
-from pyroclust.diagnostics.chains.short_chains import CheckedRound
-from pyroclust.diagnostics.chains.thinning import Mixing
-from pyroclust.diagnostics.differences.constraint_effect import ConstraintEffect, Uncertainty
-from pyroclust.diagnostics.differences.likeness import Likeness
-from pyroclust.diagnostics.estimates.cluster_profiles import ClusterProfiles
-from pyroclust.diagnostics.estimates.split_clusters import SplitClusters, UnlikeNormal
-from pyroclust.diagnostics.limits import tolerance_of
-from pyroclust.diagnostics.simulations.familiarity import Familiarity
-from pyroclust.diagnostics.simulations.weight_quality import WeightQuality
-from pyroclust.diagnostics.sources import Effect, VariationBlocks, judge_sources
-from pyroclust.diagnostics.verdicts.calibration import (
-    baseline_finding,
-    calibrated_finding,
-    combined_p_value,
-    judge_calibration,
-    judge_local_calibration,
-    tail_summary,
-    weights_finding,
+from pyroclust.diagnostics.chains import num_large_clusters
+from pyroclust.diagnostics.clusters import ClusterProfiles
+from pyroclust.diagnostics.constraint_effect import (
+    ConstraintEffect,
+    Uncertainty,
+    constraint_odds,
+    moved_points,
 )
-from pyroclust.diagnostics.verdicts.constraints import constraint_odds, moved_points
-from pyroclust.diagnostics.verdicts.findings import (
+from pyroclust.diagnostics.differences import Mixing
+from pyroclust.diagnostics.findings import (
     agreement_finding,
     certificate_finding,
     clarity_finding,
@@ -53,8 +41,22 @@ from pyroclust.diagnostics.verdicts.findings import (
     weighted_finding,
     weights_findings,
 )
-from pyroclust.diagnostics.verdicts.verdict import Verdict
-from pyroclust.diagnostics.weights.importance import can_tell
+from pyroclust.diagnostics.importance import can_tell
+from pyroclust.diagnostics.judging import (
+    baseline_finding,
+    calibrated_finding,
+    combined_p_value,
+    judge_calibration,
+    judge_local_calibration,
+    tail_summary,
+    weights_finding,
+)
+from pyroclust.diagnostics.likeness import Familiarity, Likeness, WeightQuality
+from pyroclust.diagnostics.limits import tolerance_of
+from pyroclust.diagnostics.short_chains import CheckedRound
+from pyroclust.diagnostics.sources import Effect, VariationBlocks, judge_sources
+from pyroclust.diagnostics.split_clusters import SplitClusters, UnlikeNormal
+from pyroclust.diagnostics.verdict import Verdict
 
 SMALL = Effect("other difference", 0.1, 0.05, 0.15, 0.5)
 WELL = Mixing(900.0, 1.002, constant=False)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pyroclust.diagnostics import Binder, pairwise_loss, partition_modes, variation_of_information
-from pyroclust.diagnostics.estimates.modes import medoids, silhouette
+from pyroclust.diagnostics.point_estimates import medoids, silhouette
 
 FIRST, SECOND = np.repeat(np.arange(3), 20), np.tile(np.arange(2), 30)
 
@@ -66,7 +66,7 @@ def test_three_modes():
 
 
 def test_more_distinct_draws_than_are_searched(monkeypatch):
-    monkeypatch.setattr("pyroclust.diagnostics.estimates.modes.paired_draws", lambda _: 60)
+    monkeypatch.setattr("pyroclust.diagnostics.point_estimates.paired_draws", lambda _: 60)
     rng = np.random.default_rng(3)
     draws = np.concatenate([around(FIRST, rng, 140, 0.05), around(SECOND, rng, 60, 0.05)])
     found = partition_modes(draws, seed=0)

@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import entropy
 
 from pyroclust.diagnostics import partition_entropy
-from pyroclust.diagnostics.draws.labels import distinct_draws
+from pyroclust.diagnostics.labels import distinct_draws
 from pyroclust.partitions import enumerate_partitions
 from pyroclust.partitions.raw_labels import renumbered
 

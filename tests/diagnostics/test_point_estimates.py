@@ -87,7 +87,7 @@ def test_a_single_candidate_is_the_heaviest_draw():
 
 
 def test_too_many_cells_for_the_memory(monkeypatch):
-    monkeypatch.setattr("pyroclust.diagnostics.estimates.salso._MAX_CELLS", 5000)
+    monkeypatch.setattr("pyroclust.diagnostics.searches._MAX_CELLS", 5000)
     draws = noisy_draws(np.random.default_rng(5), 200, 50, 4, 0.4)
     cheap = reached(SalsoSearch(num_starts=2), draws, None, VariationOfInformation())
     monkeypatch.undo()
@@ -96,9 +96,7 @@ def test_too_many_cells_for_the_memory(monkeypatch):
 
 def test_one_start_without_help_descends_by_itself(monkeypatch):
     # Neither draws nor cuts among the ends: what is left is the compiled search.
-    monkeypatch.setattr(
-        "pyroclust.diagnostics.estimates.salso.SalsoSearch._starts", lambda *_: np.full((1, 60), -1)
-    )
+    monkeypatch.setattr("pyroclust.diagnostics.searches.SalsoSearch._starts", lambda *_: np.full((1, 60), -1))
     rng = np.random.default_rng(0)
     draws = noisy_draws(rng, 300, 60, 4, 0.4)
     for loss in LOSSES:
@@ -155,7 +153,7 @@ def test_estimates_are_canonical_and_repeatable(search):
 def test_number_of_threads_does_not_matter(monkeypatch):
     draws = noisy_draws(np.random.default_rng(2), 100, 60, 6, 0.6)
     expected = point_estimate(draws, seed=3, loss=Binder())
-    monkeypatch.setattr("pyroclust.diagnostics.estimates.salso.num_threads", lambda: 1)
+    monkeypatch.setattr("pyroclust.diagnostics.searches.num_threads", lambda: 1)
     np.testing.assert_array_equal(point_estimate(draws, seed=3, loss=Binder()), expected)
 
 

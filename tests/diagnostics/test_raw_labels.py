@@ -14,7 +14,7 @@ from pyro.infer import MCMC
 from scipy.special import softmax
 
 from pyroclust import diagnostics
-from pyroclust.diagnostics.draws.labels import labels_and_weights
+from pyroclust.diagnostics.labels import labels_and_weights
 from pyroclust.infer.mcmc import CollapsedGibbs, assignments
 from pyroclust.models import gaussian2d
 from pyroclust.partitions import Draws, canonical

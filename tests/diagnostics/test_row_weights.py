@@ -23,13 +23,12 @@ from pyroclust.diagnostics import (
     partition_modes,
     point_uncertainty,
 )
-from pyroclust.diagnostics.chains.functionals import least_rows, num_large_clusters
-from pyroclust.diagnostics.chains.thinning import central_draw
-from pyroclust.diagnostics.differences.agreement import marginals
-from pyroclust.diagnostics.differences.constraint_effect import constraint_effect
-from pyroclust.diagnostics.draws.co_assignment import co_assignment
-from pyroclust.diagnostics.estimates.cluster_profiles import membership
-from pyroclust.diagnostics.verdicts.findings import clarity_finding, share_of_sure_pairs, share_together
+from pyroclust.diagnostics.chains import least_rows, num_large_clusters
+from pyroclust.diagnostics.clusters import membership
+from pyroclust.diagnostics.constraint_effect import constraint_effect
+from pyroclust.diagnostics.differences import central_draw, marginals
+from pyroclust.diagnostics.findings import clarity_finding, share_of_sure_pairs, share_together
+from pyroclust.diagnostics.frequencies import co_assignment
 from pyroclust.partitions import Draws
 from pyroclust.results.answer import AnswerInWords
 from pyroclust.results.summaries import DrawsSummary

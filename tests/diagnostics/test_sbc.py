@@ -5,8 +5,7 @@ import pytest
 from scipy import stats
 
 from pyroclust.diagnostics import sbc, uniformity
-from pyroclust.diagnostics.simulations.sbc import rank_counts, rank_statistics
-from pyroclust.diagnostics.simulations.uniformity import ecdf_band, goodness_of_fit
+from pyroclust.diagnostics.ranks import ecdf_band, goodness_of_fit, rank_counts, rank_statistics
 
 SEEDS = range(20)
 

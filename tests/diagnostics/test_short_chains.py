@@ -4,7 +4,7 @@ from scipy.special import ndtri
 from scipy.stats import kstest, rankdata
 
 from pyroclust.diagnostics import drift, nested_rhat
-from pyroclust.diagnostics.chains.short_chains import start_memory, start_test
+from pyroclust.diagnostics.short_chains import start_memory, start_test
 
 
 def autoregressive(correlation, num_starts, chains_each, *, seed):

@@ -15,9 +15,8 @@ from pyroclust.diagnostics import (
     compare_sources,
     variation_of_information,
 )
-from pyroclust.diagnostics.chains.thinning import Mixing
-from pyroclust.diagnostics.differences.agreement import Marginals, Noise, marginals_and_noise
-from pyroclust.diagnostics.draws.frequencies import count_clusters
+from pyroclust.diagnostics.differences import Marginals, Mixing, Noise, marginals_and_noise
+from pyroclust.diagnostics.frequencies import count_clusters
 from pyroclust.diagnostics.sources import (
     Effect,
     VariationBlocks,

@@ -5,9 +5,9 @@ import pytest
 import scipy
 
 from pyroclust.diagnostics import Mark
-from pyroclust.diagnostics.estimates.split_clusters import SplitClusters, UnlikeNormal, split_clusters
+from pyroclust.diagnostics.findings import split_finding
 from pyroclust.diagnostics.limits import MAX_SPLIT
-from pyroclust.diagnostics.verdicts.findings import split_finding
+from pyroclust.diagnostics.split_clusters import SplitClusters, UnlikeNormal, split_clusters
 
 
 def no_model(rows, labels):

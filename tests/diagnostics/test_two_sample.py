@@ -7,17 +7,18 @@ from chain_cases import gibbs_chains, restaurant_draws, sticky
 from scipy.stats import binom
 
 from pyroclust.diagnostics import classifier_test, mmd_test, pairwise_loss, variation_of_information
-from pyroclust.diagnostics.chains.thinning import independent_draws, mixing
-from pyroclust.diagnostics.differences.two_sample import (
+from pyroclust.diagnostics.differences import (
     accuracies,
     against_null,
     count_test,
+    independent_draws,
+    mixing,
     permuted_memberships,
     squared_mmds,
     total_variations,
 )
-from pyroclust.diagnostics.draws.frequencies import count_clusters
-from pyroclust.diagnostics.draws.losses import Binder
+from pyroclust.diagnostics.frequencies import count_clusters
+from pyroclust.diagnostics.losses import Binder
 from pyroclust.partitions import enumerate_partitions
 
 TESTS = {"mmd": mmd_test, "classifier": classifier_test, "counts": count_test}

@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 
 from pyroclust.diagnostics import Agreement, Answer, Finding, Mark, Trust, judge, judge_draws
-from pyroclust.diagnostics.chains.short_chains import CheckedRound
-from pyroclust.diagnostics.limits import tolerance_of
-from pyroclust.diagnostics.simulations.familiarity import Familiarity
-from pyroclust.diagnostics.verdicts.findings import (
+from pyroclust.diagnostics.findings import (
     Question,
     agreement_finding,
     agreement_findings,
@@ -19,7 +16,10 @@ from pyroclust.diagnostics.verdicts.findings import (
     weighted_finding,
     weights_findings,
 )
-from pyroclust.diagnostics.verdicts.judging import with_unanswered
+from pyroclust.diagnostics.judging import with_unanswered
+from pyroclust.diagnostics.likeness import Familiarity
+from pyroclust.diagnostics.limits import tolerance_of
+from pyroclust.diagnostics.short_chains import CheckedRound
 
 CLOSE = Agreement(0.03, 0.05, 0.01, 0.02, 0.04, 0.01)
 FAR = Agreement(0.30, 0.40, 0.10, 0.02, 0.04, 0.01)

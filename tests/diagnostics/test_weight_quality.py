@@ -5,8 +5,8 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import kstest
 
-from pyroclust.diagnostics.simulations.weight_quality import weight_quality
-from pyroclust.diagnostics.weights.orders import evidence_by_order, mean_by_order
+from pyroclust.diagnostics.importance import evidence_by_order, mean_by_order
+from pyroclust.diagnostics.likeness import weight_quality
 
 
 def of_two_draws(distances: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from synthetic_comparison import filled, make_comparison
 from pyroclust import compare, diagnose
 from pyroclust.calibration import CertificateSettings
 from pyroclust.diagnostics import Trust
-from pyroclust.diagnostics.verdicts.findings import Question
+from pyroclust.diagnostics.findings import Question
 from pyroclust.guides import PredictiveFilter
 from pyroclust.models import nig_mixture
 from pyroclust.report import page_of, render_page, terminal_view

@@ -6,7 +6,7 @@ import torch
 from partition_laws import check_log_joint
 
 from pyroclust.diagnostics import importance_efficiency, importance_evidence, normalised_weights, resample
-from pyroclust.diagnostics.weights.importance import importance_log_evidence
+from pyroclust.diagnostics.importance import importance_log_evidence
 from pyroclust.infer.exact import exact_posterior, log_evidence
 from pyroclust.infer.importance import importance_sample
 from pyroclust.models import gaussian2d, overlap2d

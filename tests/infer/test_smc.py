@@ -13,7 +13,7 @@ from torch import Tensor
 from pyroclust import load_guide
 from pyroclust.data.datasets import read_table
 from pyroclust.diagnostics import EvidenceMethod, importance_efficiency, normalised_weights
-from pyroclust.diagnostics.weights.evidence import population_evidence
+from pyroclust.diagnostics.evidence import population_evidence
 from pyroclust.distributions import (
     ChineseRestaurantPrior,
     DirichletMultinomialPrior,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyroclust import diagnostics, plots
-from pyroclust.diagnostics.simulations.familiarity import FamiliarityRow
+from pyroclust.diagnostics.likeness import FamiliarityRow
 
 
 @pytest.fixture

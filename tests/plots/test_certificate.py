@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pyroclust import plots
-from pyroclust.diagnostics.simulations.uniformity import ecdf_band
+from pyroclust.diagnostics.ranks import ecdf_band
 from pyroclust.plots import new_figure
 from pyroclust.plots.certificate import plot_training, plot_training_loss
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pyroclust import plots
-from pyroclust.plots.graphs import MOST_EDGES
+from pyroclust.plots.images_and_graphs import MOST_EDGES
 
 LABELS = np.array([0] * 3 + [1] * 7 + [2] * 5)
 

@@ -12,8 +12,8 @@ from properties.hostile import any_labels, chains, finite, seeds
 
 from pyroclust import diagnostics
 from pyroclust.diagnostics import Agreement, judge_draws
+from pyroclust.diagnostics.findings import agreement_findings, weights_findings
 from pyroclust.diagnostics.limits import MAX_DIFFERENCE
-from pyroclust.diagnostics.verdicts.findings import agreement_findings, weights_findings
 
 SHAPES = st.tuples(st.integers(1, 3), st.sampled_from([1, 2, 4, 9, 30]))
 MATRICES = SHAPES.flatmap(lambda shape: finite(*shape))

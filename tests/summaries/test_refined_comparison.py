@@ -10,7 +10,7 @@ from rich.console import Console
 
 from pyroclust import to_arviz
 from pyroclust.diagnostics import Answer, Trust
-from pyroclust.diagnostics.verdicts.findings import Question
+from pyroclust.diagnostics.findings import Question
 from pyroclust.report import page_of, terminal_view
 
 

@@ -16,7 +16,7 @@ import xarray as xr
 from pyroclust.core.messages import visible
 from pyroclust.data.draws.reading import draws_from
 from pyroclust.diagnostics import SimulationBasedCalibration, functionals
-from pyroclust.diagnostics.chains.thinning import central_draw
+from pyroclust.diagnostics.differences import central_draw
 from pyroclust.partitions import Draws
 from pyroclust.partitions.raw_labels import DrawsLike, raw_labels
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from pyroclust.core.numbers import check_count, check_number
 from pyroclust.diagnostics import co_assignment, max_rhat
-from pyroclust.diagnostics.chains.partition_convergence import convergence_with_log_joint
+from pyroclust.diagnostics.chains import convergence_with_log_joint
 from pyroclust.distributions.points import Points, as_points
 from pyroclust.infer.mcmc.chains import Chains
 from pyroclust.infer.mcmc.named_kernels import default_kernel

@@ -14,7 +14,7 @@ from pyroclust.core.long_runs import progress_bar
 from pyroclust.core.machine import check_memory
 from pyroclust.core.numbers import check_count, check_number, check_seed
 from pyroclust.core.random_state import seed_from_torch, seeded
-from pyroclust.diagnostics.weights.evidence import (
+from pyroclust.diagnostics.evidence import (
     EvidenceMethod,
     LogEvidence,
     population_evidence,

@@ -14,12 +14,12 @@ from pyroclust.core.machine import check_memory
 from pyroclust.core.numbers import check_count, check_seed
 from pyroclust.core.random_state import seed_from_torch, seeded
 from pyroclust.diagnostics import EvidenceHeadline, LogEvidence, evidence_headline
-from pyroclust.diagnostics.chains.functionals import cluster_share_entropy, pairs_together, shares
-from pyroclust.diagnostics.chains.short_chains import CheckedRound, drift, start_memory, start_test
-from pyroclust.diagnostics.draws.frequencies import count_clusters
-from pyroclust.diagnostics.draws.losses import variation_of_information
+from pyroclust.diagnostics.chains import cluster_share_entropy, pairs_together, shares
+from pyroclust.diagnostics.frequencies import count_clusters
+from pyroclust.diagnostics.importance import importance_efficiency, importance_weights, pareto_k
 from pyroclust.diagnostics.limits import MIN_SETTLED
-from pyroclust.diagnostics.weights.importance import importance_efficiency, importance_weights, pareto_k
+from pyroclust.diagnostics.losses import variation_of_information
+from pyroclust.diagnostics.short_chains import CheckedRound, drift, start_memory, start_test
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.points import Points, as_points
 from pyroclust.distributions.protocols import CollapsedModel, PartitionGuide, is_of_graphs

@@ -21,7 +21,7 @@ from pyroclust.data.draws.arviz import prior_sbc_group
 from pyroclust.data.draws.pointwise import pointwise_log_likelihood
 from pyroclust.data.tables import Standardised
 from pyroclust.diagnostics import SimulationBasedCalibration, functionals, sbc, variation_of_information
-from pyroclust.diagnostics.chains.thinning import central_draw
+from pyroclust.diagnostics.differences import central_draw
 from pyroclust.distributions import (
     FiniteMixturesPrior,
     NormalInverseGamma,

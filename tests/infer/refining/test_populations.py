@@ -11,7 +11,7 @@ from scipy.special import logsumexp, softmax
 from pyroclust.data.datasets import read_table
 from pyroclust.data.tables import standardise
 from pyroclust.diagnostics import EvidenceMethod, co_assignment
-from pyroclust.diagnostics.weights.evidence import population_evidence
+from pyroclust.diagnostics.evidence import population_evidence
 from pyroclust.distributions import (
     Categories,
     FiniteMixturesPrior,

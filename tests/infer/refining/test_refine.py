@@ -4,7 +4,7 @@ import torch
 from enumerated_guide import EnumeratedGuide
 from pyro.distributions import Gamma
 
-from pyroclust.diagnostics.weights.orders import evidence_by_order
+from pyroclust.diagnostics.importance import evidence_by_order
 from pyroclust.distributions import ChineseRestaurantPrior, NormalInverseGamma, NormalKnownVariance, student_t
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior, log_evidence, refine

@@ -1,1 +1,0 @@
-"""What MCMC draws are worth: functionals, convergence, and draws that can be taken as independent."""

@@ -1,1 +1,0 @@
-"""How far two sources of draws differ, and whether chance explains it."""

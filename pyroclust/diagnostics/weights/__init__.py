@@ -1,1 +1,0 @@
-"""Importance weights: how good they are, and the evidence that they give."""
