@@ -408,7 +408,7 @@ def test_arguments_build_the_same_guide(guide: SequentialGuide, model: Mixture) 
 
 def test_no_conditions_leave_cards_and_weights_as_they_were() -> None:
     guide = NeuralClusteringProcess(gaussian2d())
-    assert (guide.arguments["conditions"], guide.scorer.arguments["conditions"]) == ((), None)
+    assert (guide.arguments["conditions"], guide.scorer.conditions) == ((), None)
     assert not [name for name in guide.state_dict() if "condition" in name]
 
 

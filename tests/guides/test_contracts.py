@@ -13,6 +13,7 @@ from sklearn.datasets import load_iris
 import pyroclust.guides
 import pyroclust.models
 import pyroclust.nn
+from pyroclust.core.registry import arguments_of
 from pyroclust.distributions import (
     BlockRates,
     ChineseRestaurantPrior,
@@ -216,7 +217,7 @@ def test_a_scorer_has_one_form(kind):
     scorer = MAKERS[kind]()
     if isinstance(scorer, NetworkScorer):
         scorer.eval()
-        assert isinstance(scorer.arguments, dict)
+        assert isinstance(arguments_of(scorer), dict)
     of_graphs, has_five = kind is GraphScorer, kind not in (GraphScorer, ConstrainedScorer)
     data = simulate(StochasticBlockModel(), torch.empty(3, 6, 6))[0] if of_graphs else torch.randn(3, 6, 2)
     labels = canonical(torch.randint(3, (5, 6)))
