@@ -32,15 +32,6 @@ def test_weights_are_repetitions():
         np.testing.assert_allclose(getattr(a, name), getattr(b, name))
 
 
-def test_rows_with_weights_are_repeated_rows():
-    weights = np.array([3, 1, 2, 4])
-    rows, data = np.repeat(np.arange(4), weights), np.where([[0], [0], [1], [0]], np.nan, DATA)
-    a = cluster_profiles(DRAWS, DRAWS[0], data=data, row_weights=weights)
-    b = cluster_profiles(DRAWS[:, rows], DRAWS[0, rows], data=data[rows])
-    for name, values in vars(a).items():
-        np.testing.assert_allclose(values, getattr(b, name), err_msg=name)
-
-
 def test_many_draws_go_in_blocks(monkeypatch):
     rng = np.random.default_rng(0)
     draws, data = rng.integers(4, size=(50, 9)), rng.standard_normal((9, 2))

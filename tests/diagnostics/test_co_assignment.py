@@ -38,17 +38,6 @@ def test_against_brute_force(num_draws, num_points, num_clusters, entries, monke
     assert found.max() <= 1
 
 
-def test_labels_beyond_a_byte_that_agree_in_their_last_byte():
-    # 0 and 256 differ in the second byte alone.
-    labels = np.arange(300)
-    np.testing.assert_array_equal(co_assignment(labels[None]), np.eye(300))
-
-
-def test_many_equal_draws_do_not_overflow_a_byte():
-    draws = np.zeros((1000, 3), dtype=int)
-    np.testing.assert_array_equal(co_assignment(draws), np.ones((3, 3)))
-
-
 def test_uneven_weights_keep_their_ratio():
     draws = np.array([[0, 0], [0, 1]])
     found = co_assignment(draws, weights=np.array([1e-12, 1.0]))
@@ -65,7 +54,3 @@ def test_cuts_are_those_of_scipy_where_heights_are_equal_too(num_draws: int, num
         most = int(rng.integers(1, num_points + 1))
         expected = cut_tree(tree, n_clusters=np.arange(most, 0, -1)).T
         np.testing.assert_array_equal(cuts(tree, most), renumbered(expected.astype(np.int64)))
-
-
-def test_the_finest_cut_has_every_point_alone():
-    assert cuts(average_linkage(np.eye(4)), 4)[0].tolist() == [0, 1, 2, 3]

@@ -6,7 +6,6 @@ from pyroclust.diagnostics import (
     VariationOfInformation,
     credible_ball,
     point_estimate,
-    variation_of_information,
 )
 from pyroclust.diagnostics.frequencies import count_clusters
 from pyroclust.partitions import enumerate_partitions
@@ -37,17 +36,6 @@ def test_a_ball_by_hand():
     assert sorted(whole.horizontal.tolist()) == [[0, 0, 0, 0], [0, 1, 0, 1]]
     assert whole.upper.tolist() == [[0, 0, 0, 0]]
     assert whole.lower.tolist() == [[0, 1, 2, 3]]
-
-
-def test_the_farthest_among_those_with_fewest_and_most_clusters():
-    draws = np.array([[0, 0, 0, 0, 0, 1], [0, 1, 1, 0, 0, 0], [0, 0, 0, 0, 1, 2], [0, 1, 2, 0, 2, 0]])
-    centre = np.array([0, 0, 0, 0, 0, 1])
-    ball = credible_ball(draws, centre, level=1.0)
-    away = variation_of_information(centre, draws)
-    assert away[1] > away[0]
-    assert away[3] > away[2]
-    assert ball.upper.tolist() == [draws[1].tolist()]
-    assert ball.lower.tolist() == [draws[3].tolist()]
 
 
 @pytest.mark.parametrize("level", [0.05, 0.5, 0.9, 0.95, 1.0])

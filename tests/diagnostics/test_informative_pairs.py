@@ -5,7 +5,6 @@ import pytest
 from scipy.stats import entropy
 
 from pyroclust.diagnostics import (
-    InformativePairs,
     informative_pairs,
     most_informative_pairs,
     partition_entropy,
@@ -152,13 +151,6 @@ def test_no_more_is_asked_than_tells_the_draws_apart():
     assert most_informative_pairs(draws, number=2).pairs.tolist() == found.pairs[:2].tolist()
 
 
-def test_repr():
-    draws = [[0, 0, 1], [0, 1, 1]]
-    assert repr(most_informative_pairs(draws)) == "InformativePairs(points 0 and 1: 1.00 bits, together 0.50)"
-    several = InformativePairs(np.array([[0, 1], [1, 2]]), np.array([1.0, 0.5]), np.array([0.5, 0.1]))
-    assert repr(several) == "InformativePairs(2 pairs: 1.50 bits; points 0 and 1 first)"
-
-
 def clustered(num_points, num_draws, *, seed=0):
     """Draws of five clusters with doubtful points, two of them one cluster in half of the draws."""
     rng = np.random.default_rng(seed)
@@ -192,42 +184,6 @@ def test_pairs_that_cannot_be_the_best_need_not_be_looked_at(monkeypatch, seed, 
     np.testing.assert_array_equal(found.pairs, whole.pairs)
 
 
-def test_few_of_many_close_pairs_have_the_best_among_them(monkeypatch):
-    monkeypatch.setattr(informative_pairs, "_CLOSE_PAIRS", 10)
-    bounds = np.linspace(0, 1, 200)
-    few = informative_pairs._few(np.arange(100, 200), bounds)
-    assert len(few) == 10
-    assert few[-1] == 199
-    assert few[0] < 160
-    assert (np.diff(few) > 0).all()
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_some_of_the_draws_say_how_useful_answers_are(monkeypatch, seed):
-    mass = posterior(seed, 1.0)
-    monkeypatch.setattr(informative_pairs, "paired_draws", lambda points: 190)
-    usefulness = informative_pairs._Usefulness(EVERY, mass)
-    assert len(usefulness._partitions) < 160
-    found = usefulness.of(EVERY.T[PAIRS], np.zeros(len(EVERY), int))
-    exact = [settled(mass, question) for question in range(len(PAIRS))]
-    np.testing.assert_allclose(found, exact, rtol=0.25)
-
-
-def test_groups_are_chosen_where_the_doubt_is(monkeypatch):
-    rng = np.random.default_rng(0)
-    truth = np.repeat([0, 1, 2, 3], 100)
-    noise = np.where(np.arange(400) % 10, 0.01, 0.4)
-    draws = np.where(rng.random((300, 400)) < noise, rng.integers(4, size=(300, 400)), truth)
-    columns = informative_pairs._Columns.of(draws, np.full(300, 1 / 300))
-    monkeypatch.setattr(informative_pairs, "MAX_PAIRED_POINTS", 30)
-    chosen = informative_pairs._doubtful_groups(columns)
-    assert len(chosen) == 30
-    # Three would be by chance.
-    assert (noise[columns.first[chosen]] == 0.4).sum() > 10
-    # No two of 256 are different draws where one has nearly all of the weight.
-    assert len(most_informative_pairs(draws, weights=[1] + 299 * [1e-7]).pairs) == 1
-
-
 def test_points_that_always_go_together_are_one():
     blocks = np.repeat(np.arange(6), 1000)
     mass = posterior(1)
@@ -235,16 +191,6 @@ def test_points_that_always_go_together_are_one():
     small = most_informative_pairs(EVERY, weights=mass, number=2, tolerance=0)
     assert (found.pairs // 1000).tolist() == small.pairs.tolist()
     assert found.information == pytest.approx(small.information)
-
-
-def test_doubt_counts_the_points_that_two_draws_do_not_agree_about():
-    draws = clustered(40, 300)[0][:, np.repeat(np.arange(40), np.arange(40) % 4 + 1)]
-    columns = informative_pairs._Columns.of(draws, np.full(300, 1 / 300))
-    assert len(columns.first) == 40
-    doubt = informative_pairs._doubt(columns, np.random.default_rng(0))
-    together = (draws[:, :, None] == draws[:, None]).mean(0)
-    exact = 2 * (together * (1 - together)).sum(1)[columns.first]
-    np.testing.assert_allclose(doubt / informative_pairs._PAIRS_OF_DRAWS, exact, rtol=0.3)
 
 
 @pytest.mark.parametrize(

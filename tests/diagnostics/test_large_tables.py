@@ -8,7 +8,6 @@ import pytest
 from pyroclust import diagnostics
 from pyroclust.diagnostics.differences import marginals
 from pyroclust.diagnostics.frequencies import MAX_PAIRED_POINTS, paired_points
-from pyroclust.diagnostics.searches import searched_draws
 from pyroclust.diagnostics.sources import largest_pair
 from pyroclust.partitions import Draws
 from pyroclust.results.summaries import DrawsSummary
@@ -84,15 +83,6 @@ def test_a_summary_and_a_comparison_have_no_matrix_of_all_points():
     assert max(found.largest_pair) < num_points
     # A number for every pair would be 1,152 MB; for the pairs among 2,000 points it is 32 MB.
     assert peak < 8 * num_points**2 / 3
-
-
-@pytest.mark.parametrize("num_draws", [40, 250, 1000, 4000])
-def test_the_search_sees_all_draws_of_small_tables_and_no_cliff(num_draws: int):
-    sizes = (3, 1000, 1001, 2000, 20_000)
-    found = [searched_draws(num_draws, num_points=points, cells=1) for points in sizes]
-    assert found[:2] == [num_draws, num_draws]
-    assert num_draws - found[2] <= num_draws / 1000
-    assert found[-1] == min(num_draws, 250)
 
 
 def test_an_estimate_that_is_searched_for_with_a_part_of_the_draws_is_the_truth():

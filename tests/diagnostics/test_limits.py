@@ -28,7 +28,6 @@ from pyroclust.diagnostics.constraint_effect import (
 from pyroclust.diagnostics.differences import Mixing
 from pyroclust.diagnostics.findings import (
     agreement_finding,
-    certificate_finding,
     clarity_finding,
     convergence_findings,
     familiarity_findings,
@@ -45,7 +44,6 @@ from pyroclust.diagnostics.importance import can_tell
 from pyroclust.diagnostics.judging import (
     baseline_finding,
     calibrated_finding,
-    combined_p_value,
     judge_calibration,
     judge_local_calibration,
     tail_summary,
@@ -264,18 +262,8 @@ def test_a_difference_is_large_beyond_its_limit_and_sure_beyond_its_noise():
     assert level(Effect("difference", 0.4, 0.3999, 0.15, 0.0001)) is Trust.DIFFER
 
 
-def test_several_p_values_are_one_by_bonferroni():
-    assert combined_p_value({"a": 0.2, "b": 0.9}) == 0.4
-    assert combined_p_value({"a": 0.8, "b": 0.9}) == 1
-
-
 def test_sizes_of_training_include_both_ends():
     assert [familiar(0.5, size)[1] for size in (2, 3, 8, 9)] == [False, True, True, False]
-
-
-def test_a_certificate_passes_with_all_its_tests():
-    assert [certificate_finding(passed, 3).passed for passed in (2, 3)] == [False, True]
-    assert certificate_finding(0, 0).passed is None
 
 
 def test_calibration_near_data_is_answered_by_its_verdict():

@@ -55,16 +55,6 @@ def test_two_clouds_that_run_into_each_other_are_one_mode():
     assert len(partition_modes(draws, seed=0).weights) == 1
 
 
-def test_three_modes():
-    rng = np.random.default_rng(1)
-    third = np.zeros(60, dtype=int)
-    draws = np.concatenate([around(mode, rng, 50, 0.03) for mode in (FIRST, SECOND)] + [third[None]] * 60)
-    found = partition_modes(draws, seed=0)
-    assert found.weights == pytest.approx([60 / 160, 50 / 160, 50 / 160])
-    assert found.partitions[0].tolist() == third.tolist()
-    assert found.spread[0] == 0
-
-
 def test_more_distinct_draws_than_are_searched(monkeypatch):
     monkeypatch.setattr("pyroclust.diagnostics.point_estimates.paired_draws", lambda _: 60)
     rng = np.random.default_rng(3)

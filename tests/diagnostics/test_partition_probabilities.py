@@ -46,17 +46,6 @@ def test_entropy_where_it_is_certain_or_meaningless():
     assert different.coverage == 0
 
 
-def test_correction_comes_nearer_to_the_true_entropy():
-    rng = np.random.default_rng(1)
-    every = enumerate_partitions(6).numpy()
-    probabilities = rng.dirichlet(np.full(len(every), 0.5))
-    truth = entropy(probabilities, base=2)
-    for _ in range(5):
-        found = partition_entropy(every[rng.choice(len(every), 100, p=probabilities)])
-        assert abs(found.corrected - truth) < 0.5 * abs(found.plug_in - truth)
-        assert found.plug_in < truth
-
-
 def test_weighted_entropy():
     weights = np.array([2.0, 2, 2, 2, 2, 2])
     assert partition_entropy(DRAWS, weights=weights) == partition_entropy(DRAWS)

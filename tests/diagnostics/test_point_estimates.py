@@ -176,17 +176,6 @@ def test_more_clusters_than_any_draw_where_that_is_best():
     assert point_estimate(draws, seed=0, loss=Binder()).tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("loss", [VariationOfInformation(), Binder()])
-def test_price_of_joining_makes_more_clusters(loss):
-    draws = noisy_draws(np.random.default_rng(4), 200, 30, 4, 0.45)
-    sizes = [
-        len(np.unique(point_estimate(draws, seed=0, loss=type(loss)(weight=weight), search=SalsoSearch(4))))
-        for weight in (0.4, 1.0, 1.6)
-    ]
-    assert sizes[0] > sizes[2]
-    assert sizes[0] >= sizes[1] >= sizes[2]
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -61,10 +61,6 @@ def test_another_concentration_differs(concentration):
     assert found.mmd.p_value == 0.001
 
 
-def test_a_slight_difference_is_none():
-    assert compare(draws_of(0, (2000,)), chains_of(1, 1.05)).verdict.level is Trust.AGREE
-
-
 def test_a_certain_but_small_difference_is_said_to_be_small():
     found = compare(draws_of(0, (5000,)), draws_of(1, (5000,), 1.2))
     assert found.verdict.level is Trust.AGREE
@@ -186,16 +182,6 @@ def test_the_same_seed_gives_the_same_figures():
     assert first.effects[2].p_value == first.mmd.p_value != first.counts.p_value
     other = compare_sources(a, b, seed=4, num_permutations=99)
     assert (first.mmd.null != other.mmd.null).any()
-
-
-def test_swapping_the_sources_changes_no_difference():
-    a, b = draws_of(0, (600,)), draws_of(1, (4, 150), 1.4)
-    there, back = compare(a, b), compare(b, a)
-    assert there.agreement.total_variation == pytest.approx(back.agreement.total_variation)
-    assert there.mmd.statistic == pytest.approx(back.mmd.statistic)
-    assert there.classifier.statistic == pytest.approx(back.classifier.statistic)
-    assert (there.vi_within_a, there.vi_within_b) == pytest.approx((back.vi_within_b, back.vi_within_a))
-    assert there.noise_a.largest_difference == pytest.approx(back.agreement.noise_largest_difference)
 
 
 def test_noise_floor():
@@ -320,27 +306,3 @@ def test_verdicts(effects, mixings, level, words):
     assert found.level is level
     assert words in found.sentence
     assert found.sentence.endswith(".")
-
-
-def test_a_good_source_is_not_called_rough():
-    found = judge_sources([SAME], (WELL, WELL), names=("Gibbs", "SALSO"), variation=BLOCKS)
-    assert "roughly" not in found.sentence
-    assert "certain" not in found.sentence
-
-
-@pytest.mark.parametrize(
-    ("effect", "passed"),
-    [
-        (SAME, True),
-        (BIG, False),
-        (dataclasses.replace(BIG, value=0.14), True),
-        (dataclasses.replace(BIG, noise=0.41), None),
-        (dataclasses.replace(BIG, p_value=0.006), None),
-    ],
-)
-def test_the_finding_of_a_difference_is_what_the_verdict_decides_by(effect, passed):
-    found = judge_sources([SAME, effect], (WELL, WELL), names=("Gibbs", "SALSO"), variation=BLOCKS)
-    finding = found.findings[-1]
-    assert (finding.value, finding.limit, finding.passed) == (effect.value, effect.limit, passed)
-    assert finding.wanted == "at most 0.15, or within noise and chance (p at least 0.005)"
-    assert {True: Trust.AGREE, False: Trust.DIFFER, None: Trust.UNKNOWN}[passed] is found.level

@@ -5,10 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from pyroclust.diagnostics import Agreement, Answer, Finding, Mark, Trust, judge, judge_draws
+from pyroclust.diagnostics import Agreement, Answer, Finding, Trust, judge, judge_draws
 from pyroclust.diagnostics.findings import (
     Question,
-    agreement_finding,
     agreement_findings,
     certificate_finding,
     familiarity_findings,
@@ -208,13 +207,6 @@ def test_what_failed_is_named():
     assert with_unanswered(verdict, ()) is verdict
 
 
-def test_distances_between_sources_that_differ_from_themselves_cannot_be_told():
-    found = [
-        agreement_finding("?", f, "gap", noise=n).passed for f, n in ((0.15, 0.2), (0.2, 0.2), (0.2, 0.1))
-    ]
-    assert found == [True, None, False]
-
-
 @pytest.mark.parametrize(
     ("changes", "level", "words"),
     [
@@ -277,28 +269,6 @@ def test_findings_are_plain_in_json():
     }
 
 
-def test_verdicts_are_plain_in_json():
-    verdict = judged()
-    plain = verdict.to_dict()
-    assert (plain["level"], plain["sentence"]) == ("trust", verdict.sentence)
-    assert plain["findings"] == [one.to_dict() for one in verdict.findings]
-    json.dumps(plain, allow_nan=False)
-
-
-def test_every_level_is_good_news_or_bad():
-    assert {one: one.mark for one in Trust} == {
-        Trust.TRUST: Mark.GOOD,
-        Trust.AVERAGE: Mark.GOOD,
-        Trust.AGREE: Mark.GOOD,
-        Trust.CORRECT: Mark.CAUTION,
-        Trust.MCMC: Mark.CAUTION,
-        Trust.UNCONFIRMED: Mark.CAUTION,
-        Trust.UNKNOWN: Mark.UNKNOWN,
-        Trust.DISTRUST: Mark.BAD,
-        Trust.DIFFER: Mark.BAD,
-    }
-
-
 LIKE = Familiarity(0.5, 1.0, 1.0, 199, overall=0.4, num_points=50, training_points=(1, 100))
 NEAR = {
     True: Finding("near?", 0.5, 0.01, True, "p = 0.5"),
@@ -351,8 +321,3 @@ def test_refined_draws_are_the_answer_where_there_is_no_mcmc():
     found = judged_alone(last=MOVING)
     assert (found.level, found.answer) == (Trust.AVERAGE, Answer.GUIDE)
     assert "The refined draws have not settled" in found.sentence
-
-
-def test_levels_that_nobody_can_use_are_refused():
-    refused = [one.is_refused for one in (Trust.TRUST, Trust.UNCONFIRMED, Trust.UNKNOWN, Trust.DISTRUST)]
-    assert refused == [False, False, True, True]
