@@ -1,5 +1,8 @@
-"""Every limit of the library lies where it is said to, and belongs to the side that it is said to."""
+"""Every limit lies where it is said to, and figures are printed on the side of it that they lie on."""
 
+import dataclasses
+import math
+import re
 from collections.abc import Callable
 from functools import cache
 
@@ -8,12 +11,18 @@ import pytest
 from chain_cases import restaurant_draws
 
 from pyroclust.diagnostics import (
+    Agreement,
     ClusterContrasts,
     EvidenceMethod,
+    Familiarity,
+    Finding,
     LogEvidence,
     Trust,
+    Verdict,
     compare_sources,
     evidence_headline,
+    judge,
+    judge_draws,
     likely_outliers,
     limits,
 )
@@ -27,7 +36,10 @@ from pyroclust.diagnostics.constraint_effect import (
 )
 from pyroclust.diagnostics.differences import Mixing
 from pyroclust.diagnostics.findings import (
+    Question,
     agreement_finding,
+    agreement_findings,
+    certificate_finding,
     clarity_finding,
     convergence_findings,
     familiarity_findings,
@@ -44,17 +56,17 @@ from pyroclust.diagnostics.importance import can_tell
 from pyroclust.diagnostics.judging import (
     baseline_finding,
     calibrated_finding,
+    certificate_verdict,
     judge_calibration,
     judge_local_calibration,
     tail_summary,
     weights_finding,
 )
-from pyroclust.diagnostics.likeness import Familiarity, Likeness, WeightQuality
-from pyroclust.diagnostics.limits import tolerance_of
+from pyroclust.diagnostics.likeness import Likeness, WeightQuality
+from pyroclust.diagnostics.limits import tolerance_of, written, written_pair
 from pyroclust.diagnostics.short_chains import CheckedRound
 from pyroclust.diagnostics.sources import Effect, VariationBlocks, judge_sources
 from pyroclust.diagnostics.split_clusters import SplitClusters, UnlikeNormal
-from pyroclust.diagnostics.verdict import Verdict
 
 SMALL = Effect("other difference", 0.1, 0.05, 0.15, 0.5)
 WELL = Mixing(900.0, 1.002, constant=False)
@@ -270,3 +282,193 @@ def test_calibration_near_data_is_answered_by_its_verdict():
     levels = (Trust.AVERAGE, Trust.DISTRUST, Trust.UNKNOWN)
     found = [near_finding(Verdict(one, ""), 0.5, num_nearest=9, num_simulations=99).passed for one in levels]
     assert found == [True, False, None]
+
+
+CLOSE = Agreement(0.03, 0.05, 0.01, 0.02, 0.04, 0.01)
+MIXED = Mixing(900.0, 1.001, constant=False)
+GOOD = Verdict(Trust.AVERAGE, "Calibrated.")
+
+
+def of_guide(found):
+    chains = judge_draws("MCMC", num_chains=4, num_draws=4000, max_rhat=1.005, min_ess=900.0)
+    return judge({"agreement": agreement_findings(found, limits.MAX_DIFFERENCE)}, chains=chains).sentence
+
+
+def of_guide_alone(overall):
+    beside = Finding(Question.BESIDE.value, None, None, None, "no MCMC")
+    checks = {
+        "familiarity": familiarity_findings(familiarity_of(overall)),
+        "certificate": (certificate_finding(1, 1),),
+    }
+    return judge({"agreement": (beside,)} | checks)
+
+
+def of_sources(value, noise=0.01, p_value=0.0001):
+    effect = Effect("excess", value, noise, limits.MAX_DIFFERENCE, p_value)
+    blocks = VariationBlocks(9.0, 9.0, 9.0, 9.0)
+    return judge_sources([effect], (MIXED, MIXED), names=("A", "B"), variation=blocks)
+
+
+def familiarity_of(overall):
+    return Familiarity(0.5, 1.0, 1.0, 199, overall=overall)
+
+
+def of_calibration(p_value):
+    return judge_calibration({"pairs": p_value}, num_datasets=9, num_points=9, worst_functional="entropy")
+
+
+SENTENCES = {
+    "largest R-hat": (
+        lambda x: convergence_findings("it", max_rhat=x, min_ess=9e3)[0],
+        limits.MAX_RHAT,
+        "R-hat ",
+    ),
+    "good R-hat": (
+        lambda x: convergence_findings("it", max_rhat=x, min_ess=9e3)[0],
+        limits.GOOD_RHAT,
+        "R-hat ",
+    ),
+    "fewest draws": (
+        lambda x: convergence_findings("it", max_rhat=1.0, min_ess=x)[1],
+        limits.MIN_ESS,
+        "draws ",
+    ),
+    "enough draws": (
+        lambda x: convergence_findings("it", max_rhat=1.0, min_ess=x)[1],
+        limits.GOOD_ESS,
+        "draws ",
+    ),
+    "Pareto k": (lambda x: weights_findings(x, 900.0)[0], limits.MAX_PARETO_K, "k "),
+    "weighted draws": (lambda x: weights_findings(0.3, x)[1], limits.MIN_ESS, "worth "),
+    "weighted counts": (
+        lambda x: weighted_finding(x, 0.0, noise=0.0),
+        limits.MAX_DIFFERENCE,
+        "total variation ",
+    ),
+    "weighted pairs": (lambda x: weighted_finding(0.0, x, noise=0.0), limits.MAX_DIFFERENCE, "of a pair "),
+    "clear": (lambda x: clarity_finding(np.array([x])), limits.CLEAR, "of a row "),
+    "partly clear": (lambda x: clarity_finding(np.array([x])), limits.PARTLY_CLEAR, "of a row "),
+    "close to labels": (labels_finding, limits.CLOSE_TO_LABELS, "index "),
+    "partly labels": (labels_finding, limits.PARTLY_LABELS, "index "),
+    "familiarity": (lambda x: familiarity_findings(familiarity_of(x))[0], limits.MIN_FAMILIARITY, "p = "),
+    "unfamiliar": (of_guide_alone, limits.MIN_FAMILIARITY, "p = "),
+    "near": (
+        lambda x: near_finding(GOOD, x, num_nearest=9, num_simulations=9),
+        limits.MIN_CALIBRATION,
+        "p = ",
+    ),
+    "certified": (lambda x: calibrated_finding("it", x, num_points=9), limits.MIN_CERTIFIED, "p = "),
+    "high k": (lambda x: weights_finding(x, num_points=9, num_datasets=10**6), limits.MAX_HIGH_K_SHARE, "^"),
+    "calibration": (of_calibration, limits.MIN_CALIBRATION, "p = "),
+    "findings of a calibration": (lambda x: of_calibration(x).findings[0], limits.MIN_CALIBRATION, "p = "),
+    "local calibration": (
+        lambda x: judge_local_calibration(GOOD, p_value_data=x).findings[0],
+        limits.MIN_CALIBRATION,
+        "p = ",
+    ),
+    "chains": (
+        lambda x: judge_draws("it", num_chains=4, num_draws=4000, max_rhat=x, min_ess=900.0),
+        limits.MAX_RHAT,
+        "R-hat ",
+    ),
+    "counts of a guide": (
+        lambda x: of_guide(dataclasses.replace(CLOSE, total_variation=x)),
+        limits.MAX_DIFFERENCE,
+        "number of clusters ",
+    ),
+    "pairs of a guide": (
+        lambda x: of_guide(dataclasses.replace(CLOSE, largest_difference=x)),
+        limits.MAX_DIFFERENCE,
+        "differ by at most ",
+    ),
+    "sources": (lambda x: of_sources(x).findings[-1], limits.MAX_DIFFERENCE, "^"),
+    "listed sources": (of_sources, limits.MAX_DIFFERENCE, "excess "),
+    "chance": (lambda x: of_sources(0.5, p_value=x).findings[-1], limits.MAX_CHANCE, "p = "),
+}
+
+
+def text_of(said):
+    return said if isinstance(said, str) else said.sentence
+
+
+def printed(text, before):
+    """Return the number that a text has after some words; percents as shares."""
+    number, percent = re.search(f"{before}([+-]?[0-9.]*[0-9])(%?)", text).groups()
+    return float(number) / (100 if percent else 1)
+
+
+def side(value, limit):
+    return (value > limit) - (value < limit)
+
+
+@pytest.mark.parametrize("case", SENTENCES)
+@pytest.mark.parametrize("factor", [1.0, 1 - 1e-3, 1 + 1e-3, 1 - 1e-6, 1 + 1e-6, 1 - 1e-12, 1 + 1e-12])
+def test_sentences_keep_the_side_of_the_limit(case, factor):
+    make, limit, before = SENTENCES[case]
+    text = text_of(make(limit * factor))
+    assert text_of(make(np.float64(limit * factor))) == text
+    assert side(printed(text, before), limit) == side(limit * factor, limit), text
+
+
+def test_halves_of_mcmc_that_differ_just_too_much():
+    far = Agreement(0.30, 0.40, 0.10, 0.02, 0.1504, 0.01)
+    sentence = of_guide(far)
+    assert "two halves of the reference by 0.1504" in sentence
+
+
+@pytest.mark.parametrize("p_value", [limits.MIN_CERTIFIED, 0.0049999, 0.0050001, 0.00012])
+def test_failed_tests_of_a_certificate_do_not_seem_passed(p_value):
+    sentence = certificate_verdict([calibrated_finding("it", p_value, num_points=9)]).sentence
+    assert ("Failed" in sentence) == (p_value < limits.MIN_CERTIFIED)
+    assert p_value >= limits.MIN_CERTIFIED or printed(sentence, r"\(") < limits.MIN_CERTIFIED
+
+
+@pytest.mark.parametrize("error", [0.05, 0.0475, 0.04753, 0.1, 0.0])
+@pytest.mark.parametrize("step", [0.0, 1e-3, -1e-3, 4e-4, -4e-4, 1e-5, -1e-5, 1e-9, -1e-9])
+def test_a_guide_and_its_baseline_are_printed_as_they_are_judged(error, step):
+    found = baseline_finding(-limits.MAX_ERRORS_BEHIND * error + step, error, num_points=9)
+    assert (printed(found.sentence, "^") >= printed(found.wanted, "at least ")) == found.passed
+
+
+@pytest.mark.parametrize("number", range(1, 8))
+@pytest.mark.parametrize("factor", [1.0, 0.999, 1.001, 0.99, 1.01, 1 - 1e-9, 1 + 1e-9])
+def test_parts_of_a_calibration_are_printed_as_they_are_judged(number, factor):
+    p_values = {str(part): limits.MIN_CALIBRATION / number * factor for part in range(number)}
+    verdict = judge_calibration(p_values, num_datasets=9, num_points=9, worst_functional="entropy")
+    for found in verdict.findings:
+        assert (printed(found.sentence, "p = ") >= printed(found.wanted, "p of at least ")) == found.passed
+
+
+@pytest.mark.parametrize(("value", "noise"), [(0.302, 0.301), (0.3014, 0.3012), (0.305, 0.305), (0.31, 0.2)])
+def test_what_is_beyond_noise_is_printed_beyond_it(value, noise):
+    verdict = of_sources(value, noise=noise)
+    for text in (verdict.sentence, verdict.findings[-1].sentence):
+        assert (printed(text, "(?:excess |^)") > printed(text, "noise ")) == (value > noise), text
+    assert (verdict.level is Trust.DIFFER) == (value > noise)
+
+
+def test_figures_have_no_more_digits_than_they_need():
+    assert [written(x, ".2f", 0.15) for x in (0.15, 0.14, 0.1449, 0.154, 0.152, 0.16)] == [
+        "0.15",
+        "0.14",
+        "0.14",
+        "0.154",
+        "0.152",
+        "0.16",
+    ]
+    assert [written(x, ".0f", 100.0, 400.0) for x in (99.9, 99.4, 399.96, 1234.5)] == [
+        "99.9",
+        "99",
+        "399.96",
+        "1234",
+    ]
+    assert [written(x, ".0%", 0.25) for x in (0.25, 0.252, 0.26)] == ["25%", "25.2%", "26%"]
+    assert [written(x, ".2f", 0.7) for x in (math.nan, math.inf, -math.inf)] == ["nan", "inf", "-inf"]
+    # A limit with more digits than the usual ones is written out where the value equals it.
+    assert written(0.125, ".2f", 0.125) == "0.125"
+
+
+def test_a_value_and_a_limit_that_is_no_round_number_do_not_look_alike():
+    assert written_pair(0.1228, 0.1232, ".3f") == ("0.1228", "0.123")
+    assert written_pair(-0.1238, -0.1236, ".3f") == ("-0.124", "-0.1236")
+    assert written_pair(0.3, 0.1, "+.3f") == ("+0.300", "+0.100")

@@ -1,14 +1,18 @@
-"""R-hat and effective draws of functionals, of distances to references, and of pairs."""
+"""Functionals, R-hat and effective draws: of numbers, of distances to references, of pairs."""
 
 import math
 
 import numpy as np
 import pytest
+import torch
 from chain_cases import restaurant_draws, sticky
 
 from pyroclust.diagnostics import (
+    agreement,
+    co_assignment,
     co_membership_ess,
     convergence,
+    dendrogram_order,
     distance_rhat,
     ess,
     functionals,
@@ -17,6 +21,11 @@ from pyroclust.diagnostics import (
     rhat,
     variation_of_information,
 )
+from pyroclust.diagnostics.chains import least_rows, num_large_clusters
+from pyroclust.partitions import Draws, canonical
+from pyroclust.partitions.raw_labels import renumbered
+from pyroclust.results.answer import AnswerInWords
+from pyroclust.results.summaries import DrawsSummary
 
 
 def test_good_and_bad_chains():
@@ -197,3 +206,82 @@ def test_draws_that_never_change_or_are_too_few():
     assert few.min == 0
     alone = co_membership_ess(np.zeros((10, 1), dtype=int), seed=0)
     assert len(alone.pairs) == 0
+
+
+@pytest.mark.parametrize("num_points", [1, 2, 7, 199, 200, 201, 1000])
+def test_clusters_are_counted_by_their_rows(num_points):
+    draws = np.random.default_rng(num_points).geometric(0.05, size=(4, 30, num_points)) % num_points
+    least = max(2, -(-num_points // 100))
+    assert least_rows(num_points) == least
+    expected = [[(np.bincount(draw) >= least).sum() for draw in chain] for chain in draws]
+    np.testing.assert_array_equal(num_large_clusters(draws), expected)
+
+
+def summary_of(draws: np.ndarray) -> DrawsSummary:
+    return DrawsSummary(Draws(name="made up", assignments=draws), name="MCMC", seed=0)
+
+
+def test_the_first_screen_says_it_where_single_rows_are_counted():
+    # Of 20 rows one is alone in nine draws of ten, and another one in three of them.
+    draws = np.zeros((1, 10, 20), dtype=np.int64)
+    draws[..., 10:] = 1
+    draws[:, 1:, -1] = 2
+    draws[:, 7:, -2] = 3
+    summary = summary_of(draws)
+    found = AnswerInWords.of(summary, rely="Yes", following="", given="")
+    assert (found.num_clusters, found.interval) == (3, (2, 4))
+    large = found.large_clusters
+    assert (large.least_rows, large.num_clusters, large.probability, large.interval) == (2, 2, 1.0, (2, 2))
+    assert dict(found.lines)["Large ones"] == (
+        "2 clusters of at least 2 rows (probability 1.00; 90 % interval 2)"
+    )
+    figures = summary.short_figures()["num_large_clusters"]
+    assert figures["least_rows"] == 2
+    assert dict(zip(figures["values"].tolist(), figures["probabilities"], strict=True))[2] == 1.0
+
+
+def test_the_first_screen_says_it_once_where_both_are_the_same():
+    draws = np.tile(np.repeat([0, 1], 10), (1, 10, 1))
+    assert "Large ones" not in dict(
+        AnswerInWords.of(summary_of(draws), rely="Yes", following="", given="").lines
+    )
+
+
+def test_renumbered_is_canonical():
+    labels = np.random.default_rng(0).integers(12, size=(50, 12))
+    np.testing.assert_array_equal(renumbered(labels), canonical(torch.from_numpy(labels)).numpy())
+
+
+def test_dendrogram_order_puts_blocks_together():
+    labels = np.array([0, 1, 0, 1, 2, 0, 2])
+    order = dendrogram_order(co_assignment(labels[None]))
+    assert sorted(order) == list(range(7))
+    assert (np.diff(labels[order]) != 0).sum() == 2
+
+
+def test_functionals_by_hand():
+    draws = np.array([[[0, 0, 1, 1], [0, 1, 2, 3]], [[0, 0, 0, 1], [0, 0, 0, 0]]])
+    values = functionals(draws, reference=np.array([0, 0, 1, 1]))
+    assert values["num_clusters"].tolist() == [[2, 4], [2, 1]]
+    np.testing.assert_allclose(values["entropy"], [[1, 2], [0.8112781244591328, 0]])
+    assert values["largest_share"].tolist() == [[0.5, 0.25], [0.75, 1.0]]
+    np.testing.assert_allclose(values["distance_to_reference"][0], [0, 1])
+    pairs = [name for name in values if name.startswith("together")]
+    assert len(pairs) == len(set(pairs)) == 5
+    first, second = (int(point) for point in pairs[0].split("_")[1:])
+    np.testing.assert_array_equal(values[pairs[0]], draws[..., first] == draws[..., second])
+    assert list(functionals(draws, seed=0)) == list(functionals(draws[:1], seed=0))
+
+
+def test_agreement_of_known_sources():
+    together, apart = np.zeros((2, 50, 4), dtype=int), np.tile(np.arange(4), (2, 50, 1))
+    found = agreement(together, apart)
+    assert (found.total_variation, found.largest_difference, found.mean_difference) == (1, 1, 1)
+    assert (found.noise_total_variation, found.noise_largest_difference) == (0, 0)
+    split = np.concatenate([together[:1], apart[:1]])
+    assert agreement(split, split).largest_difference == 0
+    assert agreement(split, split).noise_mean_difference == 1
+    weights = np.repeat([0.0, 1.0], 50)
+    assert agreement(split, apart, weights=weights).largest_difference == 0
+    halves = np.concatenate([together[0], apart[0]])
+    assert agreement(halves, halves).noise_largest_difference == 1
