@@ -72,10 +72,6 @@ def constraint_effect(
     """Compare a posterior with the same one given something more, point by point."""
     draws = as_chains(before, name="before")
     num_points = draws.shape[-1]
-    if len(after.counts) != num_points + 1:
-        raise ValueError(
-            f"before has {num_points} points and after {len(after.counts) - 1}, expected equally many"
-        )
     free, halves = marginals_of_halves(draws)
     first, second = halves or (free, free)
     points = np.arange(num_points) if after.points is None else after.points

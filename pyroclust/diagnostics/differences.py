@@ -337,14 +337,8 @@ def classifier_test(
     apart. Neighbours are nearest in variation of information, about the square root of the number of draws
     of them; equally near draws share what is left. The classifier gives to the first source as many draws as
     it has, those with the most votes. Twice the accuracy, minus one, estimates from below the total variation
-    of the two posteriors. Both sources are thinned as in :func:`mmd_test`.
-
-    Args:
-        draws_a: draws of the first source, ``(chains, draws, N)`` or ``(S, N)``.
-        draws_b: draws of the second source.
-        seed: of the thinning and the permutations.
-        num_permutations: how many permutations.
-        weights: of ``draws_a``, ``(S,)``; equal by default.
+    of the two posteriors. Arguments, and how sources are thinned, as in
+    :func:`mmd_test`.
 
     References:
         Lopez-Paz and Oquab (2017), Revisiting classifier two-sample tests. https://arxiv.org/abs/1610.06545

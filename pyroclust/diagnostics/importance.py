@@ -45,10 +45,7 @@ def _longest_tail(num_draws: int) -> int:
 def importance_weights(log_weights: np.ndarray) -> np.ndarray:
     """Return normalised, Pareto-smoothed weights ``(S,)`` from log p(c, x) - log q(c), any shape.
 
-    Where no tail can be fitted they are the plain normalised weights.
-
-    References:
-        Vehtari et al. (2024), Pareto smoothed importance sampling. https://jmlr.org/papers/v25/19-556.html
+    Where no tail can be fitted they are the plain normalised weights; see :func:`pareto_k`.
 
     Example:
         >>> importance_weights(np.zeros(4)).tolist()
@@ -144,9 +141,6 @@ def weighted_expectation(values: np.ndarray, log_weights: np.ndarray) -> tuple[f
 
     Raises:
         ValueError: if the numbers of entries differ, a value is not finite, or the log weights do not fit.
-
-    References:
-        Vehtari et al. (2024), Pareto smoothed importance sampling. https://jmlr.org/papers/v25/19-556.html
 
     Example:
         >>> round(weighted_expectation(np.array([1.0, 3.0]), np.log([3.0, 1.0]))[0], 6)

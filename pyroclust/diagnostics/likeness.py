@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from pyroclust.core.numbers import as_finite, as_numbers, check_count, check_number, check_seed
+from pyroclust.core.numbers import as_finite, check_count, check_number, check_seed
 from pyroclust.diagnostics.importance import evidences_of_orders, importance_efficiency
 from pyroclust.diagnostics.limits import MIN_ALIKE, MIN_FAMILIARITY, written
 
@@ -360,13 +360,10 @@ class WeightQuality:
 
 
 def weight_quality(log_weights: np.ndarray, *, num_points: int) -> WeightQuality:
-    """Compare a guide's importance weights on a data set with those on simulations of its model."""
-    log_weights = as_numbers("log_weights", log_weights)
-    if log_weights.ndim != 3 or len(log_weights) < 21 or not log_weights[0].size:
-        raise ValueError(
-            f"log_weights has shape {log_weights.shape}, expected (S + 1, M, R), the data and at least 20 "
-            "simulations with M orders of R draws"
-        )
+    """Compare a guide's log weights ``(S + 1, M, R)`` on a data set, the first, with those on simulations.
+
+    Each has M visiting orders of R draws.
+    """
     sets, orders, draws = log_weights.shape
     efficiency = np.array([importance_efficiency(one) for one in log_weights])
     figures = {"the efficiency of the weights": (efficiency, -np.log(efficiency))}
@@ -419,9 +416,6 @@ class Likeness:
 
 def likeness(new: np.ndarray, usual: np.ndarray) -> Likeness:
     """Compare log densities of new points with those of old ones, each left out of its cluster."""
-    new, usual = as_finite("new", new), as_finite("usual", usual)
-    if new.ndim != 1 or usual.ndim != 1 or not len(usual):
-        raise ValueError(f"new and usual have shapes {new.shape} and {usual.shape}, expected (M,) and (N,)")
     enough = len(new) >= _FEWEST
     p_value = (
         float(scipy.stats.mannwhitneyu(new, usual, alternative="less").pvalue) if enough else float("nan")

@@ -129,13 +129,13 @@ def matched_losses(
     b: np.ndarray,
     rows: np.ndarray,
     columns: np.ndarray,
-    terms: np.ndarray,
-    form: np.ndarray,
+    loss: "PartitionLoss",
     *,
     weights: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return the losses of listed pairs of partitions: O(N) a pair, in threads."""
     left, right = compact(a), compact(b)
+    terms, form = loss.terms(a.shape[1] if weights is None else int(weights.sum())), loss.form()
     losses, stride = np.empty(len(rows)), int(right[1].max())
     # Few pairs are not worth a thread.
     step = max(1 + _POINTS_A_THREAD // a.shape[1], -(-len(rows) // num_threads()))
@@ -154,15 +154,15 @@ def matched_losses(
 
 
 def all_losses(
-    a: np.ndarray, b: np.ndarray, terms: np.ndarray, form: np.ndarray, *, weights: np.ndarray | None = None
-) -> Iterator[tuple[slice, np.ndarray]]:
+    a: np.ndarray, b: np.ndarray, loss: "PartitionLoss", row_weights: np.ndarray | None
+) -> Iterator[np.ndarray]:
     """Yield the losses of all pairs of partitions in blocks of rows, so that memory stays below 100 MB."""
-    step = max(1, _PAIRS_A_BLOCK // len(b))
+    step, times = max(1, _PAIRS_A_BLOCK // len(b)), checked_row_weights(row_weights, a.shape[-1])
     for begin in range(0, len(a), step):
         rows = np.arange(len(a[begin : begin + step]))
         pairs = np.repeat(rows, len(b)), np.tile(np.arange(len(b)), len(rows))
-        losses = matched_losses(a[begin : begin + step], b, *pairs, terms, form, weights=weights)
-        yield slice(begin, begin + len(rows)), losses.reshape(len(rows), len(b))
+        losses = matched_losses(a[begin : begin + step], b, *pairs, loss, weights=times)
+        yield losses.reshape(len(rows), len(b))
 
 
 @dataclass(frozen=True)
@@ -214,10 +214,8 @@ class PartitionLoss(ABC):
             np.broadcast_to(np.arange(labels.size // points).reshape(labels.shape[:-1]), shape).flatten()
             for labels in (a, b)
         )
-        a, b = a.reshape(-1, points), b.reshape(-1, points)
-        times = checked_row_weights(row_weights, points)
-        terms = self.terms(points if times is None else int(times.sum()))
-        return matched_losses(a, b, rows, columns, terms, self.form(), weights=times).reshape(shape)
+        a, b, times = a.reshape(-1, points), b.reshape(-1, points), checked_row_weights(row_weights, points)
+        return matched_losses(a, b, rows, columns, self, weights=times).reshape(shape)
 
     def expected(
         self,
@@ -245,14 +243,7 @@ class PartitionLoss(ABC):
         draws, share = flat_and_shares(draws, weights)
         candidates = flatten(candidates, name="candidates")
         check_same_points(candidates, draws)
-        return np.concatenate([block @ share for _, block in self._of_all(candidates, draws, row_weights)])
-
-    def _of_all(
-        self, a: np.ndarray, b: np.ndarray, row_weights: np.ndarray | None
-    ) -> Iterator[tuple[slice, np.ndarray]]:
-        times = checked_row_weights(row_weights, a.shape[-1])
-        terms = self.terms(a.shape[-1] if times is None else int(times.sum()))
-        return all_losses(a, b, terms, self.form(), weights=times)
+        return np.concatenate([block @ share for block in all_losses(candidates, draws, self, row_weights)])
 
 
 @dataclass(frozen=True)
@@ -277,8 +268,6 @@ class VariationOfInformation(_Weighted):
 
     References:
         Meila (2007), Comparing clusterings. https://doi.org/10.1016/j.jmva.2006.11.013
-        Dahl, Johnson and Mueller (2022), Search algorithms and loss functions for Bayesian clustering.
-        https://doi.org/10.1080/10618600.2022.2069779
 
     Example:
         >>> float(VariationOfInformation(weight=1.5)(np.array([0, 1]), np.array([0, 0])))
@@ -389,10 +378,7 @@ def pairwise_loss(
     """
     a, b = flatten(a, name="a"), flatten(b, name="b")
     check_same_points(a, b)
-    losses = np.empty((len(a), len(b)))
-    for rows, block in loss._of_all(a, b, row_weights):
-        losses[rows] = block
-    return losses
+    return np.concatenate(list(all_losses(a, b, loss, row_weights)))
 
 
 def losses_within(
@@ -401,8 +387,7 @@ def losses_within(
     """Return the losses of every two of some partitions, for a loss that is a metric: half of the work."""
     pairs = np.triu_indices(len(draws), 1)
     losses = np.zeros((len(draws), len(draws)))
-    terms = loss.terms(draws.shape[-1] if row_weights is None else int(row_weights.sum()))
-    losses[pairs] = matched_losses(draws, draws, *pairs, terms, loss.form(), weights=row_weights)
+    losses[pairs] = matched_losses(draws, draws, *pairs, loss, weights=row_weights)
     return losses + losses.T
 
 

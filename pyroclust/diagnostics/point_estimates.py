@@ -57,8 +57,6 @@ def point_estimate(
 
     References:
         Wade and Ghahramani (2018), Bayesian cluster analysis. https://doi.org/10.1214/17-BA1073
-        Dahl, Johnson and Mueller (2022), Search algorithms and loss functions for Bayesian clustering.
-        https://doi.org/10.1080/10618600.2022.2069779
 
     Example:
         >>> point_estimate(np.array([[0, 0, 1, 1]] * 8 + [[0, 1, 1, 1]] * 2), seed=0).tolist()

@@ -442,15 +442,12 @@ class SalsoSearch(PartitionSearch):
         return starts
 
 
-def searched_draws(num_draws: int, *, num_points: int, cells: int) -> int:
-    """Return how many of the distinct draws the starts see."""
-    by_points = max(_FEWEST_SEARCHED, num_draws * _ALL_SEARCHED // num_points)
-    return max(1, min(num_draws, by_points, num_draws * _MAX_CELLS // cells))
-
-
 def _part(draws: DistinctDraws, cells: int, rng: np.random.Generator) -> DistinctDraws:
-    number = searched_draws(len(draws.mass), num_points=draws.partitions.shape[1], cells=cells)
-    if number == len(draws.mass):
+    """Return those of the distinct draws that the starts see."""
+    num_draws, num_points = draws.partitions.shape
+    by_points = max(_FEWEST_SEARCHED, num_draws * _ALL_SEARCHED // num_points)
+    number = max(1, min(num_draws, by_points, num_draws * _MAX_CELLS // cells))
+    if number == num_draws:
         return draws
     rows = rng.choice(len(draws.mass), number, p=draws.mass)
     return replace(draws, partitions=draws.partitions[rows], mass=np.full(number, 1 / number), members=rows)

@@ -116,14 +116,6 @@ def start_memory(x: np.ndarray, starts: np.ndarray) -> StartMemory:
 
 def start_test(values: np.ndarray, starts: np.ndarray, *, seed: int, num_permutations: int = 199) -> float:
     """Return the p-value of the test that chains of one start are no more alike than others."""
-    values, starts = as_numbers("values", values), np.asarray(starts)
-    if values.ndim != 2 or not len(values) or starts.shape != values.shape[:1]:
-        raise ValueError(
-            f"values and starts have shapes {values.shape} and {starts.shape}, expected (S, F) and (S,)"
-        )
-    if not np.isfinite(values).all():
-        raise ValueError("values has numbers that are not finite, expected finite numbers")
-    num_permutations = check_count("num_permutations", num_permutations)
     varies = (values != values[0]).any(0)
     _, group, sizes = np.unique(starts, return_inverse=True, return_counts=True)
     if not 1 < len(sizes) < len(values) or not varies.any():

@@ -130,14 +130,8 @@ def plot_two_samples(
     edges = np.linspace(0, max(1.03 * top, 1e-9), 51)
     for (name, row), (colour, dashes, _) in zip(rows.items(), _LOOKS, strict=True):
         heights = np.histogram(row, edges)[0] / max(1, len(row))
-        ax.stairs(
-            heights,
-            edges,
-            color=colour,
-            ls=dashes,
-            lw=1.8,
-            label=f"{plain_text(name)}, mean {_mean(row):.2f}",
-        )
+        label = f"{plain_text(name)}, mean {_mean(row):.2f}"
+        ax.stairs(heights, edges, color=colour, ls=dashes, lw=1.8, label=label)
         ax.plot(_mean(row), 0, marker="^", ms=8, color=colour, clip_on=False, zorder=4)
     label = with_unit(f"{loss_name(loss)} between two draws", loss)
     ax.set(xlabel=label, ylabel="share of the pairs", xlim=(0, edges[-1]), ylim=(0, None))
@@ -159,15 +153,8 @@ def plot_partition_map(
 
     Classical multidimensional scaling: coordinates are the two leading eigenvectors of
     :math:`-\tfrac12 J D^{\circ 2} J` with distances D and the centring matrix J. The title gives the share
-    of the positive eigenvalues that the plane shows. Cost O(S^2 N + S^3) for S draws of both.
-
-    Args:
-        draws_a: ``(chains, draws, N)`` or ``(S, N)``, of the first source.
-        draws_b: ``(chains, draws, N)`` or ``(S, N)``, of the second source.
-        seed: of the draws that are taken.
-        names: of the sources.
-        num_draws: at most so many random draws of each.
-        loss: the distance.
+    of the positive eigenvalues that the plane shows. Arguments as in :func:`plot_two_samples`. Cost
+    O(S^2 N + S^3) for S draws of both.
 
     References:
         Torgerson (1952), Multidimensional scaling: I. Theory and method. https://doi.org/10.1007/BF02288916
@@ -184,18 +171,9 @@ def plot_partition_map(
     places, share = _scaled(pairwise_loss(pooled, pooled, loss=loss))
     split = len(both[0])
     for name, part, (colour, _, marker) in zip(names, (places[:split], places[split:]), _LOOKS, strict=False):
-        face = colour if marker == "o" else "none"
-        ax.scatter(
-            part[:, 0],
-            part[:, 1],
-            s=22,
-            marker=marker,
-            fc=face,
-            ec=colour,
-            alpha=0.6,
-            lw=1,
-            label=plain_text(name),
-        )
+        label, face = plain_text(name), colour if marker == "o" else "none"
+        across, up = part.T
+        ax.scatter(across, up, s=22, marker=marker, fc=face, ec=colour, alpha=0.6, lw=1, label=label)
     ax.set_aspect("equal", adjustable="datalim")
     ax.set(xlabel=with_unit("first coordinate", loss), ylabel="second coordinate")
     ax.set_title(f"{share:.0%} of the squared distances shown")

@@ -1,5 +1,8 @@
 """Whether a sampler is calibrated: averaged posteriors, coverage, reliability, weights, familiarity."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
@@ -72,26 +75,14 @@ def plot_coverage(found: BallCoverage, *, ax: Axes) -> Axes:
         >>> found = ball_coverage(partitions[0], partitions[1:], seed=0)
         >>> plot_coverage(found, ax=new_figure(4, 4).subplots()).get_ylabel()
         'balls with the truth'
-
-    References:
-        Wade and Ghahramani (2018), Bayesian cluster analysis. https://doi.org/10.1214/17-BA1073
     """
-    return draw_coverage(
-        found.levels, found.observed, found.low, found.high, ax=ax, band_level=found.band_level
-    )
+    return draw_coverage(vars(found), ax=ax)
 
 
-def draw_coverage(
-    levels: np.ndarray,
-    observed: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
-    *,
-    ax: Axes,
-    band_level: float = 0.95,
-) -> Axes:
-    """Draw coverage from its arrays, as a certificate stores them."""
-    band = f"{band_level:.0%} of calibrated"
+def draw_coverage(found: Mapping[str, Any], *, ax: Axes) -> Axes:
+    """Draw coverage from its arrays by name, as a certificate stores them."""
+    levels, observed, low, high = (np.asarray(found[name]) for name in ("levels", "observed", "low", "high"))
+    band = f"{found.get('band_level', 0.95):.0%} of calibrated"
     ax.fill_between(levels, low, high, color=GREY, alpha=0.25, lw=0, label=band)
     ax.plot([0, 1], [0, 1], color=INK, lw=0.9, ls=(0, (4, 3)))
     ax.plot(levels, observed, color=CYCLE[0], lw=1.4)
@@ -112,10 +103,6 @@ def plot_reliability(found: PairReliability, *, ax: Axes) -> Axes:
     Args:
         found: such as :func:`pyroclust.diagnostics.pair_reliability`.
 
-    References:
-        Bröcker and Smith (2007), Increasing the reliability of reliability diagrams.
-        https://doi.org/10.1175/WAF993.1
-
     Example:
         >>> from pyroclust.diagnostics import pair_reliability
         >>> from pyroclust.plots import new_figure
@@ -124,28 +111,20 @@ def plot_reliability(found: PairReliability, *, ax: Axes) -> Axes:
         >>> plot_reliability(found, ax=new_figure(4, 4).subplots()).get_ylabel()
         'share together'
     """
-    bins = (found.predicted, found.observed, found.low, found.high, found.counts)
-    draw_reliability(*bins, ax=ax, band_level=found.band_level)
+    draw_reliability(vars(found), ax=ax)
     words = f"Brier score {found.brier:.3f}\nby the base rate {found.brier_prior:.3f}"
     ax.text(0.98, 0.26, words, transform=ax.transAxes, ha="right", va="bottom", fontsize=9)
     return ax
 
 
-def draw_reliability(
-    predicted: np.ndarray,
-    observed: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
-    counts: np.ndarray,
-    *,
-    ax: Axes,
-    band_level: float = 0.95,
-) -> Axes:
-    """Draw a reliability diagram from its arrays, as a certificate stores them."""
-    share = counts / np.sum(counts)
+def draw_reliability(found: Mapping[str, Any], *, ax: Axes) -> Axes:
+    """Draw a reliability diagram from its arrays by name, as a certificate stores them."""
+    names = ("predicted", "observed", "low", "high", "counts")
+    predicted, observed, low, high, counts = (np.asarray(found[name]) for name in names)
+    share = counts / counts.sum()
     heights = 0.22 * share / share.max()
     ax.bar(predicted, heights, 0.04, color=CYCLE[5], alpha=0.6, label="share of the pairs")
-    band = f"{band_level:.0%} of calibrated"
+    band = f"{found.get('band_level', 0.95):.0%} of calibrated"
     ax.vlines(predicted, low, high, color=GREY, alpha=0.35, lw=9, label=band)
     ax.plot([0, 1], [0, 1], color=INK, lw=0.9, ls=(0, (4, 3)))
     draw_inside_and_out(predicted, observed, low, high, ax=ax)

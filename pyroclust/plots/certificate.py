@@ -67,9 +67,6 @@ def plot_rank_ecdf(
     Raises:
         ValueError: if there are no counts, they are not whole, or functionals have other sums or bins.
 
-    References:
-        Säilynoja, Bürkner & Vehtari (2022). https://doi.org/10.1007/s11222-022-10090-6
-
     Example:
         >>> plot_rank_ecdf({"entropy": [5, 6, 4, 5]}, ax=new_figure(4, 3).subplots()).get_xlabel()
         'rank of the truth among the draws'
@@ -91,13 +88,8 @@ def plot_rank_ecdf(
     for index, (name, row) in enumerate(rows.items()):
         ecdf = np.cumsum(row) / np.sum(row)
         padded = np.concatenate([[0], ecdf - np.arange(1, bins + 1) / bins])
-        ax.plot(
-            np.linspace(0, 1, bins + 1),
-            padded,
-            color=_LINES[index % len(_LINES)],
-            lw=1.4,
-            label=functional_name(name),
-        )
+        colour = _LINES[index % len(_LINES)]
+        ax.plot(np.linspace(0, 1, bins + 1), padded, color=colour, lw=1.4, label=functional_name(name))
     ax.axhline(0, color=INK, lw=0.8, ls=(0, (4, 3)))
     ax.set(xlabel="rank of the truth among the draws", ylabel="ECDF minus uniform", xlim=(0, 1))
     reach = 1.9 * max(np.abs(ax.get_ylim()))
@@ -201,13 +193,12 @@ def _draw_order(row: Mapping[str, Any], ax: Axes) -> str:
 
 
 def _draw_coverage(row: Mapping[str, Any], ax: Axes) -> str:
-    draw_coverage(*(np.array(row[part]) for part in ("levels", "observed", "low", "high")), ax=ax)
+    draw_coverage(row, ax=ax)
     return f": p = {row['p_value']:.3f}"
 
 
 def _draw_reliability(row: Mapping[str, Any], ax: Axes) -> str:
-    parts = ("predicted", "observed", "low", "high", "counts")
-    draw_reliability(*(np.array(row[part]) for part in parts), ax=ax)
+    draw_reliability(row, ax=ax)
     return f": error {row['ece']:.3f} (noise {row['ece_noise']:.3f})"
 
 

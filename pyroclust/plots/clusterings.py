@@ -144,9 +144,6 @@ def plot_credible_ball(
         columns: names of the D columns.
         loss: the distance that the ball was made with.
 
-    References:
-        Wade and Ghahramani (2018), Bayesian cluster analysis. https://doi.org/10.1214/17-BA1073
-
     Example:
         >>> from pyroclust.diagnostics import credible_ball
         >>> from pyroclust.plots import new_figure

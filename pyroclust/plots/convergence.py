@@ -75,10 +75,6 @@ def plot_rank_bars(values: np.ndarray, *, ax: Axes, name: str, num_bins: int = 2
     Raises:
         ValueError: if ``values`` is not a finite matrix.
 
-    References:
-        Vehtari et al. (2021), Rank-normalization, folding, and localization.
-        https://doi.org/10.1214/20-BA1221
-
     Example:
         >>> from pyroclust.plots import new_figure
         >>> ax = new_figure(4, 3).subplots()
@@ -178,10 +174,6 @@ def plot_convergence(rows: Sequence[Convergence], *, axes: Sequence[Axes]) -> li
 
     Raises:
         ValueError: if there are no rows, or not two Axes.
-
-    References:
-        Vehtari et al. (2021), Rank-normalization, folding, and localization.
-        https://doi.org/10.1214/20-BA1221
 
     Example:
         >>> from pyroclust.diagnostics import convergence

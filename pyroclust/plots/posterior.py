@@ -88,13 +88,8 @@ def plot_num_clusters(
         ax.hlines(table[-1, kept], *ends, colors=_LINE_OF_PRIOR, linewidth=1.2, zorder=3)
     for index, (name, row) in enumerate(zip(probabilities, table, strict=False)):
         offset = (index - (len(probabilities) - 1) / 2) * width
-        ax.bar(
-            values[kept] + offset,
-            row[kept],
-            0.92 * width,
-            color=colours[index % len(colours)],
-            label=plain_text(name),
-        )
+        colour = colours[index % len(colours)]
+        ax.bar(values[kept] + offset, row[kept], 0.92 * width, color=colour, label=plain_text(name))
     what = "posterior probability" if prior is None else "probability"
     ax.set(xlabel="number of clusters", ylabel=what, ylim=(0, 1.12 * (table.max() or 1.0)))
     middle, reach = (values[kept][0] + values[kept][-1]) / 2, max(2.0, len(values[kept]) / 2 + 0.3)
@@ -271,21 +266,12 @@ def _draw_strip(strip: np.ndarray, row: int, ax: Axes) -> None:
     start, stop = np.r_[0, ends] / len(strip), np.r_[ends, len(strip)] / len(strip)
     cluster = strip[np.r_[0, ends]].tolist()
     colours = [cluster_colour(label) for label in cluster]
-    ax.barh(
-        np.full(len(start), row),
-        stop - start,
-        0.8,
-        left=start,
-        color=[to_rgb(colour) for colour in colours],
-        edgecolor="white",
-        lw=0.4,
-    )
+    rows, faces = np.full(len(start), row), [to_rgb(colour) for colour in colours]
+    ax.barh(rows, stop - start, 0.8, left=start, color=faces, edgecolor="white", lw=0.4)
     for label, colour, left, right in zip(cluster, colours, start, stop, strict=True):
         if right - left >= _NARROW:
-            middle = (left + right) / 2
-            ax.text(
-                middle, row, f"{label + 1}", ha="center", va="center", fontsize=9, color=text_colour(colour)
-            )
+            middle, ink = (left + right) / 2, text_colour(colour)
+            ax.text(middle, row, f"{label + 1}", ha="center", va="center", fontsize=9, color=ink)
 
 
 def plot_distance_histogram(
@@ -299,9 +285,6 @@ def plot_distance_histogram(
         ball: such as :func:`pyroclust.diagnostics.credible_ball`.
         num_bins: of the histogram.
         loss: the distance that the ball was made with.
-
-    References:
-        Wade and Ghahramani (2018), Bayesian cluster analysis. https://doi.org/10.1214/17-BA1073
 
     Example:
         >>> from pyroclust.diagnostics import credible_ball
@@ -320,18 +303,9 @@ def plot_distance_histogram(
         # Bars take their time even where they have no height; the legend wants one.
         seen = heights > 0
         seen[0] = True
-        ax.bar(
-            edges[:-1][seen],
-            heights[seen],
-            np.diff(edges)[seen],
-            bottom[seen],
-            align="edge",
-            color=colour,
-            hatch=hatch,
-            label=plain_text(name),
-            edgecolor="white",
-            lw=0.4,
-        )
+        bars = edges[:-1][seen], heights[seen], np.diff(edges)[seen], bottom[seen]
+        label = plain_text(name)
+        ax.bar(*bars, align="edge", color=colour, hatch=hatch, label=label, edgecolor="white", lw=0.4)
         bottom = heights
     ax.axvline(ball.radius, color=INK, lw=1.2, ls=(0, (4, 3)))
     label = f"radius {ball.radius:.2f}{loss_unit(loss)}, level {ball.level:.0%}"
@@ -387,16 +361,9 @@ def plot_scores(scores: Mapping[str, Mapping[str, float]], *, ax: Axes) -> Axes:
     # Equal scores would hide each other: one lies a little above the other.
     shift = np.linspace(0.2, -0.2, len(names)) if len(names) > 1 else np.zeros(1)
     for column, name in enumerate(names):
-        ax.plot(
-            table[:, column],
-            height + shift[column],
-            ls="",
-            marker=MARKERS[column % len(MARKERS)],
-            color=CYCLE[column % len(CYCLE)],
-            ms=7,
-            alpha=0.9,
-            label=plain_text(name),
-        )
+        marker, colour = MARKERS[column % len(MARKERS)], CYCLE[column % len(CYCLE)]
+        places, label = height + shift[column], plain_text(name)
+        ax.plot(table[:, column], places, ls="", marker=marker, color=colour, ms=7, alpha=0.9, label=label)
     ax.axvline(1, color=GREY, lw=0.8)
     # fmin passes over gaps.
     least = float(np.fmin.reduce(table, axis=None, initial=1.0))

@@ -62,11 +62,6 @@ def test_uncertainty_is_that_of_two_draws():
     assert uncertainty_of(marginals(np.zeros((3, 4), dtype=int))).pair_entropy == 0
 
 
-def test_other_numbers_of_points_are_refused():
-    with pytest.raises(ValueError, match="before has 2 points and after 3"):
-        constraint_effect(np.zeros((4, 2), dtype=int), marginals(np.zeros((4, 3), dtype=int)))
-
-
 def test_evidences_give_the_bayes_factor():
     found = odds(constrained=[evidence(-12.0)], free=[evidence(-10.0)])
     assert (found.log_posterior, found.log_bayes_factor) == (-2.0, 1.0)

@@ -287,12 +287,6 @@ def test_both_together_keep_their_level():
         assert abs((found <= level).mean() - level) < 3 * np.sqrt(level * (1 - level) / 500)
 
 
-@pytest.mark.parametrize("shape", [(20, 2, 3), (30, 6), (30, 0, 3)])
-def test_other_shapes_are_refused(shape):
-    with pytest.raises(ValueError, match=r"expected \(S \+ 1, M, R\)"):
-        weight_quality(np.zeros(shape), num_points=7)
-
-
 def test_weights_that_all_vanish_are_refused():
     log_weights = np.zeros((30, 2, 3))
     log_weights[4] = -np.inf

@@ -81,11 +81,11 @@ def two_sizes(num_points: int, smaller: int) -> np.ndarray:
 
 
 def rhat(value: float) -> str:
-    return convergence_findings("MCMC", max_rhat=value, min_ess=900.0)[0].answer
+    return of_chains(value)[0].answer
 
 
 def worth(value: float) -> str:
-    return convergence_findings("MCMC", max_rhat=1.0, min_ess=value)[1].answer
+    return of_chains(1.0, value)[1].answer
 
 
 def clarity(value: float) -> str:
@@ -317,24 +317,36 @@ def of_calibration(p_value):
     return judge_calibration({"pairs": p_value}, num_datasets=9, num_points=9, worst_functional="entropy")
 
 
+def of_chains(max_rhat, min_ess=9e3):
+    return convergence_findings("it", max_rhat=max_rhat, min_ess=min_ess)
+
+
+def of_weighted(total_variation, largest_difference):
+    return weighted_finding(total_variation, largest_difference, noise=0.0)
+
+
+def near_data(p_value):
+    return near_finding(GOOD, p_value, num_nearest=9, num_simulations=9)
+
+
 SENTENCES = {
     "largest R-hat": (
-        lambda x: convergence_findings("it", max_rhat=x, min_ess=9e3)[0],
+        lambda x: of_chains(x)[0],
         limits.MAX_RHAT,
         "R-hat ",
     ),
     "good R-hat": (
-        lambda x: convergence_findings("it", max_rhat=x, min_ess=9e3)[0],
+        lambda x: of_chains(x)[0],
         limits.GOOD_RHAT,
         "R-hat ",
     ),
     "fewest draws": (
-        lambda x: convergence_findings("it", max_rhat=1.0, min_ess=x)[1],
+        lambda x: of_chains(1.0, x)[1],
         limits.MIN_ESS,
         "draws ",
     ),
     "enough draws": (
-        lambda x: convergence_findings("it", max_rhat=1.0, min_ess=x)[1],
+        lambda x: of_chains(1.0, x)[1],
         limits.GOOD_ESS,
         "draws ",
     ),
@@ -345,7 +357,7 @@ SENTENCES = {
         limits.MAX_DIFFERENCE,
         "total variation ",
     ),
-    "weighted pairs": (lambda x: weighted_finding(0.0, x, noise=0.0), limits.MAX_DIFFERENCE, "of a pair "),
+    "weighted pairs": (lambda x: of_weighted(0.0, x), limits.MAX_DIFFERENCE, "of a pair "),
     "clear": (lambda x: clarity_finding(np.array([x])), limits.CLEAR, "of a row "),
     "partly clear": (lambda x: clarity_finding(np.array([x])), limits.PARTLY_CLEAR, "of a row "),
     "close to labels": (labels_finding, limits.CLOSE_TO_LABELS, "index "),

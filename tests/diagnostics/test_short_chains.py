@@ -104,10 +104,6 @@ def test_shapes_that_do_not_fit_are_refused():
         start_memory(np.zeros(3), np.zeros(2))
     with pytest.raises(ValueError, match="not finite"):
         start_memory(np.array([np.nan, 1.0]), np.zeros(2))
-    with pytest.raises(ValueError, match="values and starts have shapes"):
-        start_test(np.zeros((3, 1)), np.zeros(2), seed=0)
-    with pytest.raises(ValueError, match="values has numbers that are not finite"):
-        start_test(np.full((3, 1), np.nan), np.zeros(3), seed=0)
     with pytest.raises(ValueError, match="before and after have shapes"):
         drift(np.zeros((3, 1)), np.zeros((3, 2)), seed=0)
     with pytest.raises(ValueError, match="before or after"):
