@@ -66,9 +66,6 @@ def test_chains_that_stand_still_apart():
     (row,) = convergence({"K": x})
     assert not row.constant
     assert max_rhat([row]) == math.inf
-
-
-def test_one_chain_whose_halves_stand_still_has_no_rhat():
     halves = np.repeat([[0.0, 1.0]], 10, axis=1)
     assert np.isnan(rhat(halves))
     assert max_rhat(convergence({"num_clusters": halves})) == np.inf
@@ -114,7 +111,7 @@ def test_modes_with_equal_sizes_are_told_apart():
     assert one_mode.min_ess > 200
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_one_chain_in_another_mode_is_always_seen(seed):
     draws = two_modes()[[0, 1, 0, 2]]
     assert distance_rhat(draws, seed=seed, num_references=4).rhat > 1.3
@@ -149,13 +146,10 @@ def test_one_chain_is_split():
     assert distance_rhat(first[0], seed=0).rhat < 1.05
 
 
-def test_a_single_partition_is_constant():
+def test_a_single_partition_is_constant_and_too_few_draws_are_not_good():
     found = distance_rhat(np.zeros((2, 20, 4), dtype=int), seed=0)
     assert np.isnan(found.rhats).all()
     assert (found.rhat, found.min_ess) == (1.0, math.inf)
-
-
-def test_too_few_draws_are_undefined_not_good():
     draws = restaurant_draws(np.random.default_rng(5), (4, 3), num_points=8, concentration=2.0)
     assert distance_rhat(draws, seed=0).rhat == math.inf
 

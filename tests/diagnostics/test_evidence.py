@@ -172,13 +172,6 @@ def of(method, estimate, error, pareto_k=math.nan, spread=math.nan):
     return LogEvidence(method, estimate, error, pareto_k, spread)
 
 
-def test_the_bridge_is_stated_where_the_weights_have_failed():
-    # Miles per gallon, weight and horsepower of 392 cars, ncp-niw3d: weights at -990.77 with error 0.46.
-    weights = of(IMPORTANCE, -990.77, 0.46, 2.91)
-    bridge = of(BRIDGE, -982.88, 0.2, 3.08)
-    assert evidence_headline([weights, bridge]).best is bridge
-
-
 def test_unknown_where_nothing_can_be_relied_on():
     found = evidence_headline([of(BRIDGE, -982.9, 1.08, 3.1), of(IMPORTANCE, -990.8, 0.46, 2.9)])
     assert found.best is None

@@ -47,8 +47,7 @@ def test_uneven_weights_keep_their_ratio():
     assert found[0, 1] == pytest.approx(1e-12, rel=1e-5)
 
 
-@pytest.mark.parametrize("num_draws", [1, 2, 3, 10])
-@pytest.mark.parametrize("num_points", [2, 3, 8, 25])
+@pytest.mark.parametrize(("num_draws", "num_points"), [(1, 2), (2, 3), (3, 8), (10, 25)])
 def test_cuts_are_those_of_scipy_where_heights_are_equal_too(num_draws: int, num_points: int):
     rng = np.random.default_rng(num_draws)
     for _ in range(10):

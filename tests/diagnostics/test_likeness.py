@@ -129,18 +129,6 @@ def test_rows_by_hand():
     assert row.unusualness == pytest.approx(expected, abs=1e-6)
 
 
-def test_the_overall_p_value_ranks_the_largest_unusualness():
-    sets = worlds(np.random.default_rng(13), 60)
-    p = []
-    for place in range(60):
-        found = familiarity(sets[place], np.delete(sets, place, 0), seed=0)
-        p.append((max(row.unusualness for row in found.rows), found.overall))
-    largest, shares = np.array(p).T
-    # Every data set in turn: the more unusual, the smaller the share; the embedding alone is random.
-    assert stats.spearmanr(largest, shares).statistic < -0.98
-    assert abs(np.sort(shares) - np.arange(1, 61) / 60).max() < 0.1
-
-
 def test_sizes_outside_the_training_range_are_warned_of():
     own, simulations = _split(worlds(np.random.default_rng(24), 100))
     for training in (None, (1, 40), (40, 90)):

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from pyroclust.diagnostics import sbc, uniformity
-from pyroclust.diagnostics.ranks import ecdf_band, goodness_of_fit, rank_counts, rank_statistics
+from pyroclust.diagnostics.ranks import ecdf_band, goodness_of_fit, rank_statistics
 
 SEEDS = range(20)
 
@@ -41,16 +41,6 @@ def test_the_worst_functional_is_named() -> None:
     assert shifted.p_value == pytest.approx(min(1, 2 * min(row.p_value for row in shifted.rows)))
     calm = found(0)
     assert calm.p_value == pytest.approx(min(1, 2 * min(row.p_value for row in calm.rows)))
-
-
-def test_rows_follow_from_the_ranks() -> None:
-    result = found(3)
-    assert (result.num_draws, result.num_datasets) == (99, 300)
-    for row in result.rows:
-        ranks = result.ranks[row.name]
-        np.testing.assert_array_equal(row.counts, rank_counts(ranks, num_draws=99, num_bins=20))
-        assert row.mean_rank == pytest.approx(ranks.mean() / 99)
-        assert row.p_value == pytest.approx(min(1, 2 * min(row.chi_square, row.ecdf)))
 
 
 def test_ties_are_broken_for_each_functional_anew() -> None:

@@ -44,7 +44,7 @@ def compare(a: np.ndarray, b: np.ndarray, **settings: object):
     return compare_sources(a, b, seed=0, num_permutations=999, **settings)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_equal_sources_agree(seed):
     found = compare(draws_of(seed, (2000,)), chains_of(seed + 100))
     assert found.verdict.level is Trust.AGREE
@@ -52,7 +52,7 @@ def test_equal_sources_agree(seed):
     assert max(effect.value for effect in found.effects) < 0.15
 
 
-@pytest.mark.parametrize("concentration", [1.5, 2.0, 0.5])
+@pytest.mark.parametrize("concentration", [1.5, 0.5])
 def test_another_concentration_differs(concentration):
     found = compare(draws_of(0, (2000,)), chains_of(1, concentration), names=("guide", "Gibbs"))
     assert found.verdict.level is Trust.DIFFER
@@ -87,7 +87,7 @@ def test_an_ignored_cluster_differs():
     assert found.vi_between > 1.3 * max(found.vi_within_a, found.vi_within_b)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_halves_of_one_chain_agree(seed):
     chain = sticky(np.random.default_rng([seed, 1]), draws_of(seed, (1, 12000)), hold=0.7)
     assert compare(chain[:, :6000], chain[:, 6000:]).verdict.level is Trust.AGREE
@@ -244,65 +244,40 @@ def test_separation_against_its_null():
 
 SAME = Effect("number of clusters", 0.05, 0.04, 0.15, 0.4)
 BIG = Effect("co-assignment", 0.40, 0.05, 0.15, 0.001)
+UNSURE = dataclasses.replace(BIG, p_value=0.006)
+NOISY = dataclasses.replace(BIG, noise=0.41)
+CERTAIN = dataclasses.replace(BIG, value=0.14)
 WELL = Mixing(900.0, 1.002, constant=False)
 BLOCKS = VariationBlocks(1.5, 1.0, 2.0, 0.01)
 
 
+def mixed(**changes):
+    return dataclasses.replace(WELL, **changes)
+
+
 @pytest.mark.parametrize(
-    ("effects", "mixings", "level", "words"),
+    ("effects", "first", "second", "level", "words"),
     [
-        (
-            [SAME, SAME],
-            (WELL, WELL),
-            Trust.AGREE,
-            "Gibbs and SALSO agree: number of clusters 0.05 (noise 0.0",
-        ),
-        (
-            [SAME, BIG],
-            (WELL, WELL),
-            Trust.DIFFER,
-            "Beyond noise Gibbs and SALSO differ: co-assignment 0.40 (noise 0.05).",
-        ),
-        ([SAME, BIG], (WELL, WELL), Trust.DIFFER, "are 1.50 bits apart on average; two of Gibbs 1.00"),
-        ([SAME, dataclasses.replace(BIG, p_value=0.006)], (WELL, WELL), Trust.UNKNOWN, "by chance"),
-        ([SAME, dataclasses.replace(BIG, noise=0.41)], (WELL, WELL), Trust.UNKNOWN, "co-assignment 0.40"),
-        (
-            [SAME, dataclasses.replace(BIG, value=0.14)],
-            (WELL, WELL),
-            Trust.AGREE,
-            "small difference is certain",
-        ),
-        (
-            [BIG],
-            (dataclasses.replace(WELL, max_rhat=1.06), WELL),
-            Trust.UNKNOWN,
-            "largest R-hat 1.060 in Gibbs, wanted at most 1.05",
-        ),
-        ([BIG], (WELL, dataclasses.replace(WELL, max_rhat=np.inf)), Trust.UNKNOWN, "largest R-hat inf"),
-        (
-            [BIG],
-            (WELL, dataclasses.replace(WELL, max_rhat=np.nan)),
-            Trust.UNKNOWN,
-            "R-hat could not be computed in SALSO",
-        ),
-        (
-            [BIG],
-            (WELL, dataclasses.replace(WELL, effective=99.0)),
-            Trust.UNKNOWN,
-            "fewest effective draws 99",
-        ),
-        (
-            [BIG],
-            (WELL, dataclasses.replace(WELL, effective=101.0)),
-            Trust.DIFFER,
-            "Only roughly known: SALSO",
-        ),
-        ([SAME], (dataclasses.replace(WELL, max_rhat=1.03), WELL), Trust.AGREE, "Only roughly known: Gibbs"),
-        ([SAME], (dataclasses.replace(WELL, constant=True), WELL), Trust.AGREE, "Every draw of Gibbs is"),
+        ([SAME, SAME], WELL, WELL, Trust.AGREE, "Gibbs and SALSO agree: number of clusters 0.05 (noise 0.0"),
+        ([SAME, BIG], WELL, WELL, Trust.DIFFER, "Gibbs and SALSO differ: co-assignment 0.40 (noise 0.05)."),
+        ([SAME, BIG], WELL, WELL, Trust.DIFFER, "are 1.50 bits apart on average; two of Gibbs 1.00"),
+        ([SAME, UNSURE], WELL, WELL, Trust.UNKNOWN, "by chance"),
+        ([SAME, NOISY], WELL, WELL, Trust.UNKNOWN, "co-assignment 0.40"),
+        ([SAME, CERTAIN], WELL, WELL, Trust.AGREE, "small difference is certain"),
+        ([BIG], mixed(max_rhat=1.06), WELL, Trust.UNKNOWN, "R-hat 1.060 in Gibbs, wanted at most 1.05"),
+        ([BIG], WELL, mixed(max_rhat=np.inf), Trust.UNKNOWN, "largest R-hat inf"),
+        ([BIG], WELL, mixed(max_rhat=np.nan), Trust.UNKNOWN, "R-hat could not be computed in SALSO"),
+        ([BIG], WELL, mixed(effective=99.0), Trust.UNKNOWN, "fewest effective draws 99"),
+        ([BIG], WELL, mixed(effective=101.0), Trust.DIFFER, "Only roughly known: SALSO"),
+        ([SAME], mixed(max_rhat=1.03), WELL, Trust.AGREE, "Only roughly known: Gibbs"),
+        ([SAME], mixed(constant=True), WELL, Trust.AGREE, "Every draw of Gibbs is"),
     ],
 )
-def test_verdicts(effects, mixings, level, words):
-    found = judge_sources(effects, mixings, names=("Gibbs", "SALSO"), variation=BLOCKS)
+def test_verdicts(effects, first, second, level, words):
+    found = judge_sources(effects, (first, second), names=("Gibbs", "SALSO"), variation=BLOCKS)
     assert found.level is level
     assert words in found.sentence
-    assert found.sentence.endswith(".")
+    assert ("roughly" in found.sentence) == ("roughly" in words)
+    finding, last = found.findings[-1], effects[-1]
+    assert (finding.value, finding.limit) == (last.value, last.limit)
+    assert finding.passed is {id(BIG): False, id(UNSURE): None, id(NOISY): None}.get(id(last), True)

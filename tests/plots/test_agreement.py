@@ -36,11 +36,6 @@ def test_distances_within_and_between(ax, sources):
     assert len({stairs.get_linestyle() for stairs in ax.patches}) == 3
 
 
-def test_many_draws_are_thinned(ax, sources):
-    plots.plot_partition_map(*sources, ax=ax, seed=0, num_draws=12)
-    assert [len(marks.get_offsets()) for marks in ax.collections] == [12, 12]
-
-
 def test_scaling_recovers_points_of_the_plane():
     points = np.random.default_rng(0).standard_normal((30, 2)) * [3, 1]
     places, share = _scaled(squareform(pdist(points)))

@@ -163,7 +163,3 @@ def test_a_panel_for_each_figure(columns: list[str]) -> None:
     titles = [one.get_title(loc="left") for one in figure.axes]
     assert len(figure.axes) == 2 + len(columns)
     assert {"Loss on fresh simulations", "Learning rate"} <= set(titles)
-
-
-def test_one_step_is_enough() -> None:
-    assert plot_training(log(1), {}).axes

@@ -25,12 +25,6 @@ def test_certain_points_are_full_and_uncertain_ones_hollow(ax):
     np.testing.assert_allclose(hollow[:3], 1)
 
 
-def test_stacked_dots_do_not_overlap(ax):
-    plots.plot_clustering(np.repeat([[1.0], [2.0]], 5, axis=0), np.zeros(10, dtype=int), np.zeros(10), ax=ax)
-    places = np.asarray(ax.collections[0].get_offsets())
-    assert len(np.unique(places, axis=0)) == 10
-
-
 DATA = np.array([[0.0, 0.0], [0.1, 0.0], [5.0, 5.0], [5.1, 5.0], [9.0, 0.0]])
 
 DRAWS = np.array([[0, 0, 1, 1, 2]] * 6 + [[0, 0, 1, 1, 1]] * 3 + [[0, 1, 2, 2, 3]])
@@ -56,13 +50,6 @@ def test_draws_are_spread_over_all_and_matched_to_the_reference():
     assert members(plots.plot_partition_draws(DATA, chains, axes=panels(1))[0]) == [[0, 1], [2, 3], [4]]
     with pytest.raises(ValueError, match="draws has 2 draws, expected at least 3"):
         plots.plot_partition_draws(DATA, DRAWS[:2], axes=panels(3))
-
-
-@pytest.mark.parametrize("dim", [1, 4])
-def test_draws_of_one_column_and_of_many(dim):
-    data = np.random.default_rng(0).standard_normal((5, dim))
-    axes = plots.plot_partition_draws(data, DRAWS, axes=panels(2))
-    assert [sum(len(marks.get_offsets()) for marks in ax.collections) for ax in axes] == [5, 5]
 
 
 def test_modes_have_their_weights():

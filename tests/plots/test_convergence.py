@@ -116,14 +116,6 @@ def test_distances_are_those_to_the_worst_references_first(draws):
     assert axes[0].get_ylabel() == "variation of information\n(bits)"
 
 
-def test_distances_by_another_loss(draws):
-    loss = diagnostics.Binder()
-    found = diagnostics.distance_rhat(draws, num_references=1, seed=0, loss=loss)
-    (ax,) = plots.plot_distances(draws, found, axes=[plots.new_figure(5, 3).subplots()], loss=loss)
-    np.testing.assert_allclose(ax.lines[0].get_ydata(), loss(found.references[0], draws[0]), atol=1e-12)
-    assert ax.get_ylabel() == "Binder loss"
-
-
 def test_distances_want_chains_and_no_more_axes_than_references(draws, ax):
     found = diagnostics.distance_rhat(draws, num_references=1, seed=0)
     with pytest.raises(ValueError, match=r"expected \(chains, draws, N\)"):
