@@ -90,15 +90,10 @@ def cluster_profiles(
     """
     draws, share = flat_and_shares(draws, weights)
     estimate = checked_labels("estimate", estimate)
-    data = as_finite_or_missing("data", data)
-    unit = overflow_scale(data)
-    data = data / unit
     points = draws.shape[-1]
-    if estimate.shape != (points,) or data.ndim != 2 or len(data) != points:
-        raise ValueError(
-            f"draws, estimate and data have shapes {draws.shape}, {estimate.shape} and {data.shape}, "
-            "expected (S, N), (N,) and (N, D)"
-        )
+    if estimate.shape != (points,):
+        raise ValueError(f"estimate has shape {estimate.shape}, expected ({points},), one label a point")
+    data, unit = _scaled(data, points)
     estimate = renumbered(estimate[None])[0]
     times = rows_per_point(row_weights, points)
     step = max(1, _MAX_CELLS // (points * max(1, data.shape[1])))
@@ -116,6 +111,15 @@ def cluster_profiles(
     return ClusterProfiles(
         own.astype(np.int64), share @ jaccard, *shares, unit * centres, unit * np.sqrt(squares), *places
     )
+
+
+def _scaled(data: np.ndarray, num_points: int) -> tuple[np.ndarray, float]:
+    """Return data in a unit in which their squares are finite, and the unit."""
+    data = as_finite_or_missing("data", data)
+    if data.ndim != 2 or len(data) != num_points:
+        raise ValueError(f"data has shape {data.shape}, expected ({num_points}, D), a row a point")
+    unit = overflow_scale(data)
+    return data / unit, unit
 
 
 def _counterparts(
@@ -233,13 +237,8 @@ def column_shares(
         [1.0, -0.5]
     """
     labels, share = flat_and_shares(draws, weights)
-    data = as_finite_or_missing("data", data)
     points = labels.shape[-1]
-    if data.ndim != 2 or len(data) != points:
-        raise ValueError(
-            f"draws and data have shapes {labels.shape} and {data.shape}, expected (S, N) and (N, D)"
-        )
-    data, times = data / overflow_scale(data), rows_per_point(row_weights, points)
+    data, times = _scaled(data, points)[0], rows_per_point(row_weights, points)
     data = data - means_of(times[:, None], data)
     total = np.nansum(times[:, None] * data**2, 0)
     step = max(1, _MAX_CELLS // (points * max(1, data.shape[1])))
@@ -314,13 +313,9 @@ def cluster_contrasts(
         ([1.0, 7.0], [-4.24, 4.24])
     """
     labels = renumbered(checked_labels("partition", partition)[None])[0]
-    data = as_finite_or_missing("data", data)
-    if data.ndim != 2 or labels.ndim != 1 or len(data) != len(labels):
-        raise ValueError(
-            f"partition and data have shapes {labels.shape} and {data.shape}, expected (N,) and (N, D)"
-        )
-    unit = overflow_scale(data)
-    data = data / unit
+    if labels.ndim != 1:
+        raise ValueError(f"partition has shape {labels.shape}, expected (N,), one label a point")
+    data, unit = _scaled(data, len(labels))
     points, clusters = len(data), int(labels.max()) + 1
     every = rows_per_point(row_weights, points)[:, None]
     member = np.eye(clusters)[labels] * every
