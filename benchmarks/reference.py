@@ -1,4 +1,4 @@
-"""References of `pyroclust.infer.mcmc.reference`, kept in runs/references."""
+"""References of `pyroclust.infer.mcmc.chains`, kept in runs/references."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pyroclust.infer.mcmc.reference import AGREED, NUM_CHAINS, Reference, largest_rhat, reference_chains
+from pyroclust.infer.mcmc.chains import AGREED, NUM_CHAINS, Reference, largest_rhat, reference_chains
 
 __all__ = [
     "AGREED",

@@ -31,7 +31,7 @@ LONG = (
     "report",
     "tests/infer/mcmc/test_auxiliary_gibbs_exactness.py",
     "tests/infer/mcmc/test_every_exact_posterior.py",
-    "tests/infer/refining/test_populations.py",
+    "tests/infer/mcmc/test_populations.py",
     "tests/guides/test_clusterwise_guides.py",
     "tests/faults/test_faults.py",
     "tests/properties/test_properties.py",

@@ -20,7 +20,7 @@ from pyroclust.calibration.simulations import SimulatedDatasets
 from pyroclust.data.tables import Standardised
 from pyroclust.diagnostics import EvidenceMethod, Finding, LogEvidence
 from pyroclust.diagnostics.short_chains import CheckedRound
-from pyroclust.infer.refining.refine import Refinement
+from pyroclust.infer.mcmc.refine import Refinement
 from pyroclust.partitions import Draws
 from pyroclust.report import Page, page_of, render_page
 from pyroclust.report.parts import DPI

@@ -22,7 +22,7 @@ from pyroclust.calibration.simulations import SimulatedDatasets
 from pyroclust.data.tables import Standardised, Table
 from pyroclust.diagnostics import LogEvidence
 from pyroclust.diagnostics.findings import settled_finding
-from pyroclust.infer.refining.refine import Refinement
+from pyroclust.infer.mcmc.refine import Refinement
 from pyroclust.partitions import Draws, canonical
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData

@@ -40,10 +40,9 @@ LAW: dict[str, set[str]] = {
     "diagnostics.limits": set(),
     "diagnostics": BASE | {"diagnostics.limits"},
     "infer": BASE | DIAGNOSTICS | LAWS | {"distributions.protocols", "nn"},
-    "infer.training": BASE | DIAGNOSTICS | LAWS | {"distributions.protocols", "infer", "nn"},
+    "infer.training": BASE | DIAGNOSTICS | LAWS | {"distributions.protocols", "infer", "infer.mcmc", "nn"},
     "infer.mcmc.compiled": BASE | {"distributions", "distributions.compiled", "distributions.protocols"},
     "infer.mcmc": BASE | DIAGNOSTICS | LAWS | MCMC | {"distributions.protocols", "infer"},
-    "infer.refining": BASE | DIAGNOSTICS | LAWS | {"distributions.protocols", "infer", "infer.mcmc", "nn"},
     "baselines": BASE | DIAGNOSTICS,
     "data": BASE,
     "data.draws": BASE | DIAGNOSTICS | LAWS | {"data", "infer", "infer.mcmc"},
@@ -56,14 +55,14 @@ LAW: dict[str, set[str]] = {
     "plots": BASE | DIAGNOSTICS,
     "recipes": BASE
     | LAWS
-    | {"calibration", "data", "guides", "infer", "infer.refining", "infer.training", "models", "nn", "plots"}
+    | {"calibration", "data", "guides", "infer", "infer.training", "models", "nn", "plots"}
     | {"saving"},
     "report": {"core", "baselines", "calibration", "data", "data.draws", "plots", "results"} | DIAGNOSTICS,
     "analysis": BASE
     | DIAGNOSTICS
     | LAWS
     | {"baselines", "calibration", "data", "data.draws", "distributions.protocols", "guides", "infer"}
-    | {"infer.mcmc", "infer.refining", "models", "report", "results", "saving"},
+    | {"infer.mcmc", "models", "report", "results", "saving"},
     "sklearn": DIAGNOSTICS | {"analysis"},
     "cli": BASE
     | DIAGNOSTICS

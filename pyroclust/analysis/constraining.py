@@ -27,8 +27,8 @@ from pyroclust.diagnostics.findings import (
 )
 from pyroclust.distributions.protocols import is_of_graphs
 from pyroclust.infer import refine
+from pyroclust.infer.importance import Clock, draw_proposals, most_at_once
 from pyroclust.infer.mcmc.named_kernels import has_kernel
-from pyroclust.infer.refining.proposals import Clock, draw_proposals, most_at_once
 from pyroclust.partitions import Draws
 from pyroclust.partitions.constraints import Constraints
 from pyroclust.results.step_results import FreePosterior, RowConstraints

@@ -24,10 +24,9 @@ from pyroclust.diagnostics.limits import MIN_ESS, are_few
 from pyroclust.diagnostics.verdict import all_passed
 from pyroclust.distributions.sequential.partition import num_orders_of
 from pyroclust.guides import AmortizedGuide
-from pyroclust.infer import refine
+from pyroclust.infer import importance, refine
+from pyroclust.infer.importance import Clock
 from pyroclust.infer.mcmc.named_kernels import default_kernel_name, has_kernel
-from pyroclust.infer.refining import proposals
-from pyroclust.infer.refining.proposals import Clock
 from pyroclust.partitions import Draws
 from pyroclust.results.step_results import Weighting
 
@@ -75,21 +74,21 @@ def draw_guide(work: Work) -> str:
     number = work.settings.num_draws
 
     def part(number: int, num_orders: int) -> tuple[Draws, tuple[Any, ...]]:
-        return proposals.draw_proposals(
+        return importance.draw_proposals(
             guide.model,
             lambda: known_guide.posterior(data),
             data,
             number=number,
-            at_once=proposals.most_at_once(data) if data.shape[-1] >= _WIDE else number,
+            at_once=importance.most_at_once(data) if data.shape[-1] >= _WIDE else number,
             num_orders=num_orders,
             clock=clock,
         )
 
     with seeded(analysis.seed), torch.no_grad():
         known_guide = guide.with_hyperparameters_of(data) if isinstance(guide, AmortizedGuide) else guide
-        proposals.warm_up(known_guide, data)
+        importance.warm_up(known_guide, data)
         if number is not None:
-            draws, posteriors = part(number, proposals.NUM_ORDERS)
+            draws, posteriors = part(number, importance.NUM_ORDERS)
         else:
             began = time.process_time()
             parts = [part(_DRAWS_OF_AN_ORDER, 1) for _ in range(_FEWEST_ORDERS)]
@@ -103,7 +102,7 @@ def draw_guide(work: Work) -> str:
             draws = replace(draws, assignments=draws.flat[None], log_joint=log_joint, log_prob=log_prob)
             posteriors = tuple(one for _, (one,) in parts)
     known, made = getattr(work.model, "constraints", None), draws.num_draws
-    draws, posteriors, share = proposals.inside(draws, posteriors, known)
+    draws, posteriors, share = importance.inside(draws, posteriors, known)
     if known is not None and share < 1:
         analysis.about["share_of_guide_draws_inside"] = share
         words = (
@@ -249,7 +248,7 @@ def refining(work: Work) -> Any:
         work.guide,
         work.data,
         num_draws=usual if asked else _REFINED_DRAWS,
-        proposals=proposals.PROPOSALS if asked else _FEW_PROPOSALS,
+        proposals=importance.PROPOSALS if asked else _FEW_PROPOSALS,
         most_seconds=math.inf if asked else _REFINING_SECONDS,
         seed=analysis.seed,
     )

@@ -44,8 +44,8 @@ from pyroclust.distributions import (
     NormalInverseWishart,
     PartitionPrior,
 )
+from pyroclust.infer.importance import shared_log_prob
 from pyroclust.infer.mcmc.named_kernels import has_kernel
-from pyroclust.infer.refining.proposals import shared_log_prob
 from pyroclust.models import Mixture
 from pyroclust.models.standardised import WEIGHT, law_of_number
 from pyroclust.partitions import canonical

@@ -24,7 +24,7 @@ from pyroclust.diagnostics import co_assignment, importance_efficiency, pareto_k
 from pyroclust.diagnostics.judging import tail_summary
 from pyroclust.distributions.points import Points, as_points
 from pyroclust.guides.exact_filters import exact_filter
-from pyroclust.infer.mcmc.reference import Reference, reference_chains
+from pyroclust.infer.mcmc.chains import Reference, reference_chains
 from pyroclust.infer.quality import divergences, effective_shares, log_importance_weights
 from pyroclust.infer.simulation import SimulatedBatch
 
@@ -174,7 +174,7 @@ def real_tables_row(
             their own.
         seed: of the draws.
         reference: the chains of a table by its place and its points; by default
-            :func:`~pyroclust.infer.mcmc.reference.reference_chains` of the model.
+            :func:`~pyroclust.infer.mcmc.chains.reference_chains` of the model.
 
     Raises:
         ValueError: if there is no table, the model has no exact filter, or the number of draws is another.

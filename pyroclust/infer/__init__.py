@@ -4,19 +4,13 @@ from pyroclust.infer.exact import cluster_parameters, exact_posterior, log_evide
 from pyroclust.infer.fine_tune import BatchedWakeSleep, FineTuning, LeaveOneOut, fine_tune
 from pyroclust.infer.importance import importance_sample
 from pyroclust.infer.losses import InclusiveKL, PartialFenchelYoungLoss, VisitingOrders
+from pyroclust.infer.mcmc.populations import Populations, annealed_log_evidence, tempered_populations
+from pyroclust.infer.mcmc.refine import Refinement, refine
 from pyroclust.infer.quality import AmortizationGap, amortization_gap, divergences, efficiencies
-from pyroclust.infer.refining import (
-    Populations,
-    PosteriorPool,
-    PosteriorTables,
-    Refinement,
-    annealed_log_evidence,
-    refine,
-    tempered_populations,
-)
 from pyroclust.infer.simulation import simulate
 from pyroclust.infer.smc import Particles, sequential_monte_carlo
 from pyroclust.infer.training import Devices, FitResult, FitSettings, Validation, fit
+from pyroclust.infer.training.posterior_laws import PosteriorPool, PosteriorTables
 from pyroclust.infer.variational import variational_posterior
 
 __all__ = [

@@ -18,7 +18,7 @@ from pyroclust.distributions import PerturbedSpanningForest
 from pyroclust.distributions.families.component import Component
 from pyroclust.distributions.protocols import Guide
 from pyroclust.infer.checks import check_model_of_guide
-from pyroclust.infer.choices import Choice
+from pyroclust.infer.simulation import Choice
 from pyroclust.nn.orders import antithetic_orders, random_orders
 
 # Larger weights leave the range of float32 once they meet a variance.

@@ -30,7 +30,7 @@ from pyroclust.distributions import (
 from pyroclust.guides import ScaleAveragedProcess
 from pyroclust.guides.exact_filters import integrated_names
 from pyroclust.infer import FitSettings, Validation
-from pyroclust.infer.choices import Choice
+from pyroclust.infer.simulation import Choice
 from pyroclust.models import Mixture, default_mixture, in_words
 from pyroclust.recipes.tables import (
     averaged_guide,

@@ -25,8 +25,8 @@ from pyroclust.guides import (
 )
 from pyroclust.guides.base import parts_of
 from pyroclust.guides.scale_averaged_process import scale_name
-from pyroclust.infer.choices import Choice, HardSimulations, HardStandardised
-from pyroclust.infer.refining import PosteriorPool, PosteriorTables
+from pyroclust.infer.simulation import Choice, HardSimulations, HardStandardised
+from pyroclust.infer.training.posterior_laws import PosteriorPool, PosteriorTables
 from pyroclust.models import (
     AnyTable,
     DistortedClusters,

@@ -10,7 +10,7 @@ from pyroclust.analysis import drawing
 from pyroclust.analysis.steps import Settings, Work
 from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.guides import PredictiveFilter
-from pyroclust.infer.refining import proposals
+from pyroclust.infer import importance
 from pyroclust.models import nig_mixture
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.records import GuideRecord
@@ -18,7 +18,7 @@ from pyroclust.results.records import GuideRecord
 
 @pytest.mark.parametrize(("dim", "num_blocks"), [(4, 8), (5, 16)])
 def test_draws_of_wide_tables_come_in_blocks(dim, num_blocks, monkeypatch):
-    monkeypatch.setattr(proposals, "_NUMBERS_AT_ONCE", 7 * 9 * dim)
+    monkeypatch.setattr(importance, "_NUMBERS_AT_ONCE", 7 * 9 * dim)
     data = torch.from_numpy(np.random.default_rng(0).standard_normal((9, dim)))
     guide = PredictiveFilter(nig_mixture(dim))
     work = Work(

@@ -11,7 +11,7 @@ from pyroclust.calibration.accuracy import real_tables_row
 from pyroclust.calibration.checking import store_certificate
 from pyroclust.cli.guides import _lines
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
-from pyroclust.infer.mcmc.reference import Reference, reference_chains
+from pyroclust.infer.mcmc.chains import Reference, reference_chains
 from pyroclust.models import gaussian2d, warped_clusters
 
 TABLES = [torch.tensor([[0.0, 0.0], [1.5, 0.0], [3.0, 0.5], [9.0, 0.0]]), torch.eye(5, 2)]

@@ -29,7 +29,7 @@ from pyroclust.distributions import ChineseRestaurantProcess
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer import FitSettings, Validation, fit
-from pyroclust.infer.choices import HardSimulations
+from pyroclust.infer.simulation import HardSimulations
 from pyroclust.models import LabelledTables, Program, overlap2d
 
 CASES, _case, case = table("trainings")

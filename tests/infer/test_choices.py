@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from pyroclust.infer.choices import HardSimulations, HardStandardised
+from pyroclust.infer.simulation import HardSimulations, HardStandardised
 
 
 def dense_and_sparse(datasets: int, points: int = 15) -> tuple[Tensor, Tensor]:

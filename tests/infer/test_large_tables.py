@@ -17,7 +17,7 @@ from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import refine
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.infer.mcmc.chains import Chains
-from pyroclust.infer.refining.refine import _looks
+from pyroclust.infer.mcmc.refine import _looks
 from pyroclust.models import nig_mixture, niw_mixture
 
 

@@ -12,8 +12,8 @@ from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer import FitSettings, InclusiveKL, VisitingOrders, fit, simulate
 from pyroclust.infer import losses as losses_module
-from pyroclust.infer.choices import HardSimulations
 from pyroclust.infer.losses import backward_in_chunks
+from pyroclust.infer.simulation import HardSimulations
 from pyroclust.models import gaussian2d, overlap2d, sensitivity2d
 from pyroclust.nn import DensestFirst, RandomOrder, SummedScorer
 

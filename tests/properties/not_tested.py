@@ -51,7 +51,7 @@ _REASONS = {
         models.warped_arcs models.warped_clusters models.DeepMixture
         models.EmbeddedMixture models.SemiSupervisedClustering infer.Devices infer.InclusiveKL
         infer.PartialFenchelYoungLoss""",
-    "laws of tables and draws that are refined: tests/infer/refining": """
+    "laws of tables and draws that are refined: tests/infer/mcmc": """
         models.AnyTable models.NoisyTables models.RowsOfTables infer.PosteriorPool infer.PosteriorTables
         infer.annealed_log_evidence infer.tempered_populations infer.refine""",
     "takes Draws, or chains that fit together: tests/infer/test_importance.py, tests/diagnostics": """

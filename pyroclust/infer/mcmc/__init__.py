@@ -12,8 +12,7 @@ from pyroclust.infer.mcmc.kernel import PartitionKernel, Transition, assignments
 from pyroclust.infer.mcmc.parallel_tempering import ParallelTempering
 from pyroclust.infer.mcmc.parameters import ExactParameters, ParameterUpdates, SliceParameters
 from pyroclust.infer.mcmc.split_merge import MergeSplit, SplitMerge
-from pyroclust.infer.mcmc.starts import FromDraws, OneCluster, Overdispersed, Singletons, Starts
-from pyroclust.infer.mcmc.states import ChainStates
+from pyroclust.infer.mcmc.states import ChainStates, FromDraws, OneCluster, Overdispersed, Singletons, Starts
 
 __all__ = [
     "AuxiliaryGibbs",

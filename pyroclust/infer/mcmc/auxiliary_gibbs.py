@@ -24,8 +24,7 @@ from pyroclust.infer.mcmc.parameters import (
     log_likelihood,
     working_dtype,
 )
-from pyroclust.infer.mcmc.starts import Starts
-from pyroclust.infer.mcmc.states import ChainStates, Trace, log_joint, log_prior_of_states
+from pyroclust.infer.mcmc.states import ChainStates, Starts, Trace, log_joint, log_prior_of_states
 from pyroclust.partitions import canonical
 
 # Draws made at once: enough that the price of a Pyro program is small beside them.

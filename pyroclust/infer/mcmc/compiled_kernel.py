@@ -17,8 +17,7 @@ from pyroclust.infer.mcmc.compiled.chain import hyper_places, place, start_chain
 from pyroclust.infer.mcmc.compiled.prior_tables import DISCOUNT
 from pyroclust.infer.mcmc.compiled.runner import Program
 from pyroclust.infer.mcmc.kernel import PartitionKernel, Transition
-from pyroclust.infer.mcmc.starts import Starts
-from pyroclust.infer.mcmc.states import ChainStates, Trace, log_hyperprior, log_prior_of_states
+from pyroclust.infer.mcmc.states import ChainStates, Starts, Trace, log_hyperprior, log_prior_of_states
 from pyroclust.partitions import label_range
 
 _THREADS_A_CORE = 4

@@ -8,8 +8,7 @@ from torch import Tensor
 
 from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel, CompiledTransition, moves_in_turn
 from pyroclust.infer.mcmc.kernel import PartitionKernel, Transition
-from pyroclust.infer.mcmc.starts import Starts
-from pyroclust.infer.mcmc.states import ChainStates
+from pyroclust.infer.mcmc.states import ChainStates, Starts
 
 
 class Compose(PartitionKernel):

@@ -15,8 +15,7 @@ from pyroclust.distributions.sequential.partition import OrderAveragedPartition,
 from pyroclust.infer.checks import log_joint_of
 from pyroclust.infer.mcmc.compiled_kernel import require_conjugate
 from pyroclust.infer.mcmc.kernel import PartitionKernel, Transition
-from pyroclust.infer.mcmc.starts import Starts
-from pyroclust.infer.mcmc.states import ChainStates, log_joint
+from pyroclust.infer.mcmc.states import ChainStates, Starts, log_joint
 
 
 @dataclass(frozen=True)

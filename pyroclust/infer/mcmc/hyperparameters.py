@@ -8,12 +8,11 @@ from torch import Tensor
 from pyroclust.core.numbers import check_number
 from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.mcmc.compiled.chain import hyper_places
-from pyroclust.infer.mcmc.compiled.hyperparameters import Code, SliceUpdate, density_code
+from pyroclust.infer.mcmc.compiled.hyperparameters import Code, Reallocation, SliceUpdate, density_code
 from pyroclust.infer.mcmc.compiled.proposals import ACCEPTED, PROPOSED
-from pyroclust.infer.mcmc.compiled.reallocation import Reallocation
 from pyroclust.infer.mcmc.compiled.runner import END_OF_STEP
 from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel
-from pyroclust.infer.mcmc.starts import Starts
+from pyroclust.infer.mcmc.states import Starts
 
 # The farthest step on the log or logit scale: in eight columns a cluster of a hundred points has 40 times the
 # scale of many.

@@ -17,8 +17,7 @@ from pyroclust.core.random_state import seed_from_torch, seeded
 from pyroclust.distributions.points import Points, as_points, check_data_set
 from pyroclust.distributions.protocols import CollapsedModel, is_of_graphs, takes_missing
 from pyroclust.infer.checks import checked_log_joint
-from pyroclust.infer.mcmc.starts import Overdispersed, Starts, as_starts
-from pyroclust.infer.mcmc.states import ChainStates, Trace, log_joint
+from pyroclust.infer.mcmc.states import ChainStates, Overdispersed, Starts, Trace, as_starts, log_joint
 from pyroclust.partitions import Draws, as_partitions, canonical, check_num_points, is_canonical
 from pyroclust.partitions.adjacency import as_adjacency, check_graph
 

@@ -23,8 +23,7 @@ from pyroclust.infer.mcmc.compiled_kernel import (
 )
 from pyroclust.infer.mcmc.compose import Compose
 from pyroclust.infer.mcmc.kernel import PartitionKernel, Transition
-from pyroclust.infer.mcmc.starts import Starts
-from pyroclust.infer.mcmc.states import ChainStates, Trace
+from pyroclust.infer.mcmc.states import ChainStates, Starts, Trace
 
 POWERS = tuple(float(one) for one in np.geomspace(1.0, 0.8, 8))
 """Powers of the likelihood where nobody says otherwise."""

@@ -10,7 +10,7 @@ from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.mcmc.compiled.proposals import ACCEPTED, MERGES, PROPOSED, SPLITS, Proposals
 from pyroclust.infer.mcmc.compiled.runner import END_OF_STEP
 from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel
-from pyroclust.infer.mcmc.starts import Starts
+from pyroclust.infer.mcmc.states import Starts
 
 
 class _SplitsAndMerges(CompiledKernel):

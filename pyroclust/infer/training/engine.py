@@ -15,7 +15,7 @@ from pyroclust.core.files import clear_leftovers, locked_folder
 from pyroclust.core.long_runs import interrupt_between_steps, progress_bar
 from pyroclust.distributions.protocols import as_model
 from pyroclust.infer.checks import check_model_of_guide
-from pyroclust.infer.choices import Choice
+from pyroclust.infer.simulation import Choice
 from pyroclust.infer.training.checkpoint import CHECKPOINT_FILE, FAILURE, read_checkpoint, write_checkpoint
 from pyroclust.infer.training.logs import TrainingLog
 from pyroclust.infer.training.settings import Devices, FitSettings

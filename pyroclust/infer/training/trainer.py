@@ -12,8 +12,8 @@ from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from pyroclust.core.random_state import pyro_seeded
 from pyroclust.distributions.protocols import Guide, LawOfModels, as_model, points_shape
-from pyroclust.infer.choices import Choice
 from pyroclust.infer.losses import GuideLoss, HasLosses, InclusiveKL, VisitingOrders, require_data
+from pyroclust.infer.simulation import Choice
 from pyroclust.infer.training.checkpoint import check_same_training, identity
 from pyroclust.infer.training.settings import FitSettings
 

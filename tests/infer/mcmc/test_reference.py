@@ -6,7 +6,7 @@ import torch
 
 from pyroclust.diagnostics import co_assignment
 from pyroclust.infer import exact_posterior
-from pyroclust.infer.mcmc.reference import reference_chains
+from pyroclust.infer.mcmc.chains import reference_chains
 from pyroclust.models import gaussian2d
 
 DATA = torch.tensor([[0.0, 0.0], [0.5, 0.0], [4.0, 0.0], [4.5, 0.0]], dtype=torch.float64)

@@ -18,7 +18,7 @@ from training_cases import TINY, new_guide, run, same, with_steps
 
 from pyroclust.core.long_runs import interrupt_between_steps
 from pyroclust.infer import FitSettings, InclusiveKL, Validation
-from pyroclust.infer.choices import HardSimulations
+from pyroclust.infer.simulation import HardSimulations
 from pyroclust.infer.training import CHECKPOINT_FILE, LOG_FILE, VALIDATION_FILE, checkpoint, engine, logs
 from pyroclust.infer.training.checkpoint import read_checkpoint
 

@@ -25,12 +25,7 @@ from pyroclust.distributions.points import Points, as_points
 from pyroclust.distributions.protocols import CollapsedModel, PartitionGuide, is_of_graphs
 from pyroclust.distributions.sequential.partition import num_orders_of
 from pyroclust.infer.checks import constrained_guide, points_of
-from pyroclust.infer.importance import resampled
-from pyroclust.infer.mcmc.chains import Chains
-from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
-from pyroclust.infer.mcmc.named_kernels import kernel_or_default
-from pyroclust.infer.mcmc.states import ChainStates, Trace
-from pyroclust.infer.refining.proposals import (
+from pyroclust.infer.importance import (
     NUM_ORDERS,
     PROPOSALS,
     Clock,
@@ -38,7 +33,12 @@ from pyroclust.infer.refining.proposals import (
     evidences_of,
     inside,
     most_at_once,
+    resampled,
 )
+from pyroclust.infer.mcmc.chains import Chains
+from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
+from pyroclust.infer.mcmc.named_kernels import kernel_or_default
+from pyroclust.infer.mcmc.states import ChainStates, Trace
 from pyroclust.partitions import Draws
 
 # The first look is after at most so many sweeps, every next one after twice as many; then it stops. The first

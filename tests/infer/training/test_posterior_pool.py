@@ -12,7 +12,7 @@ from training_cases import same
 from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.infer import FitSettings, exact_posterior, fit
-from pyroclust.infer.refining import PosteriorPool
+from pyroclust.infer.training.posterior_laws import PosteriorPool
 from pyroclust.models import DistortedClusters, Mixture, UnlabelledTables, gaussian2d, niw_mixture
 
 TABLE = torch.tensor([[0.0, 0.0], [0.9, 0.1], [2.1, 0.3], [2.4, -1.0], [0.2, 1.3]]) * 1.8

@@ -8,8 +8,8 @@ from pyroclust.diagnostics.importance import evidence_by_order
 from pyroclust.distributions import ChineseRestaurantPrior, NormalInverseGamma, NormalKnownVariance, student_t
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior, log_evidence, refine
+from pyroclust.infer.importance import shared_log_prob
 from pyroclust.infer.mcmc import CollapsedGibbs
-from pyroclust.infer.refining.proposals import shared_log_prob
 from pyroclust.models import Mixture, gaussian2d, overlap2d, warped_clusters
 from pyroclust.partitions import enumerate_partitions
 
