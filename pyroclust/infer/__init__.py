@@ -9,8 +9,10 @@ from pyroclust.infer.mcmc.refine import Refinement, refine
 from pyroclust.infer.quality import AmortizationGap, amortization_gap, divergences, efficiencies
 from pyroclust.infer.simulation import simulate
 from pyroclust.infer.smc import Particles, sequential_monte_carlo
-from pyroclust.infer.training import Devices, FitResult, FitSettings, Validation, fit
+from pyroclust.infer.training.engine import FitResult, fit
 from pyroclust.infer.training.posterior_laws import PosteriorPool, PosteriorTables
+from pyroclust.infer.training.settings import Devices, FitSettings
+from pyroclust.infer.training.validation import Validation
 from pyroclust.infer.variational import variational_posterior
 
 __all__ = [

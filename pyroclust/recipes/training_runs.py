@@ -28,9 +28,15 @@ from pyroclust.core.long_runs import interrupt_between_steps, raise_if_interrupt
 from pyroclust.core.messages import Attempts
 from pyroclust.infer import Devices, FitResult, fit
 from pyroclust.infer.losses import require_data
-from pyroclust.infer.training import CHECKPOINT_FILE, LOG_FILE, VALIDATION_FILE
-from pyroclust.infer.training.checkpoint import failure_of, read_checkpoint
-from pyroclust.infer.training.logs import EVENTS_FOLDER, check_table
+from pyroclust.infer.training.files import (
+    CHECKPOINT_FILE,
+    EVENTS_FOLDER,
+    LOG_FILE,
+    VALIDATION_FILE,
+    check_table,
+    failure_of,
+    read_checkpoint,
+)
 from pyroclust.recipes.recipe import Recipe, find_recipe, read_recipe
 from pyroclust.saving.cards import CARD_FILE
 from pyroclust.saving.guides import check_guide_files, save_guide

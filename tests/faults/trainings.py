@@ -70,7 +70,7 @@ def _other_model() -> NeuralClusteringProcess:
 def _other_versions(folder: Path) -> str:
     _train(folder, max_steps=3)
     with (
-        mock.patch("pyroclust.infer.training.checkpoint.version", return_value="9.9"),
+        mock.patch("pyroclust.infer.training.files.version", return_value="9.9"),
         pytest.raises(ValueError, match=r"torch was .*, is 9\.9") as caught,
     ):
         _train(folder, resume=True)
@@ -113,7 +113,7 @@ def _other(make: Callable[[float], Any], words: str) -> Run:
 @case("--resume of a checkpoint of an earlier version", "goes on")
 def _old_checkpoint(folder: Path) -> None:
     """A checkpoint of an earlier version does not say what it was made of."""
-    from pyroclust.infer.training.checkpoint import read_checkpoint, write_checkpoint
+    from pyroclust.infer.training.files import read_checkpoint, write_checkpoint
 
     _train(folder, max_steps=3)
     path = folder / "t" / "checkpoint.pt"
@@ -254,7 +254,7 @@ def _corrected_recipe(folder: Path) -> None:
 
 def _diverging(at: int) -> Any:
     """Let the loss be nan at a step, as a learning rate that is too high does."""
-    from pyroclust.infer.training.trainer import Trainer
+    from pyroclust.infer.training.engine import Trainer
 
     real = Trainer._backward
 
@@ -334,7 +334,7 @@ def _interrupted_while_saving(folder: Path) -> str:
 
 @case("Ctrl-C during the last step", "the result says interrupted")
 def _last_step(folder: Path) -> str:
-    from pyroclust.infer.training.trainer import Trainer
+    from pyroclust.infer.training.engine import Trainer
 
     real = Trainer.step
 
@@ -385,7 +385,7 @@ def _killed(seed: int, number: int) -> Run:
             codes.append(code)
             assert "Traceback" not in err, err
             if log.is_file() and (out / "checkpoint.pt").is_file():
-                from pyroclust.infer.training.checkpoint import read_checkpoint
+                from pyroclust.infer.training.files import read_checkpoint
 
                 done = read_checkpoint(out / "checkpoint.pt")["done"]
                 rows = _steps_whole(log)
@@ -452,7 +452,7 @@ def _flipped(place: int) -> Callable[[bytes], bytes]:
 @case("--resume of a checkpoint of an earlier version with another guide", "refused")
 def _other_guide_of_before(folder: Path) -> str:
     """A checkpoint that does not say what it was made of, and a network of another width."""
-    from pyroclust.infer.training.checkpoint import read_checkpoint, write_checkpoint
+    from pyroclust.infer.training.files import read_checkpoint, write_checkpoint
 
     _train(folder, max_steps=3)
     path = folder / "t" / "checkpoint.pt"

@@ -19,8 +19,8 @@ from training_cases import TINY, new_guide, run, same, with_steps
 from pyroclust.core.long_runs import interrupt_between_steps
 from pyroclust.infer import FitSettings, InclusiveKL, Validation
 from pyroclust.infer.simulation import HardSimulations
-from pyroclust.infer.training import CHECKPOINT_FILE, LOG_FILE, VALIDATION_FILE, checkpoint, engine, logs
-from pyroclust.infer.training.checkpoint import read_checkpoint
+from pyroclust.infer.training import engine, files
+from pyroclust.infer.training.files import CHECKPOINT_FILE, LOG_FILE, VALIDATION_FILE, read_checkpoint
 
 QUICK = Validation(every=4, num_datasets=3, exact_points=4, sampled_points=6, num_draws=5)
 
@@ -73,7 +73,7 @@ def test_logs_have_each_step_once_after_a_resumption(tmp_path: Path) -> None:
 
 
 def test_tables_are_written_without_tensorboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "find_spec", lambda name: None)
+    monkeypatch.setattr(files, "find_spec", lambda name: None)
     run(tmp_path, max_steps=3, validation=QUICK)
     assert not (tmp_path / "tensorboard").exists()
     with (tmp_path / LOG_FILE).open() as stream:
@@ -109,7 +109,7 @@ def wait_for_steps(folder: Path, steps: int, process: subprocess.Popen[str]) -> 
     end = time.monotonic() + 120
     while time.monotonic() < end and process.poll() is None:
         path = folder / CHECKPOINT_FILE
-        if path.exists() and checkpoint.read_checkpoint(path)["done"] >= steps:
+        if path.exists() and read_checkpoint(path)["done"] >= steps:
             return
         time.sleep(0.02)
     raise AssertionError(f"no {steps} steps")
@@ -131,7 +131,7 @@ def test_damaged_checkpoints_are_refused(tmp_path: Path, damage: str) -> None:
     path = tmp_path / CHECKPOINT_FILE
     content = bytearray(path.read_bytes())
     if damage == "foreign":
-        checkpoint.write_checkpoint(path, {"format": 99})
+        files.write_checkpoint(path, {"format": 99})
     else:
         content[len(content) // 2] ^= 1
         path.write_bytes(bytes(content[:-100] if damage == "cut" else content))

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from training_cases import TINY, run, with_steps
 
 from pyroclust.infer import Devices, FitSettings, InclusiveKL
-from pyroclust.infer.training.trainer import AveragedWeights
+from pyroclust.infer.training.engine import AveragedWeights
 
 
 def test_the_learning_rate_warms_up_and_falls() -> None:
