@@ -37,10 +37,9 @@ class LeaveOneOut(Trace_ELBO):
         \nabla = \frac{1}{P} \sum_p \Big(f_p - \frac{1}{P - 1} \sum_{r \ne p} f_r\Big) \nabla \log q(c_p),
         \qquad f_p = \log \frac{p(c_p, x)}{q(c_p \mid x)}
 
-    Unbiased, as the other particles are independent of ``c_p``. ``Trace_ELBO`` itself has no baseline: the
-    noise of its gradient is the size of the evidence, here it is the spread of log p - log q. Needs no memory
-    between steps, in contrast to the decaying average of ``TraceGraph_ELBO``. Latent sites must be discrete,
-    or at least not reparametrised.
+    Unbiased, as the other particles are independent of ``c_p``. The noise of the gradient of ``Trace_ELBO``
+    is the size of the evidence, here it is the spread of log p - log q. Latent sites must not be
+    reparametrised.
 
     Args:
         num_particles: P, drawn in one batch.
@@ -87,9 +86,8 @@ class BatchedWakeSleep(ReweightedWakeSleep):
         -\sum_b \sum_p \bar w_{pb} \log q(c_{pb} \mid x_b), \qquad
         \bar w_{pb} = \frac{w_{pb}}{\sum_r w_{rb}}, \quad w_{pb} = \frac{p(c_{pb}, x_b)}{q(c_{pb} \mid x_b)}
 
-    The stock class gives one weight to a particle of the whole batch, the product over data sets, which
-    leaves one particle alive where there are many data sets. For one data set the two agree. The bias is that
-    of self-normalised importance sampling, of order 1/P. The sleep phase is
+    The stock class weighs a particle of the whole batch, which leaves one alive where there are many data
+    sets. The bias is that of self-normalised importance sampling, of order 1/P. The sleep phase is
     :class:`~pyroclust.infer.InclusiveKL`, one batch of P simulations for every data set.
 
     Args:
@@ -191,15 +189,14 @@ def fine_tune(
     The guide specialises to these data sets: for others it may become worse, so keep a copy. Objectives are
     instances of Pyro's ELBO classes and of ours, and minimise different divergences:
 
-    * ``BatchedWakeSleep(16)``, the default, and ``pyro.infer.ReweightedWakeSleep(16)``: KL(p || q), which
-      covers modes. The stock class weighs all data sets of a call together, so it gets them one by one.
-    * ``LeaveOneOut(16)``: KL(q || p), the gap itself.
-    * ``pyro.infer.TraceGraph_ELBO()``: the same with Pyro's decaying average as baseline, one a data set.
-    * ``pyro.infer.Trace_ELBO()``: the same without any baseline, and hardly of use: on overlapping clusters
-      the variance of its gradient is some 30 to 1000 times that of ``LeaveOneOut`` or ``TraceGraph_ELBO``.
+    * ``BatchedWakeSleep(16)``, the default, and ``pyro.infer.ReweightedWakeSleep(16)``, which gets the data
+    sets
+      one by one: KL(p || q), which covers modes.
+    * ``LeaveOneOut(16)``, ``pyro.infer.TraceGraph_ELBO()`` with a decaying average as baseline, and
+      ``pyro.infer.Trace_ELBO()``, whose gradients are far noisier: KL(q || p), the gap itself. They do not
+      find a mode that the guide never draws.
 
-    Divergences KL(q || p) do not find a mode that the guide never draws. Adam, its rate falling linearly to
-    0, gradients per point clipped at 1.
+    The optimiser is Adam, its rate falling linearly to 0, gradients per point clipped at 1.
 
     Args:
         model: a collapsed model, with ``log_joint``.

@@ -162,9 +162,7 @@ class VisitingOrders:
 
     The posterior knows no order, so the penalty is 0 where q is exact, for every data set and without noise,
     while the first term keeps the entropy of the posterior. Both grow about as N, so one weight does for all
-    sizes. Let :math:`d_m` be the deviation of log q from its mean over the orders; then the gradient of an
-    order has the weight :math:`1/M - 2 \lambda d_m / (M - 1)` instead of 1 / M: orders in which the partition
-    came out too probable are pushed less, or down.
+    sizes.
 
     Attributes:
         number: M.
@@ -191,7 +189,6 @@ class VisitingOrders:
     consistency: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check ranges."""
         check_count("number", self.number)
         check_number("consistency", self.consistency, at_least=0, at_most=_MAX_CONSISTENCY)
         for name in ("antithetic", "consistency"):
@@ -219,10 +216,9 @@ class InclusiveKL(SimulatedLoss):
         \text{const}
 
     The model is run without its conditions on a template, on the CPU; only the template's shapes and device
-    count. Its observed sites become the arguments of the guide, on that device, and the guide is replayed on
-    the model's latent sites: one batched trace of each, equal in expectation to the sleep phase of
-    ``ReweightedWakeSleep``. Works as ``SVI(model, guide, optim, InclusiveKL())`` and, with torch optimisers,
-    as ``InclusiveKL()(model, guide)``.
+    count. Its observed sites become the arguments of the guide, which is replayed on the model's latent
+    sites. Works as ``SVI(model, guide, optim, InclusiveKL())`` and, with torch optimisers, as
+    ``InclusiveKL()(model, guide)``.
 
     A guide with ``conditions``, names of latent sites of the model, is handed their simulated values through
     its ``condition(name=values, ...)``, one a data set: the loss is then averaged over the values as well,
@@ -230,8 +226,7 @@ class InclusiveKL(SimulatedLoss):
     .. math:: L(\phi) = E_{p(h, c, x)}[-\log q_\phi(c \mid x, h)].
 
     With ``orders``, a guide that labels points one after the other visits each data set in several random
-    orders, whose losses are averaged and whose disagreement may cost something. Each order is then trained by
-    itself, also where the guide's posteriors mix several.
+    orders, whose losses are averaged and whose disagreement may cost something.
 
     Args:
         choice: which simulations to keep, judged by their data alone; all by default.
@@ -449,14 +444,12 @@ class PartialFenchelYoungLoss(SimulatedLoss):
         L(\phi) = E_{p(c, x)} \big[ F_{k, \epsilon}(S_\phi(x)) - F_{k, \epsilon}(S_\phi(x); c) \big], \qquad
         \nabla_S L = A_{k, \epsilon}(S) - A_{k, \epsilon}(S; c)
 
-    The model is run without its conditions on a template, as by :class:`~pyroclust.infer.InclusiveKL`. The
-    labels that are known are those of its site ``"known"``, negative where a label is unknown, as
-    :class:`~pyroclust.models.PartiallyLabelled` has it; of a model without that site, all of
-    ``"assignments"``. Points of one label must be together, points of different labels apart. The guide is
-    run on ``"data"``, and its site ``"assignments"`` must be drawn from a
-    :class:`~pyroclust.distributions.PerturbedSpanningForest`, as that of
-    :class:`~pyroclust.guides.SpanningForestGuide` is. The loss is never negative, and zero with zero gradient
-    where the labels change nothing. Cost of a data set: O(num_draws n^2).
+    Data are simulated as by :class:`~pyroclust.infer.InclusiveKL`. The labels that are known are those of the
+    model's site ``"known"``, negative where unknown, as :class:`~pyroclust.models.PartiallyLabelled` has it,
+    or all of ``"assignments"``. Points of one label must be together, points of different labels apart. The
+    guide's site ``"assignments"`` must be drawn from a
+    :class:`~pyroclust.distributions.PerturbedSpanningForest`. The loss is never negative, and zero with zero
+    gradient where the labels change nothing. Cost of a data set: O(num_draws n^2).
 
     Args:
         num_draws: draws of noise for each data set, in pairs of opposite signs.

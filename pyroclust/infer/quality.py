@@ -36,10 +36,9 @@ def divergences(model: JointModel, guide: PartitionGuide, data: Tensor) -> Tenso
 
     .. math:: KL(p \| q) = \sum_c p(c \mid x) \log \frac{p(c \mid x)}{q(c \mid x)}
 
-    All partitions are enumerated, in blocks of bounded memory: cost O(Bell(N)) log-probabilities a data set;
-    guides that label point by point score every prefix once, a fifth of a partition's steps. Where the
-    guide's log-probabilities are estimates, partitions of posterior probability below 1e-7 are left out, and
-    the divergence comes out too large by half of the estimates' mean squared error.
+    All partitions are enumerated: cost O(Bell(N)) log-probabilities a data set. Where the guide's
+    log-probabilities are estimates, partitions of posterior probability below 1e-7 are left out, and the
+    divergence comes out too large by half of the estimates' mean squared error.
 
     Shape:
         data: ``(B, N, D)``; output: ``(B,)`` float64.
@@ -157,7 +156,6 @@ class AmortizationGap:
     pareto_k: Tensor
 
     def __repr__(self) -> str:
-        """Return how many data sets, and the mean gap."""
         size = f"{len(self.gap)} data sets"
         return f"AmortizationGap({size}, mean gap {self.gap.mean():.3g} nats)"
 
@@ -181,8 +179,8 @@ def amortization_gap(
     balance heuristic). A guide that misses a mode sees no gap by itself: give a guide that has it, as the
     guide before fine-tuning. Where ``pareto_k`` is above 0.7 the evidence is too low, and so is the gap.
 
-    Cost: enumeration, Bell(N) log-probabilities a data set; else ``num_draws`` draws of every guide, and
-    their log-probabilities under every other one. Memory is bounded by splitting data sets.
+    Cost: Bell(N) log-probabilities a data set, or ``num_draws`` draws of every guide, scored under every
+        other.
 
     Args:
         model: a model with ``log_joint``.

@@ -127,9 +127,7 @@ class Choice(Protocol):
 
     oversampling: int
 
-    def __call__(self, data: Tensor, num_kept: int) -> Tensor:
-        """Return the indices of the data sets to keep, ``(num_kept,)``."""
-        ...
+    def __call__(self, data: Tensor, num_kept: int) -> Tensor: ...
 
     def learn(self, loss: Tensor) -> None:
         """Take the losses of the data sets kept last, nats per data set, ``(num_kept,)``."""
@@ -168,7 +166,6 @@ class HardStandardised:
         self._kept, self._points = torch.zeros(0, width, dtype=torch.float64), 1
 
     def __call__(self, data: Tensor, num_kept: int) -> Tensor:
-        """Rank by moments in O(B N D), then the finalists by densities in O(N^2) each."""
         plain = (num_kept + 1) // 2
         hard = num_kept - plain
         competing = torch.arange(plain, device=data.device)

@@ -82,30 +82,26 @@ def sequential_monte_carlo(
 
     Points come in the guide's order. The estimate of the evidence is unbiased for any number of particles,
     any threshold, and any proposal that is positive wherever the posterior is. A step costs O(P K) candidates
-    of the guide and of the model's predictive for P distinct prefixes, at most S; memory is O(S N). Where the
-    number of clusters is bounded, particles outside have weight 0.
+    for P distinct prefixes; memory is O(S N).
 
-    Where the effective number of particles falls below ``ess_threshold`` times S, those of this island are
-    resampled: stratified, over all children of the prefixes. Resampling follows the weights to a power that
-    a pilot run learns for every step, since a guide that looks ahead makes prefixes whose present weight says
-    little about the final one.
+    Where the effective number of particles of an island falls below ``ess_threshold`` times S, they are
+    resampled, stratified, by their weights to a power that a pilot run learns for every step: a guide that
+    looks ahead makes prefixes whose present weight says little about the final one.
+
 
     Args:
-        model: the model, its partition prior of Gibbs type and its components conjugate.
-        guide: the proposal: ``PredictiveFilter(model)`` is the prior predictive, a trained guide the
-            amortized one.
+        model: a mixture of a conjugate family.
+        guide: the proposal, one that labels points one after the other.
         data: one data set, ``(N, D)``.
         num_particles: S.
         ess_threshold: in [0, 1]; 0 never resamples, which is importance sampling.
-        num_islands: independent runs that the particles are divided between; with two or more, the standard
-            error of the evidence is known whether there was resampling or not. By default ten where
-            ``num_particles`` is a multiple of ten and at least 1000, else one.
-        num_pilot: particles of the pilot run; 0 resamples by the weights themselves, which suits proposals
-            that are blind to the future.
+        num_islands: independent runs that the particles are divided between; of two or more, the standard
+            error of the evidence is known. By default ten for 1000 particles or more in a multiple of ten,
+            else one.
+        num_pilot: particles of the pilot run; 0 resamples by the weights themselves.
 
     Returns:
-        the particles with ``log_weights``, of which each island is a chain whose order means nothing, and how
-        they came about.
+        the particles with ``log_weights``, each island a chain whose order means nothing; and their record.
 
     Raises:
         ValueError: if the data are no one finite data set, the model is not conjugate, its hyperparameters

@@ -71,9 +71,8 @@ def variational_posterior(
         + \sum_i \log \sum_k w_k F(x_i; \theta_k) \right] \le \log p(x)
 
     The guide is the best of several started at draws of the prior, judged by the first bound. Labels are
-    drawn from their exact conditional given draws of the guide, all at once. A step costs O(P N T) for P
-    particles and T components. Steps have about the length ``learning_rate`` in the units of the data, which
-    should be standardised.
+    drawn from their exact conditional given draws of the guide. A step costs O(P N T) for P particles and T
+    components, and is about ``learning_rate`` long in the units of the data, which should be standardised.
 
     Args:
         program: a mixture with explicit parameters and enumerable labels, ``models.companion(model, ...)``.

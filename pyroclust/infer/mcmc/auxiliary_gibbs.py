@@ -62,13 +62,12 @@ class AuxiliaryGibbs(PartitionKernel):
         p(c_i = K + j \mid \cdot) \propto \frac{1}{m} \frac{V_N(K + 1)}{V_N(K)} \, F(x_i; \theta_{K+j})
 
     Parameters of conjugate families come from their exact posterior, all others from slice sampling. The
-    likelihoods of all points under all clusters are one batched call a sweep, and one more for each cluster
-    that opens; the visits are compiled. Cost O(N (K + m) D) a sweep; the table of likelihoods goes in blocks
-    of bounded size, so memory is O(N m).
+    likelihoods of all points under all clusters are one batched call a sweep; the visits are compiled. Cost
+    O(N (K + m) D) a sweep, memory O(N m).
 
     Where parameters are kept from sweep to sweep (:attr:`keeps_parameters`), ``log_joint`` is
-    log p(assignments, parameters, data, hyperparameters), else log p(assignments, data, hyperparameters).
-    Beside kept parameters, a :class:`Compose` takes only kernels that leave the points where they are.
+    log p(assignments, parameters, data, hyperparameters), and a :class:`Compose` takes no other kernel that
+    moves points.
 
     Args:
         model: a model of any prior and component.

@@ -50,19 +50,6 @@ class Chains:
         states: where the chains are.
         sweeps: draws of the kernel that each chain has taken.
         seconds: wall-clock seconds of those that were drawn, compilation not among them.
-
-    Example:
-        >>> import torch
-        >>> from pyroclust.infer.mcmc import CollapsedGibbs
-        >>> from pyroclust.models import gaussian2d
-        >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]], dtype=torch.float64)
-        >>> chains = Chains(CollapsedGibbs(gaussian2d()), data, 2, seed=0)
-        >>> chains.draw(5, every=3).assignments.shape, chains.sweeps
-        ((2, 5, 3), 15)
-        >>> chains = Chains(CollapsedGibbs(gaussian2d()), data, torch.zeros(50, 3, dtype=torch.int64), seed=0)
-        >>> chains.advance(10)
-        >>> chains.states.assignments.tolist()[0]
-        [0, 0, 1]
     """
 
     def __init__(self, kernel: PartitionKernel, data: Points, starts: int | Tensor, *, seed: int) -> None:
@@ -145,22 +132,10 @@ def coarse_starts(
 ) -> tuple[FromDraws, float]:
     r"""Return starts that chains reach under a prior of very few clusters, and the seconds this took.
 
-    In many dimensions a partition into many small clusters, once there, stays: each of these is worth keeping
-    as long as the others are, since its points, one by one or a cluster at a time, fit a large cluster badly
-    that has not taken in the others yet. Wine with 13 columns keeps 20 of them for tens of thousands of
-    sweeps, at a log joint 25 nats below that of the posterior. Under a Chinese restaurant prior with
-    concentration :math:`10^{-9}` most of them go within tens of sweeps.
-
-    Compilation is not among the seconds. Chains from these starts alone may all miss the same side:
-    :func:`~pyroclust.analysis.chains.overdispersed_starts` has others beside them.
-
-    Example:
-        >>> import torch
-        >>> from pyroclust.models import gaussian2d
-        >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [0.0, 0.3]], dtype=torch.float64)
-        >>> starts, seconds = coarse_starts(gaussian2d(), data, num_chains=2, seed=0)
-        >>> starts.draws.tolist()
-        [[0, 0, 0], [0, 0, 0]]
+    In many dimensions a partition into many small clusters, once there, stays: its points fit a large cluster
+    badly that has not taken in the others yet. Wine with 13 columns keeps 20 of them for tens of thousands of
+    sweeps, 25 nats below the posterior. Under a Chinese restaurant prior with concentration :math:`10^{-9}`
+    most of them go within tens of sweeps. Chains from these starts alone may all miss the same side.
     """
     few = copy(model)
     few.prior = ChineseRestaurantPrior(_CONCENTRATION)
@@ -192,7 +167,6 @@ class Reference:
     seconds: float
 
     def __repr__(self) -> str:
-        """Return how long the chains are, and how far their halves are apart."""
         return f"Reference({len(self.together)} points, {self.sweeps} sweeps, halves {self.halves:.3f} apart)"
 
     @property
@@ -229,12 +203,6 @@ def reference_chains(
 
     Limits are processor seconds and sweeps of each chain; a look that would come later is not waited for.
     Chains begin at ``starts``, ``(8, N)``, by default at overdispersed ones.
-
-    Example:
-        >>> from pyroclust.models import gaussian2d
-        >>> found = reference_chains(gaussian2d(), torch.tensor([[0.0, 0.0], [9.0, 0.0]]), seconds=20.0)
-        >>> found.agreed, bool(found.together[0, 1] < 0.1)
-        (True, True)
     """
     if seconds is None and sweeps is None:
         raise ValueError("seconds and sweeps are both None, expected a limit: chains may never agree")

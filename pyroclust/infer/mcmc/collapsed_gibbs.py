@@ -23,14 +23,11 @@ class CollapsedGibbs(CompiledKernel):
     .. math:: p(c_G = k \mid c_{-G}, x) \propto \frac{w(n_k + |G|)}{w(n_k)} \,
         \frac{p(x_k, x_G)}{p(x_k)}
 
-    and clusters that hold points apart from them are closed. Where the number of clusters is bounded, no
-    point opens one beyond the most or leaves one below the fewest; points that are apart from others may
-    change places with these.
+    and clusters that hold points apart from them are closed. A bounded number of clusters is kept to.
 
     A sweep visits the points in the order of the data and, where the concentration has a Gamma prior, ends
     with Escobar and West's draw of it, so that :math:`V_N(K+1)/V_N(K) = \alpha`. Cost O(N K D) a sweep, and
-    O(N K D^2) for full covariances. :meth:`run` keeps all chains and draws in compiled code;
-    ``pyro.infer.MCMC`` costs about 0.1 ms a draw on top. Both obey the same law.
+    O(N K D^2) for full covariances.
 
     Args:
         model: a model of a conjugate family with compiled functions.
@@ -42,17 +39,12 @@ class CollapsedGibbs(CompiledKernel):
 
     Example:
         >>> import torch
-        >>> from pyro.infer import MCMC
         >>> from pyroclust.infer.mcmc import OneCluster
         >>> from pyroclust.models import gaussian2d
         >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]])
         >>> kernel = CollapsedGibbs(gaussian2d(), init=OneCluster())
         >>> kernel.run(data, num_draws=5, warmup=5, num_chains=2, seed=0).assignments.shape
         (2, 5, 3)
-        >>> mcmc = MCMC(kernel, num_samples=5, warmup_steps=5, disable_progbar=True)
-        >>> mcmc.run(data)
-        >>> sorted(mcmc.get_samples())
-        ['assignments', 'log_joint', 'num_clusters']
 
     References:
         Neal (2000), Markov chain sampling methods for Dirichlet process mixture models.

@@ -62,15 +62,14 @@ class CompanionNUTS(MCMCKernel):
 
     .. math:: p(w, \theta \mid x) \propto p(w) \, p(\theta) \prod_i \sum_k w_k F(x_i; \theta_k)
 
-    After each draw the labels are sampled from their exact conditional given weights and parameters, so the
-    partitions have the exact posterior of the companion. This is the baseline that Pyro offers. Gradients
-    cost O(N T), a draw takes up to ``2**max_tree_depth`` of them, and the sampler rarely crosses from one way
-    of splitting the data to another.
+    After each draw the labels are sampled from their exact conditional, so the partitions have the exact
+    posterior of the companion. This is the baseline that Pyro offers. Gradients cost O(N T), a draw takes up
+    to ``2**max_tree_depth`` of them, and the sampler rarely crosses from one way of splitting the data to
+    another.
 
     Sites under ``pyro.infer.MCMC``: every continuous site of the program, ``"assignments"`` (N labels,
-    canonical), ``"num_clusters"`` and ``"log_joint"``, in nats: of partition, data and hyperparameters where
-    the family is conjugate, elsewhere also of the parameters of the clusters that have points. Step size and
-    mass matrix adapt during warm-up, which must not be short. It takes no turns in a :class:`Compose`.
+    canonical), ``"num_clusters"`` and ``"log_joint"``, in nats: of partition, data and hyperparameters, and
+    without conjugacy of the parameters of occupied clusters. It takes no turns in a :class:`Compose`.
 
     Args:
         program: a mixture with explicit parameters and enumerable labels, ``models.companion(model, ...)``.
@@ -119,7 +118,6 @@ class CompanionNUTS(MCMCKernel):
         self._first_params: dict[str, Tensor] | None = None
 
     def __repr__(self) -> str:
-        """The model and the number of components of its companion."""
         return f"CompanionNUTS({self.model.mixture.name}, {self.model.num_components} components)"
 
     @property

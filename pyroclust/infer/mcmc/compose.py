@@ -55,7 +55,6 @@ class Compose(PartitionKernel):
         self.moves_points = any(one.moves_points for one in kernels)
 
     def __repr__(self) -> str:
-        """The kernels in their order."""
         thin = f", thin={self.thin}" if self.thin > 1 else ""
         return f"Compose([{', '.join(map(repr, self.kernels))}]{thin})"
 

@@ -38,9 +38,7 @@ class MovedChains:
 class BlockRule(Protocol):
     """Chooses a block of points for every chain; exactness needs that it looks at the data alone."""
 
-    def __call__(self, data: Tensor, num_chains: int, *, generator: np.random.Generator) -> Tensor:
-        """Return distinct points, ``(num_chains, F)`` int64."""
-        ...
+    def __call__(self, data: Tensor, num_chains: int, *, generator: np.random.Generator) -> Tensor: ...
 
 
 @dataclass(frozen=True)
@@ -62,11 +60,9 @@ class UniformBlocks:
     size: int
 
     def __post_init__(self) -> None:
-        """Check the size."""
         object.__setattr__(self, "size", check_count("size", self.size))
 
     def __call__(self, data: Tensor, num_chains: int, *, generator: np.random.Generator) -> Tensor:
-        """Return a subset for every chain, in O(C N)."""
         size, noise = min(self.size, len(data)), generator.random((num_chains, len(data)))
         return torch.from_numpy(noise.argpartition(size - 1, axis=-1)[:, :size].copy())
 
@@ -90,11 +86,9 @@ class NeighbourBlocks:
     size: int
 
     def __post_init__(self) -> None:
-        """Check the size."""
         object.__setattr__(self, "size", check_count("size", self.size))
 
     def __call__(self, data: Tensor, num_chains: int, *, generator: np.random.Generator) -> Tensor:
-        """Return a neighbourhood for every chain, in O(C N D)."""
         centre = torch.from_numpy(generator.integers(len(data), size=num_chains))
         distance = torch.cdist(data[centre].double(), data.double())
         return distance.topk(min(self.size, len(data)), largest=False).indices
@@ -108,14 +102,11 @@ class GuideProposal(PartitionKernel):
 
     for whole partitions, and the same with :math:`q(c_B \mid c_{-B}, x)` for blocks B of points that the
     guide re-draws given the rest. A whole partition jumps between modes that no local move connects; a block
-    of a few points is accepted more often where the data set is large. Proposals of a step are drawn and
-    scored in one batch over all chains: O(P C N K) candidates of the guide, equal prefixes merged. A guide
-    draw costs some hundred Gibbs sweeps of a small data set, so this pays where chains stick: see
-    ``benchmarks/guide_proposal.py``.
+    of a few points is accepted more often where the data set is large. Proposals of a step are one batch over
+    all chains: O(P C N K) candidates of the guide, equal prefixes merged. This pays where chains stick.
 
     A guide whose log-probabilities are estimates, as a clusterwise one, proposes whole partitions
-    (``blocks=()``): its estimates for draws have unbiased reciprocals and those for given partitions are
-    unbiased, and the chain is exact on the space extended by what they average over (pseudo-marginal).
+    (``blocks=()``); the chain is exact on the space extended by what they average over (pseudo-marginal).
 
     Args:
         model: a conjugate model; it need not be the guide's.
@@ -307,12 +298,7 @@ def block_steps(
 
 
 def block_last(order: Tensor, block: Tensor) -> Tensor:
-    """Move the points of each block ``(C, F)`` to the end of a visiting order, both parts keeping theirs.
-
-    Example:
-        >>> block_last(torch.tensor([3, 1, 0, 2]), torch.tensor([[0, 1], [3, 2]])).tolist()
-        [[3, 2, 1, 0], [1, 0, 3, 2]]
-    """
+    """Move the points of each block ``(C, F)`` to the end of a visiting order, both parts keeping theirs."""
     free = torch.zeros(len(block), len(order), dtype=torch.int64, device=order.device).scatter_(1, block, 1)
     return order[free[:, order].argsort(dim=-1, stable=True)]
 

@@ -34,9 +34,9 @@ class SliceHyperparameters(CompiledKernel):
 
     .. math:: p(h \mid c, x) \propto p(h) \, p(c \mid h) \prod_k p(x_{c = k} \mid h)
 
-    on the log or logit scale, with stepping out and shrinkage: no tuning, no rejections. It does not move
-    points: use it in :class:`Compose` beside a kernel that does. Cost of a hyperparameter: about 8
-    evaluations of O(K F) each, O(K D^3) for full covariances, and O(N F) at the end.
+    on the log or logit scale, with stepping out and shrinkage. It does not move points: use it in
+    :class:`Compose` beside a kernel that does. Cost of a hyperparameter: about 8 evaluations of O(K F) each,
+    O(K D^3) for full covariances, and O(N F) at the end.
 
     Args:
         model: a model with random hyperparameters; their priors may be Gamma, Exponential, InverseGamma,

@@ -75,8 +75,7 @@ def run(
 ) -> tuple[Trace, bool]:
     """Run ``warmup`` steps, then keep one in ``every``; return these draws, and whether Ctrl-C has ended it.
 
-    Steps are made in blocks of some tenths of a second, between which Ctrl-C is obeyed. If there was an
-    interrupt before the first draw that is kept, ``KeyboardInterrupt`` is raised.
+    Ctrl-C is obeyed between blocks of steps; before the first draw that is kept it is raised.
     """
     kept: list[Trace] = []
     done, size, total = 0, 1, warmup + num_draws * every
@@ -150,7 +149,6 @@ class PartitionKernel(MCMCKernel, ABC):
         self._first_params: dict[str, Tensor] = {}
 
     def __repr__(self) -> str:
-        """The kernel, its model, and how it is thinned."""
         thin = f", thin={self.thin}" if self.thin > 1 else ""
         return f"{type(self).__name__}({self.model.name}{thin})"
 
@@ -311,8 +309,7 @@ class PartitionKernel(MCMCKernel, ABC):
         """Run several chains side by side.
 
         Ctrl-C stops the run after its present block and returns the draws made so far, with ``interrupted``
-        set: ask for it before going on. Before the first kept draw, and at a second Ctrl-C, there is nothing
-        to return and ``KeyboardInterrupt`` is raised. ``compare`` raises it in any case.
+        set; before the first kept draw, and at a second Ctrl-C, ``KeyboardInterrupt`` is raised.
 
         Args:
             data: points, ``(N, D)``: a tensor, an array, a data frame or lists of numbers.

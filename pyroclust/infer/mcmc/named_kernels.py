@@ -70,11 +70,6 @@ def named_kernel(name: str, model: CollapsedModel, *, thin: int = 1) -> Partitio
     Where a conjugate family of five columns or more has a random hyperparameter, and all points are free, a
     step in ten also proposes another value of it and, under that, all points allocated anew: many clusters of
     a small scale and few of a large one are far apart for all other moves.
-
-    Example:
-        >>> from pyroclust.models import gaussian2d
-        >>> named_kernel("split-merge", gaussian2d())
-        Compose([SplitMerge(gaussian2d)])
     """
     if not isinstance(name, str) or name not in _KERNELS:
         raise ValueError(f"kernel: {unknown_name('kernel', name, _KERNELS)}")
@@ -125,10 +120,8 @@ def default_kernel_name(model: CollapsedModel) -> str:
 def default_kernel(model: CollapsedModel, *, thin: int = 1) -> PartitionKernel:
     """Return merge-split moves and a Gibbs sweep, or what a model allows in their place.
 
-    Conjugate families get five merge-split proposals and one sweep of collapsed Gibbs sampling a step; above
-    four dimensions one proposal and three sweeps, since sweeps alone leave partitions into many small
-    clusters there, and proposals cost more. Families that are not conjugate get Gibbs sampling with auxiliary
-    parameters. Random hyperparameters are drawn by slice sampling before.
+    Above four dimensions there are more sweeps and fewer proposals, which cost more there; sweeps alone leave
+    partitions into many small clusters.
     """
     return named_kernel(default_kernel_name(model), model, thin=thin)
 

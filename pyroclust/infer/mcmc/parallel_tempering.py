@@ -52,19 +52,7 @@ def _compiled_moves(kernel: PartitionKernel, num_points: int) -> tuple[NamedTupl
 class PoweredChains:
     r"""S chains of a kernel whose target has a power of the likelihood, :math:`p(c) \, p(x \mid c)^\beta`.
 
-    The kernel must be made of compiled moves. Chains go in blocks of 32 side by side, which share the arrays
-    of 32 chains: memory is that of S label vectors and of 32 chains at work, O((S + 32 F) N). Each call
-    places every chain, in O(N F), and then takes its draws.
-
-    Example:
-        >>> from pyroclust.infer.mcmc import CollapsedGibbs
-        >>> from pyroclust.models import gaussian2d
-        >>> kernel, data = CollapsedGibbs(gaussian2d()), torch.tensor([[0.0, 0.0], [9.0, 0.0]]).double()
-        >>> chains = PoweredChains(kernel, data, seed=0)
-        >>> starts = kernel.states_at(data, torch.zeros(100, 2, dtype=torch.int64))
-        >>> few, many = (chains.advance(starts, power, 10)[0].assignments for power in (0.01, 1.0))
-        >>> bool(few.sum() < many.sum())
-        True
+    Chains go in blocks of 32 side by side, which share the arrays of 32 chains: memory is O((S + 32 F) N).
     """
 
     def __init__(self, kernel: PartitionKernel, data: Tensor, *, seed: int) -> None:
@@ -113,12 +101,10 @@ class ParallelTempering(PartitionKernel):
     :math:`\min(1, \exp((\beta_r - \beta_{r+1}) (\log p(x \mid c_{r+1}) - \log p(x \mid c_r))))`; then every
     copy takes a step of the kernel. Random hyperparameters go with the partitions.
 
-    In many dimensions a chain may keep a cluster in many pieces for as long as anyone waits, since every
-    piece fits its own points: under a likelihood that counts a little less the pieces join within some
-    sweeps. Cost: R steps of the kernel, in threads, and about 40 microseconds of Python a copy and draw:
-    of 60 points in two columns a Gibbs sweep takes 5. Every copy has arrays of its own, O(N F) numbers.
-
-    The copies are kept from draw to draw, so that no other kernel may move points beside it.
+    In many dimensions a chain may keep a cluster in many pieces, since every piece fits its own points: under
+    a likelihood that counts a little less they join. Cost: R steps of the kernel, in threads, and about 40
+    microseconds of Python a copy and draw. Every copy has arrays of its own, O(N F) numbers. The copies stay
+    from draw to draw, so that no other kernel may move points beside it.
 
     Args:
         kernel: one that is made of compiled moves, for instance a :class:`CollapsedGibbs`, or a
@@ -162,7 +148,6 @@ class ParallelTempering(PartitionKernel):
         self._counts = np.zeros((2, max(1, len(self.powers) - 1)))
 
     def __repr__(self) -> str:
-        """The kernel, and how far the powers go."""
         return f"ParallelTempering({self.kernel!r}, {len(self.powers)} powers down to {self.powers[-1]:.3g})"
 
     @property

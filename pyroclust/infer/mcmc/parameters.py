@@ -104,11 +104,6 @@ class UnconstrainedSpace:
 
     Every site of ``component.parameters()`` goes through torch's ``biject_to(support)``, so that a density
     :math:`p(\theta)` becomes :math:`p(\theta(u)) \, |d\theta / du|`.
-
-    Example:
-        >>> from pyroclust.distributions import NormalInverseGamma
-        >>> UnconstrainedSpace(NormalInverseGamma(3, 0.1, shape=2.0, rate=1.0)).num_coordinates
-        6
     """
 
     def __init__(self, component: Component) -> None:
@@ -368,7 +363,6 @@ class SliceParameters(ParameterUpdates):
     width: float = 2.0
 
     def __post_init__(self) -> None:
-        """Check the settings."""
         object.__setattr__(self, "rounds", check_count("rounds", self.rounds))
         object.__setattr__(self, "width", check_number("width", self.width, above=0))
 
@@ -450,21 +444,11 @@ def parameters_of_draws(
 ) -> dict[str, Tensor]:
     r"""Draw the parameters of every cluster given its points, by slice moves.
 
-    .. math:: \theta_k \mid x, c \sim p(\theta_k) \prod_{i: c_i = k} F(x_i; \theta_k)
-
-    One draw of the parameters for each draw of the partition, after so many sweeps over all coordinates from
-    a guess at the points of the cluster. Cost O(T S N D P) for P coordinates and T sweeps.
+    One draw of the parameters for each draw of the partition, after so many sweeps over all coordinates.
 
     Shape:
         draws: ``(S, N)``; output: ``(S, K, *event)`` float64 by name, K the largest number of clusters; rows
         of clusters that a draw lacks repeat its last one.
-
-    Example:
-        >>> from pyroclust.models import gaussian2d
-        >>> data = torch.tensor([[0.0, 0.0], [9.0, 0.0]], dtype=torch.float64)
-        >>> draws = torch.tensor([[0, 1], [0, 0]])
-        >>> parameters_of_draws(gaussian2d(), data, draws, generator=np.random.default_rng(0))["loc"].shape
-        torch.Size([2, 2, 2])
     """
     labels = as_partitions("draws", draws, num_points=len(data))
     with seeded(int(generator.integers(2**31))), torch.no_grad():

@@ -78,17 +78,13 @@ def annealed_log_evidence(
     .. math:: p(x) = \prod_n p(x_n \mid x_{<n})
 
     The exact filter extends the particles by four points at a time, and they are weighted by
-    :math:`p(c, x) / q(c \mid x)` of what was added. Where the effective share of the particles falls below
-    one half they are resampled, and each is moved by some draws of the default kernel of the posterior of the
-    points so far. A random scale of clusters is drawn from its prior first, and by the kernel then. The mean
-    weights multiply to an estimate of p(x) that is right on average whatever the number of particles and
-    sweeps. Under constraints C the estimate is that of log p(x, C): points in groups come first, each group
-    placed as a whole.
+    :math:`p(c, x) / q(c \mid x)` of what was added. Where less than half of them are effective they are
+    resampled, and moved by the default kernel on the points so far. The estimate of p(x) is unbiased whatever
+    the number of particles and sweeps. Under constraints C it is that of p(x, C).
 
-    It needs no guide, and no overlap of a guide with the posterior. The repetitions visit the points in
-    orders of their own: the standard error comes from how far they lie apart.
-
-    Cost: about N / 10 times R S sweeps over the points so far, and N steps of the filter a repetition.
+    It needs no guide. The repetitions visit the points in orders of their own: the standard error comes from
+    how far they lie apart. Cost: about N / 10 times R S sweeps over the points so far, and N steps of the
+    filter a repetition.
 
     Args:
         model: a mixture of a conjugate family whose hyperparameters are known, but for a random scale of
@@ -270,7 +266,6 @@ class Populations:
     evidence: LogEvidence
 
     def __repr__(self) -> str:
-        """Return how many there are, and how far they are apart."""
         left, evidence = len(np.unique(self.ancestors)), self.evidence
         return (
             f"Populations({len(self.powers)} of {left} ancestors, log evidence {evidence.estimate:.2f}, "
@@ -295,19 +290,17 @@ def tempered_populations(
     .. math:: \pi_\beta(c) \propto p(c) \, p(x \mid c)^\beta, \qquad 0 = \beta_0 < \beta_1 < \dots < 1
 
     The particles are draws of the prior. The next power is the largest at which weights
-    :math:`p(x \mid c)^{\beta_{t+1} - \beta_t}` leave ``share`` of the particles effective, but at most 1.1
-    times the last, as weights of particles that are alike see no other partition coming; the particles are
-    weighted, resampled where less than half of them are effective, and moved by some draws of the kernel. The
-    mean weight of a population estimates p(x).
+    :math:`p(x \mid c)^{\beta_{t+1} - \beta_t}` leave ``share`` of the particles effective, and at most 1.1
+    times the last. The particles are weighted, resampled where less than half of them are effective, and
+    moved by the kernel. The mean weight of a population estimates p(x).
 
-    It is for posteriors whose chains do not meet, as in many columns with full covariances: chains cannot
-    leave a partition that every move makes worse, whereas populations divide among such partitions while the
-    likelihood still counts little. A population that misses one does not know it, and its estimate of p(x) is
-    too low as a rule: compare the populations, by ``evidence.spread`` and co-assignments, and look at how
-    many ``ancestors`` are left. Averages weigh populations by their estimates of p(x).
+    It is for posteriors whose chains do not meet: populations divide among partitions that chains cannot
+    leave while the likelihood still counts little. A population that misses one does not know it, and its
+    estimate of p(x) is too low as a rule: compare the populations, by ``evidence.spread`` and co-assignments,
+    and look at how many ``ancestors`` are left.
 
-    Cost: R S T ``sweeps`` draws of the kernel, with T fifty to two hundred powers, more for larger tables;
-    memory O((R S + 32 F) N).
+    Cost: R S T ``sweeps`` draws of the kernel, T fifty to two hundred powers or more; memory O((R S + 32 F)
+        N).
 
     Args:
         model: a mixture of a conjugate family, without constraints.
@@ -321,8 +314,8 @@ def tempered_populations(
         progress: show a bar on standard error.
 
     Returns:
-        the particles with ``log_weights``, of which each population is a chain whose order means nothing, and
-        how they came about.
+        the particles with ``log_weights``, each population a chain whose order means nothing; and their
+        record.
 
     Raises:
         ValueError: if the model is not conjugate or has constraints, the kernel is of another kind or model,

@@ -77,7 +77,6 @@ class Refinement:
     seconds: dict[str, float]
 
     def __repr__(self) -> str:
-        """Return the sizes, and whether the draws had settled."""
         end = "settled" if self.settled else "not settled"
         return (
             f"Refinement({len(self.ancestors)} draws from {self.num_ancestors} ancestors, "
@@ -161,31 +160,28 @@ def refine(
     r"""Return draws near the posterior: a guide's, resampled by their weights and moved by a kernel.
 
     1. ``proposals * num_draws`` partitions are drawn from the guide, in equal parts from ``num_orders``
-       posteriors, each of which visits the points in its own order where the guide allows it.
-    2. Their weights p(c, x) / q(c | x) are smoothed, and ``num_draws`` are resampled by stratified sampling.
-       Where the model has no ``log_joint``, only ``num_draws`` are drawn, and all go on.
-    3. From each a chain of the kernel runs, many at a time in threads. With ``sweeps=None`` the chains are
-       looked at after 10, 20, 40, ... up to 640 sweeps, fewer above 1,000 points and where sweeps cost more
-       (:mod:`~pyroclust.core.large_tables`), as with full covariances above four columns. Below 80 sweeps
-       they are looked at four times. They have settled when a test finds no change since the look
-       before, and chains of one ancestor are no more alike than others, or so little that the nested R-hat of
-       every functional is at most 1.05 and half of the draws, or 400, are effective.
+       posteriors, each with a visiting order of its own where the guide allows it.
+    2. ``num_draws`` of them are resampled, stratified, by their smoothed weights p(c, x) / q(c | x). Where
+    the
+       model has no ``log_joint``, only ``num_draws`` are drawn, and all go on.
+    3. From each a chain of the kernel runs. With ``sweeps=None`` the chains are looked at after 10, 20, 40,
+    ...
+       up to 640 sweeps, fewer where tables are large or sweeps cost more. They have settled when a test finds
+       no change since the look before, and chains of one ancestor are no more alike than others, or so little
+       that nested R-hat is at most 1.05 and half of the draws, or 400, are effective.
 
-    Resampling mends what the guide has wrong of the whole, sweeps what it has wrong nearby. Chains from one
-    ancestor are independent given it, and count as fewer draws while they are alike.
+    Resampling mends what the guide has wrong of the whole, sweeps what it has wrong nearby.
 
     Cost: that of the proposals with their log-probabilities, and S T sweeps; memory O((P + S) N) labels.
 
     Args:
         model: a mixture; kernels need its prior and family.
-        guide: a guide whose ``posterior(data)`` has log-probabilities; ``PredictiveFilter(model)`` will do.
-            Where the model has constraints it is held to them; proposals with more or fewer clusters than
-            the model may have are left out.
+        guide: a guide whose ``posterior(data)`` has log-probabilities; it is put under the model's
+            constraints.
         data: one data set, ``(N, D)``.
         num_draws: S, draws to return.
         proposals: proposals a draw; more of them leave more distinct ancestors.
-        kernel: a kernel of the model's posterior; by default merge-split moves and a Gibbs sweep, and for
-            families that are not conjugate Gibbs sampling with auxiliary parameters.
+        kernel: a kernel of the model's posterior; the default kernel of the model by default.
         sweeps: draws of the kernel that each chain takes; ``None`` goes on until nothing moves.
         num_orders: posteriors that share the proposals.
         most_seconds: wall time of the sweeps; a round is not begun that would last longer.

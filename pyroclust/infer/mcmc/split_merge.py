@@ -75,8 +75,8 @@ class MergeSplit(_SplitsAndMerges):
     side it takes. A merge evaluates the same product, in an order drawn in the same way, for the two clusters
     as they are: the probability of the order cancels.
 
-    One pass over the points instead of several scans: a proposal costs O(N) to find the points, then O(n D),
-    and O(n D^3) for full covariances, n the number of points in the clusters concerned.
+    A proposal costs O(N) to find the points, then O(n D), and O(n D^3) for full covariances, n the number of
+    points in the clusters concerned.
 
     Args:
         model: a model of a conjugate family with compiled functions.
@@ -119,13 +119,10 @@ class SplitMerge(_SplitsAndMerges):
     K the number of clusters before the split. q is the probability of a restricted Gibbs scan that ends at A
     and B: it draws the side of every other point given all others, from a launch state which ``scans`` such
     scans have reached after the points had joined the sides in turn, as in :class:`MergeSplit` (in the paper
-    they start at random sides). These are large steps through the space of partitions, where Gibbs sampling
-    would have to carry points over one by one; put :class:`CollapsedGibbs` beside it in :class:`Compose` for
-    the small ones.
+    they start at random sides). Put :class:`CollapsedGibbs` beside it in :class:`Compose` for small steps.
 
-    Where the concentration has a Gamma prior, a step ends with a draw of it. Cost of a proposal: O(N) to find
-    the points of the clusters, then O(n D) a scan, n their number; for full covariances O(n D^3) at first,
-    then O(n D^2) a scan and O(D^3) for each point that changes sides.
+    Cost of a proposal: O(N) to find the points of the clusters, then O(n D) a scan, n their number; for full
+    covariances O(n D^3) at first, then O(n D^2) a scan and O(D^3) for each point that changes sides.
 
     Args:
         model: a model of a conjugate family with compiled functions.

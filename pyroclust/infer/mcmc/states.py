@@ -17,9 +17,7 @@ from pyroclust.partitions import Draws, canonical, check_label_vectors
 class Starts(Protocol):
     """Chooses the first partition of every chain."""
 
-    def __call__(self, num_points: int, num_chains: int, *, generator: np.random.Generator) -> np.ndarray:
-        """Return labels, ``(num_chains, num_points)`` int64."""
-        ...
+    def __call__(self, num_points: int, num_chains: int, *, generator: np.random.Generator) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,6 @@ class OneCluster:
     """
 
     def __call__(self, num_points: int, num_chains: int, *, generator: np.random.Generator) -> np.ndarray:
-        """Return zeros, ``(num_chains, num_points)``."""
         return np.zeros((num_chains, num_points), dtype=np.int64)
 
 
@@ -46,7 +43,6 @@ class Singletons:
     """
 
     def __call__(self, num_points: int, num_chains: int, *, generator: np.random.Generator) -> np.ndarray:
-        """Return 0, 1, ..., N - 1 for each chain, ``(num_chains, num_points)``."""
         return np.tile(np.arange(num_points), (num_chains, 1))
 
 
@@ -62,7 +58,6 @@ class Overdispersed:
     """
 
     def __call__(self, num_points: int, num_chains: int, *, generator: np.random.Generator) -> np.ndarray:
-        """Return labels, ``(num_chains, num_points)``."""
         level = (np.arange(num_chains) + generator.random(num_chains)) / num_chains
         clusters = np.minimum(np.exp(level * np.log(num_points + 1.0)).astype(np.int64), num_points)
         return (generator.random((num_chains, num_points)) * clusters[:, None]).astype(np.int64)

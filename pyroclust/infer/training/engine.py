@@ -293,9 +293,8 @@ def fit(
 
     The guide ends with the averaged weights, in evaluation mode, however the training ends. With a folder it
     writes ``checkpoint.pt`` every 20 seconds, ``log.csv``, ``validation.csv`` and, where tensorboardX is
-    installed, TensorBoard events; after a crash, ``resume=True`` goes on to the same weights, bit for bit, as
-    an uninterrupted training with as many threads on the same machine. The caller's random state is left
-    alone.
+    installed, TensorBoard events; ``resume=True`` goes on to the same weights, bit for bit, on the same
+    machine with as many threads.
 
     Args:
         model: Pyro model with a template as its argument.

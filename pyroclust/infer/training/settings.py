@@ -78,7 +78,6 @@ class FitSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Check types and ranges; what is kept are plain numbers, which checkpoints can hold."""
         for name, fewest in _COUNTS.items():
             self._keep(name, check_count(name, getattr(self, name), at_least=fewest))
         if self.min_points > self.max_points:
@@ -204,7 +203,6 @@ class Devices:
     precision: str = "32-true"
 
     def __post_init__(self) -> None:
-        """Check names."""
         for name, known in (
             ("accelerator", ("cpu", "gpu", "auto")),
             ("precision", ("32-true", "bf16-mixed")),

@@ -41,7 +41,6 @@ class Validation:
     seed: int = 90_210
 
     def __post_init__(self) -> None:
-        """Check ranges."""
         for name in ("every", "num_datasets", "num_draws"):
             check_count(f"validation.{name}", getattr(self, name))
         check_count("validation.exact_points", self.exact_points, at_least=2, at_most=8)

@@ -269,13 +269,8 @@ class Reallocation(NamedTuple):
     there are points, at a cost of the square of their number: more than :math:`K / \sqrt{u}`, u uniform, end
     the proposal. Its law has the density :math:`2 K^2 / b^3` from K on.
 
-    Attributes:
-        places: those of :func:`hyper_places`, ``(H,)``.
-        kind: kinds of their prior densities, ``(H,)``.
-        parameters: parameters of these densities, ``(H, 2)``.
-        width: the farthest that it goes on the unconstrained scale.
-        share: chance that a step proposes at all.
-        counts: proposed and accepted, ``(2,)``, added to.
+    Beside the fields of :class:`SliceUpdate`, ``width`` the farthest that it goes, it has the chance that a
+    step proposes at all, and counts of what was proposed and accepted, ``(2,)``.
     """
 
     places: np.ndarray
