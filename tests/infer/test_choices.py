@@ -28,17 +28,6 @@ def test_data_sets_with_high_losses_are_kept_more_often(choice):
     assert bool(tight[kept[4:]].all())
 
 
-@pytest.mark.parametrize("scale", [0.01, 1.0, 100.0])
-def test_features_are_log_densities(scale):
-    choice = HardStandardised()
-    data = scale * torch.randn(3, 12, 2)
-    squared = (data.double().unsqueeze(2) - data.double().unsqueeze(1)).square().sum(-1)
-    density = [(-0.5 * squared / h**2).exp().mean(-1).log() for h in (0.05, 0.15, 0.4, 1.0)]
-    means, spreads = ([f(one, -1) for one in density] for f in (torch.mean, torch.std))
-    expected = torch.stack([torch.ones(3), torch.full((3,), 1 / 12), *means, *spreads], -1)
-    torch.testing.assert_close(choice._features(data), expected.double(), rtol=1e-4, atol=1e-4)
-
-
 def test_one_data_set_is_taken_as_it_comes():
     assert HardStandardised(8)(torch.randn(8, 5, 2), 1).tolist() == [0]
 

@@ -33,12 +33,6 @@ def test_two_points_by_hand():
     assert torch.allclose(log_evidence(model, data), joint.sum().log(), atol=1e-6)
 
 
-def test_prior_is_recovered_when_data_say_nothing():
-    model = Mixture(ChineseRestaurantPrior(0.7), NormalKnownVariance(2, 1e-6))
-    partitions, log_probs = exact_posterior(model, torch.randn(6, 2))
-    assert torch.allclose(log_probs, model.prior.log_prob(partitions), atol=1e-6)
-
-
 def test_chunks_change_nothing(monkeypatch):
     torch.manual_seed(1)
     model, data = niw_mixture(2), torch.randn(5, 7, 2)
@@ -51,18 +45,6 @@ def test_ten_points():
     partitions, log_probs = exact_posterior(gaussian2d(), torch.randn(10, 2))
     assert len(partitions) == bell_number(10)
     assert log_probs.logsumexp(-1).abs() < 1e-12
-
-
-def test_evidence_is_consistent_with_simulation():
-    """E over data of p(c | x) is the prior p(c): the mean of posterior co-assignments is 1 / (1 + alpha)."""
-    torch.manual_seed(2)
-    model = gaussian2d()
-    import pyro.poutine as poutine
-
-    data = poutine.uncondition(model)(torch.empty(600, 4, 2))
-    partitions, log_probs = exact_posterior(model, data)
-    pair = (log_probs.exp() * (partitions[:, 0] == partitions[:, 1])).sum(-1)
-    assert (pair.mean() - 1 / 1.7).abs() < 4 * pair.std() / 600**0.5
 
 
 def test_ten_points_are_the_most():

@@ -168,14 +168,6 @@ def test_the_wake_phase_of_one_data_set_is_that_of_pyro() -> None:
     torch.testing.assert_close(found[0][1], found[1][1])
 
 
-def test_the_wake_phase_of_a_batch_is_the_sum_over_data_sets() -> None:
-    guide, data = untrained(), worlds(4, 6)
-    torch.manual_seed(4)
-    whole = estimates(guide, BatchedWakeSleep(400), data, 10).mean(0)
-    parts = sum(estimates(guide, BatchedWakeSleep(400), one.unsqueeze(0), 10).mean(0) for one in data)
-    assert torch.dot(whole, parts) / (whole.norm() * parts.norm()) > 0.95
-
-
 def test_sleep_alone_is_the_inclusive_loss_whatever_the_data() -> None:
     from pyroclust.infer import InclusiveKL
 
@@ -223,15 +215,6 @@ def test_sizes_are_mixed_with_a_baseline_for_each() -> None:
     assert len(done.losses) == 6
 
 
-def test_two_guides_in_one_process_both_learn() -> None:
-    data = worlds(2, 5)
-    for seed in (0, 1):
-        guide = untrained(seed=seed)
-        before = [p.detach().clone() for p in guide.parameters()]
-        tuned(guide, LeaveOneOut(4), data, steps=3)
-        assert any(not torch.equal(a, b) for a, b in zip(before, guide.parameters(), strict=True))
-
-
 class FailingAfter(LeaveOneOut):
     """Runs a few steps, then does what it is told."""
 
@@ -266,13 +249,6 @@ def test_a_loss_that_is_not_finite_puts_the_old_weights_back() -> None:
     with pytest.raises(ValueError, match="loss is not finite at step 5, expected a finite number"):
         tuned(guide, FailingAfter(5, lambda: float("nan")), worlds(3, 5), steps=20)
     assert all(torch.equal(a, b) for a, b in zip(before, guide.parameters(), strict=True))
-
-
-def test_progress_is_written_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
-    fine_tune(MODEL, untrained(), worlds(2, 4), steps=2, progress=True)
-    shown = capfd.readouterr()
-    assert "fine-tuning" in shown.err
-    assert shown.out == ""
 
 
 @pytest.mark.parametrize(

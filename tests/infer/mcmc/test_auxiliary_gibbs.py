@@ -8,7 +8,6 @@ import pytest
 import torch
 from partition_laws import check_log_joint
 from pyro import sample
-from pyro.infer import MCMC
 
 from pyroclust.distributions import (
     ChineseRestaurantPrior,
@@ -129,15 +128,6 @@ def test_log_joint_beside_a_random_concentration():
     score += model.prior.concentration.log_prob(alpha.float())
     assert draws.log_joint[:, -1] == pytest.approx(score.numpy())
     assert draws.parameters["concentration"].std() > 0
-
-
-def test_pyro_mcmc_starts_where_it_is_told():
-    kernel = AuxiliaryGibbs(STUDENT)
-    kernel.initial_params = {"assignments": torch.zeros(30), "log_joint": torch.tensor(0.0)}
-    mcmc = MCMC(kernel, num_samples=5, warmup_steps=1, disable_progbar=True)
-    mcmc.run(points())
-    assert sorted(mcmc.get_samples()) == ["assignments", "log_joint", "num_clusters"]
-    assert kernel.parameters["loc"].shape == (1, 30, 2)
 
 
 def test_single_precision_components_run():

@@ -13,7 +13,6 @@ from pyroclust.infer.mcmc import (
     CollapsedGibbs,
     CompanionNUTS,
     Compose,
-    FromDraws,
     OneCluster,
     Overdispersed,
     Singletons,
@@ -138,18 +137,6 @@ def test_initial_params_of_mcmc_start_the_chains(data):
     assert torch.equal(kernel.initial_params["assignments"], start[0])
     kernel.setup(0, data)
     assert kernel._first_params == {}
-
-
-@pytest.mark.parametrize(
-    ("init", "expected"),
-    [
-        (OneCluster(), [[0, 0, 0, 0]] * 2),
-        (Singletons(), [[0, 1, 2, 3]] * 2),
-        (FromDraws(torch.tensor([[5, 5, 5, 1], [5, 5, 5, 1]])), [[0, 0, 0, 1]] * 2),
-    ],
-)
-def test_starts(init, expected):
-    assert init(4, 2, generator=np.random.default_rng(0)).tolist() == expected
 
 
 def test_overdispersed_starts_span_the_range():
