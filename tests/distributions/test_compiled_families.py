@@ -35,6 +35,7 @@ from pyroclust.distributions.families.clustered_data import block_moments
 from pyroclust.distributions.families.normal_independent import log_integral, no_nodes
 from pyroclust.infer.mcmc import CollapsedGibbs, MergeSplit, SplitMerge
 from pyroclust.infer.mcmc.compiled.chain import place, start_chain
+from pyroclust.infer.mcmc.states import ChainStates
 from pyroclust.models import Mixture
 
 SIZES = (1, 2, 3, 9, 25)
@@ -121,7 +122,7 @@ def chain_on(component, data, hyper):
     model = Mixture(ChineseRestaurantPrior(1.0), component)
     chain = start_chain(model, data, np.random.default_rng(0))
     values = {name: torch.tensor([one], dtype=torch.float64) for name, one in hyper.items()}
-    place([chain], model, assignments=LABELS.unsqueeze(0), hyperparameters=values)
+    place([chain], model, ChainStates(LABELS.unsqueeze(0), values))
     return chain
 
 

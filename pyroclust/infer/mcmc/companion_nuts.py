@@ -176,22 +176,10 @@ class CompanionNUTS(MCMCKernel):
         seed: int | None = None,
         progress: bool = False,
     ) -> Draws:
-        """Run several chains one after the other; ``pyro.infer.MCMC`` can run them in processes.
+        """Run several chains one after the other, in the words of :meth:`PartitionKernel.run`.
 
-        Ctrl-C stops the run: whole chains are kept, or what there is of the first, with ``interrupted`` set.
-        Before the first kept draw, and at a second Ctrl-C, ``KeyboardInterrupt`` is raised.
-
-        Args:
-            data: points, ``(N, D)``: a tensor, an array, a data frame or lists of numbers.
-            num_draws: draws a chain keeps.
-            warmup: draws a chain adapts in and discards.
-            num_chains: chains, each with its own start and random numbers.
-            seed: same seed, same draws; None takes one from torch's generator.
-            progress: show a bar on standard error.
-
-        Raises:
-            ValueError: as :meth:`setup`, or if a count is not positive.
-            KeyboardInterrupt: after Ctrl-C before the first kept draw, or a second Ctrl-C.
+        ``warmup`` draws of a chain adapt it and are discarded. After Ctrl-C whole chains are kept, or what
+        there is of the first.
         """
         num_draws, num_chains = check_count("num_draws", num_draws), check_count("num_chains", num_chains)
         warmup = check_count("warmup", warmup)

@@ -109,12 +109,7 @@ class CompiledTransition(Transition):
     def _place(self, states: ChainStates) -> None:
         if self._at is not None and same_states(self._at, states):
             return
-        place(
-            self._chains,
-            self.model,
-            assignments=states.assignments,
-            hyperparameters=states.hyperparameters,
-        )
+        place(self._chains, self.model, states)
         self._at = states
 
     def _beside_parameters(self, trace: Trace, states: ChainStates) -> Trace:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -71,11 +71,7 @@ class UniformBlocks:
 class NeighbourBlocks:
     """A uniform random point and its nearest neighbours: what a split or a merge would move.
 
-    Args:
-        size: points in a block; all of them where there are fewer.
-
-    Raises:
-        ValueError: if ``size`` is no count.
+    ``size`` is that of :class:`UniformBlocks`.
 
     Example:
         >>> import torch
@@ -160,18 +156,11 @@ class GuideProposal(PartitionKernel):
         self.guide, self.num_proposals, self.blocks = guide, num_proposals, tuple(blocks)
         self.bound: GuideTransition | None = None
 
-    @property
-    def acceptance(self) -> dict[str, float]:
-        """Share of accepted proposals since the last start, of whole partitions and of every block rule.
-
-        Raises:
-            ValueError: if nothing was run.
-        """
-        if self.bound is None:
-            raise ValueError(
-                "the kernel has made no proposals, expected run(data, ...) or pyro.infer.MCMC first"
-            )
-        return {name: float(np.mean(rates)) for name, rates in self.bound.rates.items() if rates}
+    def diagnostics(self) -> dict[str, Any]:
+        """Return the shares of proposals accepted since the last start, by rule."""
+        rates = {} if self.bound is None else self.bound.rates
+        shares = {f"{name} accepted": float(np.mean(one)) for name, one in rates.items() if one}
+        return {**super().diagnostics(), **shares}
 
     def bind(self, data: Tensor, states: ChainStates, generator: np.random.Generator) -> "GuideTransition":
         """Encode the data set once; the guide's visiting order is fixed here."""

@@ -76,17 +76,13 @@ class PoweredChains:
                 chains = self._chains[: len(block.assignments)]
                 for one in chains:
                     one.family.power[0] = power
-                _place(chains, self._model, block)
+                place(chains, self._model, block)
                 if num_draws:
                     rows += map_in_threads(pool, lambda one: self._program.draw(one, 1, num_draws), chains)
                 fits += [self._program.log_likelihood(one) for one in chains]
         if num_draws:
             states = trace_of(self._model, tuple(states.hyperparameters), rows).last()
         return states, torch.tensor(fits, dtype=torch.float64)
-
-
-def _place(chains: Sequence[Chain], model: Any, states: ChainStates) -> None:
-    place(chains, model, assignments=states.assignments, hyperparameters=states.hyperparameters)
 
 
 class ParallelTempering(PartitionKernel):
@@ -255,7 +251,7 @@ class _Tempered(Transition):
         if self._at is not None and same_states(self._at, states):
             return
         for copies in zip(*(row if self._at is None else row[:1] for row in self._copies), strict=True):
-            _place(copies, self._model, states)
+            place(copies, self._model, states)
         self._at = states
 
 

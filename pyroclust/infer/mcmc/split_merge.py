@@ -78,14 +78,7 @@ class MergeSplit(_SplitsAndMerges):
     A proposal costs O(N) to find the points, then O(n D), and O(n D^3) for full covariances, n the number of
     points in the clusters concerned.
 
-    Args:
-        model: a model of a conjugate family with compiled functions.
-        init: where chains start, see :class:`PartitionKernel`.
-        thin: steps a draw.
-        proposals: splits or merges proposed a step.
-
-    Raises:
-        ValueError: if ``thin`` or ``proposals`` is not positive.
+    Arguments are those of :class:`SplitMerge` but ``scans``.
 
     Example:
         >>> import torch

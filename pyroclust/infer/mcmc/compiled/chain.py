@@ -1,6 +1,6 @@
 """The state of one compiled chain, as arrays, and the compiled operations on its clusters."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -344,21 +344,12 @@ def _draw_anew(state: Any, prior: Any, generator: Any) -> None:
     draw_components(state, prior, -np.inf, generator)
 
 
-def place(
-    chains: Sequence[Chain],
-    model: CollapsedModel,
-    *,
-    assignments: Tensor,
-    hyperparameters: Mapping[str, Tensor],
-) -> None:
-    """Move C chains to partitions ``(C, N)``, and to hyperparameters ``(C,)``, in O(N + G F) each.
-
-    Hyperparameters that are not named stay as they are.
-    """
-    labels = canonical(assignments).cpu().numpy()
+def place(chains: Sequence[Chain], model: CollapsedModel, states: Any) -> None:
+    """Move C chains to where states are, in O(N + G F) each; hyperparameters not named there stay."""
+    labels, hyper = canonical(states.assignments).cpu().numpy(), states.hyperparameters
     places = hyper_places(model)
-    values = {places[name]: value.tolist() for name, value in hyperparameters.items() if name in places}
-    is_of_prior = bool(hyperparameters.keys() & model.prior.hyperpriors.keys())
+    values = {places[name]: value.tolist() for name, value in hyper.items() if name in places}
+    is_of_prior = bool(hyper.keys() & model.prior.hyperpriors.keys())
     for index, chain in enumerate(chains):
         state = chain.state
         state.slot_of[state.row_of] = labels[index]
