@@ -175,15 +175,12 @@ class GraphOfBlocks(TorchDistribution):
         super().__init__(assignments.shape[:-1], Size((nodes, nodes)), validate_args=False)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "GraphOfBlocks":
-        """Return the same distribution with a larger batch shape."""
         return GraphOfBlocks(self.rates, self.assignments.expand(*batch_shape, self.assignments.shape[-1]))
 
     def sample(self, sample_shape: Any = Size()) -> Tensor:
-        """Draw rates afresh, then the graph."""
         return self.rates.sample(self.assignments.expand(*sample_shape, *self.assignments.shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """Return the collapsed log-likelihood in nats, float64; cost O(N^2 K)."""
         return self.rates.log_marginal(value, self.assignments)
 
 

@@ -116,7 +116,6 @@ class GroupedMembers:
         return present.new_zeros(*present.shape[:-1], len(self.apart)).scatter_add(-1, column, present)
 
     def _count(self, points: Tensor) -> Tensor:
-        """Count the points of each group, ``(R, T) -> (R, G)``."""
         ones = torch.zeros(len(points), len(self.apart), dtype=torch.int64, device=points.device)
         return ones.scatter_add(-1, self.column.clamp(min=0), (points & (self.column >= 0)).long())
 

@@ -125,7 +125,6 @@ class DiagonalMixture(TorchDistribution):
         super().__init__(batch, Size((num_points, dim)), validate_args=False)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "DiagonalMixture":
-        """Return the same distribution with a larger batch shape."""
         sizes = self.means.shape[-2:]
         return DiagonalMixture(
             self.log_weights.expand(*batch_shape, sizes[0]),
@@ -135,7 +134,6 @@ class DiagonalMixture(TorchDistribution):
         )
 
     def sample(self, sample_shape: Any = Size()) -> Tensor:
-        """Draw data sets, ``(*sample_shape, *batch, N, D)``."""
         with torch.no_grad():
             shape = self._extended_shape(Size(sample_shape))[:-1]
             laws = torch.distributions.Categorical(logits=self.log_weights.unsqueeze(-2).expand(*shape, -1))
@@ -147,7 +145,6 @@ class DiagonalMixture(TorchDistribution):
             return centre + scale * torch.randn_like(centre)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """Return the log-density of data sets, ``(...)`` in nats."""
         return self.log_joint(value).logsumexp(-1).sum(-1)
 
     def log_joint(self, value: Tensor) -> Tensor:

@@ -38,7 +38,6 @@ class Hyperparameterised:
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def __eq__(self, other: object) -> bool:
-        """Two are the same if their classes and all their arguments are."""
         if type(other) is not type(self):
             return NotImplemented
         own, others = self.arguments, cast(Hyperparameterised, other).arguments
@@ -270,7 +269,6 @@ def integral_over(
 
 
 def _in_double(prior: Distribution) -> Any:
-    """Return a law of one number in double precision."""
     return type(prior)(**{name: getattr(prior, name).double() for name in prior.arg_constraints})
 
 

@@ -56,11 +56,9 @@ class NormalObservation(Observation):
         self.scale = check_number("scale", scale, above=0)
 
     def law(self, outputs: Tensor, *, event_dim: int) -> Distribution:
-        """Return the law of points."""
         return dist.Normal(outputs, self.scale).to_event(event_dim)
 
     def mean(self, outputs: Tensor, *, event_dim: int) -> Tensor:
-        """Return the outputs themselves."""
         return outputs
 
 
@@ -80,15 +78,12 @@ class BernoulliObservation(Observation):
     """
 
     def law(self, outputs: Tensor, *, event_dim: int) -> Distribution:
-        """Return the law of points."""
         return dist.Bernoulli(logits=outputs, validate_args=False).to_event(event_dim)
 
     def mean(self, outputs: Tensor, *, event_dim: int) -> Tensor:
-        """Return the probabilities that pixels are on."""
         return outputs.sigmoid()
 
     def check(self, data: Tensor) -> None:
-        """Refuse numbers outside of 0..1."""
         _check_range(data, 0.0, 1.0, "divide pixels by their largest value, or take NormalObservation")
 
 
@@ -111,16 +106,13 @@ class CountsObservation(Observation):
         self.length = check_count("length", length)
 
     def law(self, outputs: Tensor, *, event_dim: int) -> Distribution:
-        """Return the law of points."""
         # Its log-probabilities are those of documents of any length.
         return dist.Multinomial(self.length, logits=outputs, validate_args=False)
 
     def mean(self, outputs: Tensor, *, event_dim: int) -> Tensor:
-        """Return the shares of the words."""
         return outputs.softmax(-1)
 
     def check(self, data: Tensor) -> None:
-        """Refuse negative numbers."""
         _check_range(data, 0.0, float("inf"), "give counts of words")
 
 

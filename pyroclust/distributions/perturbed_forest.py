@@ -104,7 +104,6 @@ class Maximum(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, similarity: Tensor, noise: Noise) -> Tensor:
-        """Return the mean, and keep its gradient."""
         total, count = similarity.new_zeros(()), 0
         adjacency = torch.zeros_like(similarity)
         for one in noise.solved(similarity):
@@ -148,7 +147,6 @@ class Mean(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, similarity: Tensor, noise: Noise, statistic: Statistic) -> Tensor:
-        """Return the mean, ``(n, n)``."""
         matrix, count = torch.zeros_like(similarity), 0
         for one in noise.solved(similarity):
             statistic.add(one.forests, similarity.new_ones(len(one.forests.kept)), matrix)
@@ -188,7 +186,6 @@ def _weights(forests: Forests) -> Tensor:
 
 
 def _symmetric(lower: Tensor) -> Tensor:
-    """Return a symmetric matrix, given its part below the diagonal."""
     return lower + lower.T
 
 

@@ -64,7 +64,6 @@ def check_tensor(name: str, data: object) -> None:
 
 
 def _unusual(data: Tensor) -> dict[str, bool]:
-    """Say in which ways the numbers of a tensor cannot be read."""
     return {
         "of tensors of unequal sizes": data.is_nested,
         "of quantized numbers": data.is_quantized,
@@ -133,7 +132,6 @@ def check_data_set(data: Tensor, dim: int, *, missing: bool = False) -> None:
 
 
 def _numbers(data: Any) -> np.ndarray:
-    """Return an array of real numbers."""
     refuse_masked("data", data)
     try:
         array = np.asarray(data)

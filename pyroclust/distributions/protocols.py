@@ -321,7 +321,6 @@ class Program(SimulatedModel):
 
     @property
     def event_shape(self) -> tuple[int, ...]:
-        """Shape of one point."""
         return self._event_shape
 
     def __call__(self, data: Tensor) -> Any:
@@ -446,6 +445,5 @@ def as_model(model: Model | Callable[[Tensor], Any]) -> Model:
 
 
 def _name_of(program: Any) -> str:
-    """Return the name of a function, or of the class of an object that can be called."""
     name = program.__name__ if isinstance(program, FunctionType) else type(program).__name__
     return str(name)

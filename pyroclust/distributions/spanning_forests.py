@@ -21,16 +21,31 @@ class Forests(NamedTuple):
 
 
 @compiled(allocates=False)
-def spanning_tree(similarity, noise, scale, total, key, near, closed, edges, weights):  # type: ignore[no-untyped-def]
-    """Find one maximum spanning tree by Prim's algorithm, O(n^2); noise has a number an edge u > v."""
-    n = len(similarity)
+def perturb(similarity, noise, scale, total):  # type: ignore[no-untyped-def]
+    """Write the perturbed weights of all pairs; noise has a number for each u > v, row by row."""
     edge = 0
-    for u in range(n):
+    for u in range(len(similarity)):
         for v in range(u):
             weight = similarity[u, v] + scale * noise[edge + v]
             total[u, v] = weight
             total[v, u] = weight
         edge += u
+
+
+@compiled(allocates=False)
+def root_of(parent, g):  # type: ignore[no-untyped-def]
+    """Return the root of a tree, every second step of the way being cut off."""
+    while parent[g] != g:
+        parent[g] = parent[parent[g]]
+        g = parent[g]
+    return g
+
+
+@compiled(allocates=False)
+def spanning_tree(similarity, noise, scale, total, key, near, closed, edges, weights):  # type: ignore[no-untyped-def]
+    """Find one maximum spanning tree by Prim's algorithm, O(n^2); noise has a number an edge u > v."""
+    n = len(similarity)
+    perturb(similarity, noise, scale, total)
     for v in range(n):
         total[v, v] = -np.inf
         near[v] = 0
@@ -74,33 +89,31 @@ def spanning_trees(  # type: ignore[no-untyped-def]
 
 
 @compiled(allocates=False)
-def components(edges, kept, root, name, labels):  # type: ignore[no-untyped-def]
+def name_points(groups, parent, name, labels):  # type: ignore[no-untyped-def]
+    """Write canonical labels of points, given which group every group was joined to."""
+    for g in range(len(parent)):
+        name[g] = -1
+    found = 0
+    for v in range(len(labels)):
+        g = root_of(parent, groups[v])
+        if name[g] < 0:
+            name[g] = found
+            found += 1
+        labels[v] = name[g]
+    return found
+
+
+@compiled(allocates=False)
+def components(edges, kept, points, root, name, labels):  # type: ignore[no-untyped-def]
     """Write canonical labels of the components of every forest, by union and find."""
-    n = labels.shape[1]
     for row in range(len(labels)):
-        for v in range(n):
+        for v in range(len(points)):
             root[v] = v
-            name[v] = -1
-        for edge in range(n - 1):
+        for edge in range(len(points) - 1):
             if kept[row, edge]:
-                u, v = edges[row, edge, 0], edges[row, edge, 1]
-                while root[u] != u:
-                    root[u] = root[root[u]]
-                    u = root[u]
-                while root[v] != v:
-                    root[v] = root[root[v]]
-                    v = root[v]
+                u, v = root_of(root, edges[row, edge, 0]), root_of(root, edges[row, edge, 1])
                 root[max(u, v)] = min(u, v)
-        found = 0
-        for v in range(n):
-            u = v
-            while root[u] != u:
-                root[u] = root[root[u]]
-                u = root[u]
-            if name[u] < 0:
-                name[u] = found
-                found += 1
-            labels[row, v] = name[u]
+        name_points(points, root, name, labels[row])
 
 
 @compiled(allocates=False)
@@ -170,14 +183,10 @@ def spanning_forests(similarity: Tensor, noise: Tensor, scales: Tensor, num_comp
         weights.numpy(),
     )
     rank = weights.argsort(dim=-1, descending=True, stable=True).argsort(-1)
-    return forests_of(edges, weights, rank < n - num_components.unsqueeze(-1))
-
-
-def forests_of(edges: Tensor, weights: Tensor, kept: Tensor) -> Forests:
-    """Return forests with the labels of their components, O(M n)."""
-    rows, n = len(edges), edges.shape[1] + 1
+    kept = rank < n - num_components.unsqueeze(-1)
     labels = torch.empty(rows, n, dtype=torch.int64)
-    components(edges.numpy(), kept.numpy(), np.empty(n, np.int64), np.empty(n, np.int64), labels.numpy())
+    root, name = np.empty((2, n), np.int64)
+    components(edges.numpy(), kept.numpy(), np.arange(n), root, name, labels.numpy())
     return Forests(edges, weights, kept, labels)
 
 
@@ -189,13 +198,7 @@ def fill(similarity, noise, scale, groups, apart, total, link):  # type: ignore[
     for g in range(len(link)):
         for h in range(len(link)):
             link[g, h] = lowest
-    edge = 0
-    for u in range(n):
-        for v in range(u):
-            weight = similarity[u, v] + scale * noise[edge + v]
-            total[u, v] = weight
-            total[v, u] = weight
-        edge += u
+    perturb(similarity, noise, scale, total)
     if len(link) == n:
         for u in range(n):
             for v in range(n):
@@ -270,24 +273,6 @@ def join(link, key, near, group, parent, lowest, k):  # type: ignore[no-untyped-
                 elif near[h] == size:
                     near[h] = other
         key[one], near[one] = look_again(row, size, lowest)
-
-
-@compiled(allocates=False)
-def name_points(groups, parent, name, labels):  # type: ignore[no-untyped-def]
-    """Write canonical labels of points, given which group every group was joined to."""
-    for g in range(len(parent)):
-        name[g] = -1
-    found = 0
-    for v in range(len(labels)):
-        g = groups[v]
-        while parent[g] != g:
-            parent[g] = parent[parent[g]]
-            g = parent[g]
-        if name[g] < 0:
-            name[g] = found
-            found += 1
-        labels[v] = name[g]
-    return found
 
 
 @compiled(allocates=False)

@@ -110,7 +110,6 @@ class Constraints:
         )
 
     def __eq__(self, other: object) -> bool:
-        """Two are the same if they allow the same partitions of the points that they name."""
         return (
             isinstance(other, Constraints)
             and torch.equal(self.groups, other.groups)

@@ -60,7 +60,6 @@ class Draws:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check the shapes."""
         if not isinstance(self.assignments, np.ndarray):
             raise ValueError(
                 f"assignments is of type {type(self.assignments).__name__}, expected an array of numpy: "
@@ -140,7 +139,6 @@ class Draws:
         )
 
     def __repr__(self) -> str:
-        """Return the source, the sizes and the mean number of clusters."""
         chains, draws, points = self.assignments.shape
         stopped = ", interrupted" if self.interrupted else ""
         many = f"{chains} chain{'s' * (chains != 1)} of {draws}"

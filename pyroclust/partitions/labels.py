@@ -192,7 +192,6 @@ class PartitionConstraint(constraints.Constraint):
     event_dim = 1
 
     def check(self, value: Tensor) -> Tensor:
-        """Return for each label vector whether it is a canonical integer vector."""
         return is_canonical(value)
 
 

@@ -75,7 +75,6 @@ class BernoulliBeta(ConjugateComponent):
         return Bernoulli(parameters["probs"], validate_args=False).to_event(1)
 
     def moments(self, data: Tensor) -> Tensor:
-        """Return x, ``(..., D)``."""
         return data.double()
 
     def _posterior(self, counts: Tensor, moments: Tensor) -> tuple[Tensor, Tensor]:

@@ -264,7 +264,6 @@ class NormalIndependent(ConjugateComponent):
             return {"loc": self.hyper("mean", trailing=2) + loc, "noise_variance": noise}
 
 
-_DEPTH = 25.0
 _CHUNK = 64
 _NEGLIGIBLE = -40.0
 _SQUARINGS = 6

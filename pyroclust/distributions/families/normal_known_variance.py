@@ -64,12 +64,10 @@ class NormalKnownVariance(ConjugateComponent):
 
     @property
     def typical_scale(self) -> float:
-        """The known standard deviation."""
         return self._typical("scale")
 
     @property
     def scale_is_known(self) -> bool:
-        """Whether the standard deviation is one known number."""
         return isinstance(self.scale, float)
 
     def parameters(self) -> dict[str, Tensor]:

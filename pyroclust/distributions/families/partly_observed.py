@@ -122,7 +122,6 @@ class PartlyObserved(ConjugateComponent):
 
     @property
     def typical_scale(self) -> float:
-        """That of the family."""
         return self.part.typical_scale
 
     def parameters(self) -> dict[str, Tensor]:
@@ -163,7 +162,6 @@ class PartlyObserved(ConjugateComponent):
         return self.part.log_marginal(*self._by_group(counts, moments)).movedim(0, -1)
 
     def predictive_parameters(self, counts: Tensor, moments: Tensor) -> Tensor:
-        """Pack the predictives of all groups, one after the other."""
         packed = self.part.predictive_parameters(*self._by_group(counts, moments))
         return packed.movedim(0, -2).flatten(-2)
 
@@ -340,7 +338,6 @@ class ColumnGroups:
 
 
 def _leaves(component: Any) -> list[Any]:
-    """Return the parts of nested products, in order."""
     if isinstance(component, Product):
         return [leaf for part in component.parts for leaf in _leaves(part)]
     return [component]

@@ -125,7 +125,6 @@ class Product(ConjugateComponent):
 
     @property
     def takes_missing(self) -> bool:  # type: ignore[override]
-        """Whether cells of a part may be missing."""
         return any(part.takes_missing for part in self.parts)
 
     @property
@@ -156,7 +155,6 @@ class Product(ConjugateComponent):
             super().check(data)
 
     def moments(self, data: Tensor) -> Tensor:
-        """Return the moments of all parts, one after the other."""
         pairs = zip(self.parts, self._columns(data), strict=True)
         return torch.cat([part.moments(columns) for part, columns in pairs], -1)
 
@@ -181,7 +179,6 @@ class Product(ConjugateComponent):
         }
 
     def predictive_parameters(self, counts: Tensor, moments: Tensor) -> Tensor:
-        """Pack the predictives of all parts, one after the other."""
         counts, moments = self.over_batch(counts, moments)
         packs = [part.predictive_parameters(counts, own) for part, own in self._with_moments(moments)]
         return torch.cat(packs, -1)

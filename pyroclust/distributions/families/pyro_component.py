@@ -83,7 +83,6 @@ class PyroComponent(Component):
 
     @property
     def typical_scale(self) -> float:
-        """The typical standard deviation within a cluster that was given."""
         return self._typical_scale
 
     def parameters(self) -> dict[str, Tensor]:

@@ -258,7 +258,6 @@ class SharedTerms(NamedTuple):
 
 @compiled(fastmath=False)
 def _row(terms: SharedTerms, row: int) -> SharedTerms:
-    """Select one row of many."""
     return SharedTerms(
         terms.log[row],
         terms.log_factorial,

@@ -66,7 +66,6 @@ class DynamicMixturesPrior(PartitionPrior):
 
     @property
     def drawn_components(self) -> Distribution:
-        """The law of M - 1."""
         return self.extra_components
 
     @property
@@ -75,11 +74,9 @@ class DynamicMixturesPrior(PartitionPrior):
         self._refuse()
 
     def with_components(self, num_components: Tensor) -> DirichletMultinomialPrior:
-        """Return the prior given M, ``batch_shape`` broadcast with that of M."""
         return DirichletMultinomialPrior(num_components, self.value("concentration") / num_components)
 
     def partition(self, num_points: int) -> "_DynamicMixture":
-        """Return the distribution of the partition of N points."""
         return _DynamicMixture(self.value("concentration"), self.extra_components, num_points)
 
     def log_prob(self, assignments: Tensor, *, weights: Tensor | None = None) -> Tensor:
@@ -131,7 +128,6 @@ class DynamicMixturesPrior(PartitionPrior):
         return torch.cat(drawn).view(broadcast_shapes(assignments.shape[:-1], self.batch_shape))
 
     def log_prob_num_clusters(self, num_points: int, *, most: int | None = None) -> Tensor:
-        """Return the exact prior of the number of clusters in nats, as every prior does: a sum over M."""
         log_p = log_component_numbers(self.extra_components)
         each_concentration = self.given({"concentration": self.value("concentration").unsqueeze(-1)})
         given = each_concentration.with_components(torch.arange(1, len(log_p) + 1))
@@ -139,7 +135,6 @@ class DynamicMixturesPrior(PartitionPrior):
         return (each + log_p.unsqueeze(-1)).logsumexp(-2)
 
     def expected_num_clusters(self, num_points: int) -> Tensor:
-        """Return the prior mean of the number of clusters, ``batch_shape`` float64: a sum over M."""
         log_p = log_component_numbers(self.extra_components)
         components = torch.arange(1, len(log_p) + 1, dtype=torch.float64)
         weight = self.value("concentration").unsqueeze(-1) / components

@@ -112,7 +112,6 @@ class FiniteMixturesPrior(PartitionPrior):
 
     @property
     def batch_shape(self) -> Size:
-        """The broadcast shape of the hyperparameters and of ``extra_components``."""
         return broadcast_shapes(super().batch_shape, self.extra_components.batch_shape)
 
     @property
@@ -121,16 +120,13 @@ class FiniteMixturesPrior(PartitionPrior):
         return self.extra_components if self.hyperpriors else None
 
     def with_components(self, num_components: Tensor) -> DirichletMultinomialPrior:
-        """Return the prior given M."""
         return DirichletMultinomialPrior(num_components, self.weight_concentration)
 
     @property
     def block_discount(self) -> Tensor:
-        r"""The discount :math:`-\gamma` of the block weights, ``()`` or ``(*batch)`` float64."""
         return -self.value("weight_concentration")
 
     def partition(self, num_points: int) -> MixtureOfFiniteMixtures:
-        """Return the distribution of the partition of N points."""
         return MixtureOfFiniteMixtures(self.value("weight_concentration"), self.extra_components, num_points)
 
     def expected_num_clusters(self, num_points: int) -> Tensor:

@@ -130,7 +130,6 @@ class GammaConcentration(PartitionPrior):
 
     @property
     def integrated_names(self) -> frozenset[str]:
-        """The concentration."""
         return frozenset({"concentration"})
 
     def given(self, values: Mapping[str, Tensor | float]) -> Any:
@@ -141,7 +140,6 @@ class GammaConcentration(PartitionPrior):
 
     @property
     def block_discount(self) -> Tensor:
-        """Zero, as in every Chinese restaurant."""
         return torch.zeros((), dtype=torch.float64)
 
     def partition(self, num_points: int) -> ChineseRestaurantProcess:

@@ -137,7 +137,6 @@ class TwoParameterPartition(PartitionDistribution):
 
     @property
     def batched(self) -> dict[str, int]:  # type: ignore[override]
-        """The parameters."""
         return dict.fromkeys(self.arg_constraints, 0)
 
     def _sample(self, sample_shape: Size) -> Tensor:
@@ -164,7 +163,6 @@ class TwoParameterPrior(PartitionPrior):
     process: Any
 
     def partition(self, num_points: int) -> PartitionDistribution:
-        """Return the process over N points."""
         found: PartitionDistribution = self.process(*map(self.value, self.hyper_names), num_points)
         return found
 
@@ -176,7 +174,6 @@ class TwoParameterPrior(PartitionPrior):
 
     @property
     def block_discount(self) -> Tensor:
-        """The discount d of the block weights, ``()`` or ``(*batch)`` float64."""
         return self._two_parameters()[0]
 
     def log_opening_odds(self, num_points: int, clusters: Tensor) -> Tensor:

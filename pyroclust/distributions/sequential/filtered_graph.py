@@ -159,7 +159,6 @@ class FilteredGraph(PartitionDistribution):
         self._log_open[0, 0] = 0.0
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "FilteredGraph":
-        """Return the same distribution with a larger batch shape."""
         nodes = self.num_points
         adjacency = self.adjacency.expand(*batch_shape, nodes, nodes)
         return FilteredGraph(self.prior, self.rates, adjacency, order=self.order.expand(*batch_shape, nodes))

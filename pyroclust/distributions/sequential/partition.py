@@ -252,7 +252,6 @@ class OrderAveragedPartition(PartitionDistribution):
         return self.orders.order
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "OrderAveragedPartition":
-        """Return the same distribution with a larger batch shape."""
         return OrderAveragedPartition(self._over(Size(batch_shape)), validate_args=self._validate_args)
 
     def _sample(self, sample_shape: Size) -> Tensor:
@@ -322,7 +321,6 @@ class AnchoredPartition(PartitionDistribution):
         return self.rest.order
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "AnchoredPartition":
-        """Return the same distribution with a larger batch shape; nothing is encoded again."""
         first, rest, of_anchors = (
             one.expand(batch_shape) for one in (self.first, self.rest, self.of_anchors)
         )
