@@ -38,15 +38,7 @@ def sample_clusters(
     decide: Decide,
     constraints: Constraints | None,
 ) -> tuple[Tensor, Tensor]:
-    """Make one partition a row: the first unassigned point is the anchor, then all others are asked at once.
-
-    One batched step a cluster. Cost O(N K) point evaluations a draw, memory O(N) a draw beside blocks of
-    bounded size.
-
-    Shape:
-        dataset: ``(R,)``; order: ``(R, N)``; output: labels ``(R, N)`` in the data's own order, numbered as
-            the clusters were made, and ``(R,)`` float64 in nats.
-    """
+    """Make one partition a row, ``(R, N)`` in the data's own order, with the sum of what ``decide`` says."""
     rows = torch.arange(len(dataset), device=dataset.device)
     labels = torch.zeros_like(order)
     log_prob = torch.zeros(len(rows), dtype=torch.float64, device=rows.device)
@@ -97,9 +89,7 @@ def those_left(left: Tensor, count: Tensor, joined: Tensor) -> tuple[Tensor, Ten
 class ForcedClusters:
     """The clusters of given partitions as rows of one batch, each with the points that were left for it.
 
-    The clusters of a partition are made in the order of their first points in the visiting order, which are
-    their anchors; so the labels say what every decision was, and no decision waits for another. Cost O(N K)
-    point evaluations a partition; memory is bounded by blocks of rows of similar length.
+    Labels say what every decision was, so that no decision waits for another.
     """
 
     def __init__(
@@ -257,10 +247,7 @@ class ClusterwisePartition(PartitionDistribution):
         return log_prob, variance.sqrt()
 
     def _candidates(self, width: int) -> Tensor:
-        """Return partitions of most likely latents and memberships, one for each of several anchor choices.
-
-        Each cluster takes the mode of its latent and every point whose probability is above one half.
-        """
+        """Return partitions of most likely latents and memberships, one for each choice of anchors."""
         shape = Size((width if self.order is None else 1, *self.batch_shape))
         return self._run(shape, lambda law: (law.most_likely(), 0.0))[0]
 

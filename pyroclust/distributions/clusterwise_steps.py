@@ -154,11 +154,9 @@ class MembershipLaw(Protocol):
     def estimate(
         self, joined: Tensor, num_particles: int, *, latent: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Estimate the log-probability of who joins by averaging over latents, with its relative variance.
+        """Estimate the log-probability of who joins, ``(R, T)``, and its relative variance, ``(R,)`` each.
 
-        Shape:
-            joined: ``(R, T)``; latent: latents that the draws came from, in place of one, ``(R, Z)``; output:
-                two ``(R,)`` float64: nats, and the variance of the estimate over its squared mean.
+        It is an average over latents; those that the draws came from, ``(R, Z)``, take the place of one.
         """
         ...
 

@@ -88,9 +88,7 @@ def filter_clusters(
     """Find a cluster, remove the points that belong to it rather than not, and go on with the rest.
 
     An anchor is the first point that is left and always belongs to its cluster. Without anchors a round may
-    find nobody: the data set is then finished, and what is left was never filtered. Filtered points and
-    finished data sets drop out of the computation, so that the cost is that of the points that are left in
-    each round, O(N K) at most.
+    find nobody: the data set is then finished, and what is left was never filtered.
     """
     device = order.device
     found, rows = torch.full_like(order, -1), torch.arange(len(order), device=device)
@@ -132,8 +130,7 @@ class SurestFirstPartition(PartitionDistribution):
         \log q(c \mid x) = \sum_k \sum_{i \ne a_k} \log \text{Bernoulli}(b_{ki}; m_i(x, \text{left}_k)),
         \qquad a_k = \arg\max_{i \in \text{left}_k} m_i
 
-    Which points are left says which is the anchor, so that a partition is made in one way only, and its
-    log-probability is exact. One batched round a cluster; cost O(N K) point evaluations a draw or value.
+    Which points are left says which is the anchor: a partition is made in one way only.
     """
 
     batched: ClassVar[dict[str, int]] = {"dataset": 0}

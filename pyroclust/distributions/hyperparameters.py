@@ -175,12 +175,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def in_short(one: Any) -> str:
-    """Write an argument in a few words: numbers shortly, tensors by their shape, distributions by their own.
-
-    Example:
-        >>> in_short(0.25), in_short(torch.ones(2, 3))
-        ('0.25', '<2 x 3 numbers>')
-    """
+    """Write an argument in a few words, tensors by their shape, distributions by their arguments."""
     if isinstance(one, Tensor):
         return (
             f"{one.item():g}"
@@ -243,8 +238,7 @@ def integral_over(
     """Integrate p(h) exp f(h) over a random number h, once for each of a batch.
 
     On the scale on which h is any real number: the mode by Newton's method, then the trapezoidal rule in
-    widths of the peak, sinh(t), between the places left and right of it where nothing is left. Of integrands
-    as smooth as these, that converges faster than any power of the number of nodes.
+    widths of the peak, sinh(t), between the places left and right of it where nothing is left.
     """
     prior = _in_double(prior)
     transform = biject_to(prior.support)

@@ -161,10 +161,7 @@ class PointwiseGuide(Protocol):
 
 
 def is_of_graphs(model: Any) -> bool:
-    """Say whether the points of a model are the nodes of graphs, data sets being ``(*batch, N, N)``.
-
-    Such a model has the ``event_shape`` ``(-1,)``: as many numbers a node as there are nodes.
-    """
+    """Say whether points are the nodes of graphs ``(*batch, N, N)``: the ``event_shape`` is ``(-1,)``."""
     return tuple(getattr(model, "event_shape", ())) == (-1,)
 
 

@@ -31,9 +31,8 @@ _DIGAMMA = (
 def log_rising(start: Tensor, count: Tensor | float) -> Tensor:
     r"""Return :math:`\log \Gamma(x + n) / \Gamma(x)`, float64, for real counts too, differentiable in both.
 
-    Two log-gamma functions would lose all digits where x is much larger than n; here Stirling's series is
-    subtracted term by term, after a shift of small x. Relative error near 1e-15 where the result is not near
-    zero by accident.
+    Stirling's series is subtracted term by term, after a shift of small x: relative error near 1e-15, where
+    two log-gamma functions would lose all digits for x much larger than n.
     """
     x, n = _together(start, count)
     none, small = (x == 0) & (n > 0), x < _LARGE

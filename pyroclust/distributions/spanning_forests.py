@@ -161,8 +161,7 @@ def pair_sums(labels, values, sums):  # type: ignore[no-untyped-def]
 def spanning_forests(similarity: Tensor, noise: Tensor, scales: Tensor, num_components: Tensor) -> Forests:
     """Find the heaviest forest of so many components for every row of noise and every scale, O(n^2) each.
 
-    That of k components is the maximum spanning tree without its k - 1 lightest edges. The diagonal is not
-    looked at.
+    That of k components is the maximum spanning tree without its k - 1 lightest edges.
 
     Shape:
         similarity: symmetric, ``(n, n)``; noise: a number for each pair u > v, row by row,

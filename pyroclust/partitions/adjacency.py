@@ -72,13 +72,10 @@ def in_order(matrices: Tensor, order: Tensor) -> Tensor:
 
 
 def profile_correlations(adjacency: Tensor) -> Tensor:
-    """Return how much alike the edges of two nodes are: correlations of rows, and correlations of these.
+    """Return correlations of rows of graphs, and correlations of these, ``(B, N, N) -> (B, 2, N, N)``.
 
-    Nodes of one block have the same law of edges, and so correlated rows; the second correlations see it
-    where the edges of two nodes are few. Rows without variance have correlations of 0. Cost O(N^3) a graph.
-
-    Shape:
-        adjacency: ``(B, N, N)``; output: ``(B, 2, N, N)``.
+    Nodes of one block have correlated rows; the second correlations see it where the edges of two nodes are
+    few.
     """
     first = _correlations(adjacency)
     return torch.stack([first, _correlations(first)], 1)
@@ -107,13 +104,10 @@ def node_summaries(adjacency: Tensor) -> Tensor:
 
 
 def leading_eigenvectors(adjacency: Tensor, count: int) -> Tensor:
-    r"""Return the eigenvectors of the largest eigenvalues of the normalised adjacency, the first left out.
+    """Return the eigenvectors of the largest eigenvalues of the normalised adjacency, the first left out.
 
-    .. math:: D^{-1/2} A D^{-1/2} v_j = \mu_j v_j, \qquad \mu_1 \ge \mu_2 \ge \ldots
-
-    Entries have a mean square of 1, and a positive sum of cubes, or where that is zero a positive first
-    entry. A graph of fewer nodes has columns of zeros. Nodes without edges have a degree of 1. Cost O(N^3) a
-    graph.
+    Of entries with a mean square of 1, and a positive sum of cubes, or where that is zero a positive first
+    one. A graph of fewer nodes has columns of zeros.
 
     Shape:
         adjacency: ``(*batch, N, N)``; output: ``(*batch, N, count)``, float64.

@@ -322,11 +322,9 @@ class Constraints:
     def _smallest_last(self) -> tuple[list[int], int, int]:
         """Order groups so that each is apart from few before it; with how many clusters are enough for them.
 
-        The last number is that of groups each of which is apart from so many of these, less one.
-
-        References:
-            Matula and Beck (1983), Smallest-last ordering and clustering and graph coloring algorithms.
-            https://doi.org/10.1145/2402.322385
+        The last number is that of groups each of which is apart from so many of these, less one. See Matula
+        and Beck (1983), Smallest-last ordering and clustering and graph coloring algorithms,
+        https://doi.org/10.1145/2402.322385.
         """
         left = dict(enumerate(self.degrees.tolist()))
         left = {group: degree for group, degree in left.items() if degree}

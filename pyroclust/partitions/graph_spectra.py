@@ -14,11 +14,7 @@ def leading_eigenpairs(adjacency: np.ndarray, count: int) -> tuple[NDArray[np.fl
 
     .. math:: D^{-1/2} A D^{-1/2} v_j = \mu_j v_j, \qquad \mu_1 \ge \mu_2 \ge \ldots
 
-    Degrees below 1 count as 1. Cost O(N^3) up to 400 nodes; above, Lanczos' method takes some hundreds of
-    steps of O(N^2), and O(N^3) where it does not converge, as on a graph without edges.
-
-    Shape:
-        adjacency: ``(N, N)``, not negative; output: ``(count,)`` and ``(N, count)``.
+    Degrees below 1 count as 1. Above 400 nodes by Lanczos' method, where that converges.
     """
     from scipy.sparse.linalg import ArpackError, eigsh
 

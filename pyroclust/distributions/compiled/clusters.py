@@ -57,10 +57,9 @@ class FilterState(NamedTuple):
 
 @compiled(allocates=False)
 def filter_points(family: Any, state: Any, uniforms: np.ndarray, labels: np.ndarray, first: int) -> float:
-    """Label the points from ``first`` on, and return the log-probability of their labels in nats.
+    """Label the points from ``first`` on, or score their labels without uniforms, and return log q in nats.
 
-    Takes a uniform random number a point, or none to score the labels that are there. Returns infinity where
-    there would be W clusters or more.
+    That is infinity where there would be W clusters or more.
     """
     for k in range(len(state.sizes)):
         state.sizes[k] = 0

@@ -191,10 +191,7 @@ def _read_field(context: Any, builder: Any, pointer: PointerType, value: Any, na
 
 
 class Address:
-    """A named tuple at a fixed place in memory, which compiled functions take as a pointer.
-
-    The arrays may change, the tuple may not: its numbers, and which arrays these are, were copied.
-    """
+    """A named tuple at a fixed place in memory: its arrays may change, its numbers were copied."""
 
     def __init__(self, content: NamedTuple) -> None:
         self.content = content
@@ -287,10 +284,7 @@ def address_of(function: Any, *arguments: types.Type) -> int:
 
 
 def caller(signature: Any) -> Any:
-    """Return a function that calls compiled ones of a signature by their address: ``call(address, (...))``.
-
-    For pointers the signature says ``voidptr``, and addresses may be given.
-    """
+    """Return a function that calls compiled ones of a signature by their address: ``call(address, (...))``."""
 
     def call(context: Any, address: Any, arguments: Any) -> Any:
         def generate(context: Any, builder: Any, own: Any, values: Any) -> Any:

@@ -16,9 +16,8 @@ from pyroclust.distributions.compiled.pointers import Addresses, ViewType, addre
 def compile_family(component: Any, data: np.ndarray, num_slots: int, num_points: int) -> NamedTuple:
     """Return the tables and work arrays of a family for one chain, its hyperparameters being numbers.
 
-    The named tuple has a field ``hyper``, the values of ``component.hyper_names`` in their order, and may
-    have any others. There is room for so many clusters, which may grow to so many points. What is done with
-    them are the methods that :func:`compile_methods` compiles.
+    The named tuple has a field ``hyper``, the values of ``component.hyper_names`` in their order, and the
+    methods that :func:`compile_methods` compiles.
     """
     raise ValueError(
         f"model.component is a {type(component).__name__}, expected a family with compiled functions, as all "
@@ -185,10 +184,7 @@ def log_predictive_above(family: Any, point: int, slot: int, size: int, floor: f
 def add_log_predictives(
     family: Any, point: int, slots: Any, sizes: Any, count: int, own: int, floor: float, weights: Any
 ) -> None:
-    """Add the log predictives of a point in the first ``count`` slots but its own to log weights.
-
-    A weight that comes out below ``floor`` may be any number below that.
-    """
+    """Add the log predictives of a point in the first slots but its own, or any number below ``floor``."""
     power, rest = family.power[0], np.inf
     for p in range(len(family.tables)):
         least, above, rest = floor - rest, floor - family.most[p], family.most[p]
@@ -299,8 +295,7 @@ def compile_columns(
 ) -> Any:
     """Return the tables of a family of one column for many, where it knows of missing cells itself.
 
-    Missing cells of ``data`` are 0; ``there`` is 1 for cells that are there, 0 for others, without rows where
-    none is missing.
+    Missing cells of ``data`` are 0; ``there`` is 1 for the others, and without rows where none is missing.
     """
     return None
 

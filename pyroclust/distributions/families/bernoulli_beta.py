@@ -109,11 +109,7 @@ _ONES, _ZEROS = range(2)
 
 @compile_methods
 class BernoulliTables(NamedTuple):
-    r"""Logarithms of posterior pseudo-counts, and what clusters cache of them.
-
-    With s ones among n points a dimension has the log odds :math:`\log(a + s) - \log(b + n - s)`; a cluster
-    keeps them and its log density of a point of zeros, so that a candidate costs one product a dimension.
-    """
+    r"""Logarithms of pseudo-counts; clusters cache log odds :math:`\log(a + s) - \log(b + n - s)`."""
 
     hyper: np.ndarray
     data: np.ndarray  # 0 where a cell is missing

@@ -26,10 +26,7 @@ from pyroclust.distributions.points import broadcast_shapes
 
 
 class CategoricalColumns(TorchDistribution):
-    r"""Vectors of independent categories, written 0, 1, 2, ...; one that is missing (nan) says nothing.
-
-    .. math:: p(x) = \prod_{d \text{ observed}} p_{d x_d}
-    """
+    """Vectors of independent categories, written 0, 1, 2, ...; one that is missing (nan) says nothing."""
 
     arg_constraints: dict[str, Any] = {}  # noqa: RUF012
 
@@ -192,11 +189,7 @@ _MISSING = -1
 
 @compile_methods
 class CategoryTables(NamedTuple):
-    r"""Categories of the points, and what clusters cache: log-probabilities of all categories.
-
-    With category l of a column seen :math:`s_l` times among n points, it has the log predictive
-    :math:`\log(a + s_l) - \log(L a + n)`: a candidate costs one look-up a column.
-    """
+    r"""Categories of points; clusters cache log predictives :math:`\log(a + s_l) - \log(L a + n)`."""
 
     hyper: np.ndarray  # the concentration
     # place of each point's category among those of all columns, -1 where it is missing, (N, D)

@@ -15,15 +15,11 @@ from pyroclust.partitions import check_label_vectors, most_clusters
 def block_moments(
     component: ConjugateComponent, data: Tensor, assignments: Tensor, *, weights: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Sum counts and sufficient statistics over the clusters of each partition.
-
-    A point with a weight counts as so many equal ones.
-
-    One scatter-add: cost O(N F) a partition, memory O(N F) a partition.
+    """Sum counts ``(..., K)`` and moments ``(..., K, F)`` over the clusters of each partition, float64.
 
     Shape:
-        data: ``(..., N, D)``; assignments: ``(..., N)``, broadcast; weights: ``(N,)``; output:
-            counts ``(..., K)`` and moments ``(..., K, F)``, float64.
+        data: ``(..., N, D)``; assignments: ``(..., N)``, broadcast; weights: how many equal points one is,
+        ``(N,)``.
     """
     moments = component.moments(data)
     each = moments.new_ones(moments.shape[-2]) if weights is None else weights.to(moments)

@@ -23,11 +23,7 @@ def cholesky(matrix: Tensor) -> Tensor:
 
 
 class CholeskyFactor(type(constraints.lower_cholesky)):  # type: ignore[misc]
-    """Lower triangular matrices with positive diagonals.
-
-    The constraint ``lower_cholesky`` of torch has no bijection, which NUTS needs; this one has
-    :class:`CholeskyFactorTransform`.
-    """
+    """Torch's constraint ``lower_cholesky`` with a bijection, which NUTS needs."""
 
 
 cholesky_factor = CholeskyFactor()

@@ -68,11 +68,10 @@ class VarianceIntegral:
         return found.view(self.rate.shape)
 
     def sample(self) -> Tensor:
-        r"""Draw one log variance a block from the density proportional to f, ``(...)``.
+        """Draw one log variance a block from the density proportional to f, ``(...)``.
 
-        The proposal is f interpolated linearly between the nodes, and 8 steps of independence Metropolis
-        remove what it is off: with r the largest ratio of the normalised f to it, the distance in total
-        variation is at most :math:`(1 - 1/r)^8`; here r is below 1.09, so the distance is below 3e-9.
+        The proposal is f between the nodes by lines; f is at most 1.09 times as high, so that 8 steps of
+        independence Metropolis leave a distance in total variation below 3e-9.
         """
         flat = self._map(torch.flatten)
         found = torch.zeros_like(flat.rate)
@@ -294,10 +293,7 @@ def _log_column(tables: Any, size: int, total: float, squares: float) -> float:
 
 @compile_methods
 class IndependentNormalTables(NamedTuple):
-    """Sums of clusters around the prior mean, and the log integrals of their columns.
-
-    A candidate costs one quadrature a column: the integral with the point over the cached one without it.
-    """
+    """Sums of clusters around the prior mean, and the log integrals of their columns."""
 
     hyper: np.ndarray
     data: np.ndarray
@@ -380,13 +376,11 @@ def _exp_of_negative(exponent: float) -> float:
 
 @compiled(allocates=False)
 def log_integral(nodes: Any, size: int, shape: float, rate: float, pull: float, spread: float) -> float:
-    r"""Return the log of an integral over :math:`y = \log \sigma^2` in nats.
+    r"""Return the log of an integral over :math:`y = \log \sigma^2` in nats, to 1e-9.
 
     .. math::
         \int \exp\Bigl(-p y - A e^{-y} - \frac{C}{e^y + s}\Bigr) \frac{dy}{\sqrt{e^y + s}}, \qquad
         p = a + \tfrac{n - 1}{2}
-
-    by the trapezoidal rule on the bracket of ``VarianceIntegral``: error below 1e-9, about 50 nodes.
     """
     power, variance, exponent = shape + 0.5 * (size - 1), nodes.variance, nodes.exponent
     low, high, step = _bracket(size, shape, rate, pull, spread)

@@ -33,10 +33,7 @@ from pyroclust.distributions.families.product import Product, SideBySide
 
 
 class ObservedParts(SideBySide):
-    r"""Vectors made of independent parts, of which those that are missing (nan) say nothing.
-
-    .. math:: \log p(x) = \sum_{j \text{ observed}} \log p_j(x^{(j)})
-    """
+    """Vectors made of independent parts, of which those that are missing (nan) say nothing."""
 
     @property
     def support(self) -> constraints.Constraint:
@@ -292,11 +289,7 @@ _INDEPENDENT_COLUMNS = (BernoulliBeta, NormalInverseGamma, NormalKnownVariance, 
 
 
 def by_columns(component: ConjugateComponent) -> ConjugateComponent:
-    """Return the same law, written as independent groups of columns of which cells may be missing.
-
-    Groups are single columns where the family's columns are independent in a cluster, and all its columns
-    where they are not.
-    """
+    """Return the same law, columns that are independent in a cluster as groups that may be missing."""
     if isinstance(component, Product):
         return Product([by_columns(part) for part in component.parts])
     if isinstance(component, Categories | PartlyObserved):
@@ -308,10 +301,7 @@ def by_columns(component: ConjugateComponent) -> ConjugateComponent:
 
 
 class ColumnGroups:
-    """Densities of a family group by group, the sums of which over groups are those of the family.
-
-    Moments and packed predictives are those of ``component``, the same law as :func:`by_columns` writes it.
-    """
+    """Densities of a family group by group; moments and predictives are those of ``component``, the same law."""
 
     def __init__(self, component: ConjugateComponent) -> None:
         self.component = by_columns(component)

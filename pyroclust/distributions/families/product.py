@@ -23,10 +23,7 @@ from pyroclust.distributions.points import broadcast_shapes
 
 
 class SideBySide(TorchDistribution):
-    r"""Vectors made of independent parts.
-
-    .. math:: \log p(x) = \sum_j \log p_j(x^{(j)})
-    """
+    """Vectors made of independent parts."""
 
     arg_constraints: dict[str, Any] = {}  # noqa: RUF012
 

@@ -38,10 +38,10 @@ def check_extra_components(extra_components: Distribution) -> None:
 
 
 def log_component_numbers(extra_components: Distribution, *, at_least: int = 1) -> Tensor:
-    """Tabulate log p(M), M - 1 being a draw of the distribution, ``(T, *batch_shape)`` for M = 1, ..., T.
+    """Tabulate log p(M), M - 1 a draw of the distribution, ``(T, *batch_shape)`` for M = 1, ..., T.
 
-    The table grows until its upper half holds less than 1e-17 of the probability, or ends with a support that
-    can be enumerated; it is normalised.
+    It ends where its upper half holds less than 1e-17 of the probability, or with a support that is
+    enumerated.
     """
     if extra_components.has_enumerate_support:
         terms = int(extra_components.enumerate_support(expand=False).max()) + 1
@@ -118,15 +118,9 @@ class _Parameters:
 def log_finite_mixtures_v(
     weight_concentration: Tensor, extra_components: Distribution, *, num_points: int, clusters: Tensor
 ) -> Tensor:
-    r"""Return the Gibbs weights of a mixture of finite mixtures in nats, of the broadcast of all three.
+    """Return the weights V of :class:`FiniteMixturesPrior` in nats, of the broadcast of all three arguments.
 
-    .. math::
-        V_N(K) = \gamma^K \sum_{M \ge K} p(M) \frac{M!}{(M-K)!} \frac{\Gamma(\gamma M)}{\Gamma(\gamma M + N)}
-
-    The sums are those of :func:`shifted_log_sums`, over as many terms as leave less than 1e-15 of each.
-    Tables for all K up to the next power of two are cached by parameters and N; gradients with respect to all
-    parameters are made afresh. Cost O(terms) and a few thousand nanoseconds a sum for each element of the
-    batch, memory O(terms) each.
+    Tables for all K up to the next power of two are cached by parameters and N; gradients are made afresh.
     """
     batch = broadcast_shapes(weight_concentration.shape, extra_components.batch_shape)
     weights = weight_concentration.double().cpu().expand(batch).reshape(-1)
@@ -177,9 +171,8 @@ def shifted_log_sums(log_terms: np.ndarray, clusters: np.ndarray) -> tuple[np.nd
 
     .. math:: f(K) = \log \sum_{M = K}^{T} \frac{e^{g(M)}}{(M - K)!}
 
-    Blocks of terms that a bound shows to be negligible are skipped; in the others each term follows from the
-    one before by two products, about 2 ns. Also returns whether a sum had converged: extrapolated from the
-    last two doublings of the number of terms, what lies beyond T is below 1e-15 of it.
+    Blocks of terms that a bound shows to be negligible are skipped. Also returns whether a sum had converged:
+    extrapolated from the last two doublings of the number of terms, what lies beyond T is below 1e-15 of it.
     """
     terms = SharedTerms.of(np.ascontiguousarray(log_terms))
     found, converged = np.empty((2, len(log_terms), len(clusters)))

@@ -45,10 +45,7 @@ def log_block_weights(sizes: Tensor, discount: Tensor) -> Tensor:
 
 
 def log_v_of_fewer(log_v: Tensor, discount: float, *, num_points: int, steps: int) -> Tensor:
-    """Continue a table of log V_N(K), K = 0, 1, ..., to fewer points, one row and one column less a step.
-
-    V_n(K) = (n - d K) V_{n+1}(K) + V_{n+1}(K + 1), compiled, about 20 ns an entry.
-    """
+    """Continue a table of log V_N(K), K = 0, 1, ..., to fewer points, one row and one column less a step."""
     rows = np.full((steps + 1, len(log_v)), -np.inf)
     rows[0] = log_v.detach().double().cpu().numpy()
     _downwards(rows, discount, num_points)
@@ -74,9 +71,6 @@ def log_stirling_numbers(discount: float, num_points: int, width: int) -> Tensor
     r"""Sum the block weights of all partitions of N points into K = 1, ..., width clusters, cached.
 
     .. math:: S_d(n + 1, K) = (n - d K) \, S_d(n, K) + S_d(n, K - 1)
-
-    All terms are positive, and the recursion runs on logs of :math:`S_d(n, K) / \Gamma(n)`. Cost O(N width),
-    about 10 ns an entry.
     """
     return torch.from_numpy(_recursion(discount, num_points, width))
 

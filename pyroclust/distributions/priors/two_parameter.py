@@ -153,11 +153,9 @@ class TwoParameterPartition(PartitionDistribution):
 
 
 class TwoParameterPrior(PartitionPrior):
-    r"""A Gibbs-type prior whose weights are given by a discount and a concentration.
+    r"""A Gibbs-type prior with a discount and a concentration, the parameters of its ``process``.
 
     .. math:: V_N(K) = \frac{\prod_{j=1}^{K-1} (a + j d)}{\prod_{i=1}^{N-1} (a + i)}
-
-    Subclasses name their ``process``, whose parameters are their hyperparameters.
     """
 
     process: Any

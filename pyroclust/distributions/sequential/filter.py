@@ -62,9 +62,7 @@ class FilterScorer(Scorer[FilterEncoding]):
 
     .. math:: q(c_n = k \mid \cdot) \propto p(c_n = k \mid c_{<n}) \, p(x_n \mid x_i, i < n, c_i = k)
 
-    The prior's weights are :math:`n_k - d` of joining a cluster and :math:`V_n(K+1) / V_n(K)` of opening one,
-    zero where the prior allows no further cluster. Hyperparameters that are named as conditions arrive with
-    the data, one number a data set, and are looked up by data set at every decision.
+    Hyperparameters that are named as conditions arrive with the data, one number a data set.
     """
 
     def __init__(

@@ -143,8 +143,7 @@ class FilteredGraph(PartitionDistribution):
 
     .. math:: q(c \mid A) = \prod_n p(c_n \mid c_{<n}, A_{\le n, \le n})
 
-    Exact given the nodes so far and their edges among one another; it looks at no edge of a later node.
-    Compiled: O(N K^2) a draw for K blocks, and O(N K) where blocks share their rates.
+    It looks at no edge of a later node. O(N K^2) a draw for K blocks, O(N K) where blocks share their rates.
     """
 
     def __init__(self, prior: PartitionPrior, rates: BlockRates, adjacency: Tensor, *, order: Tensor) -> None:

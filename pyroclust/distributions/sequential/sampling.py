@@ -12,10 +12,7 @@ from pyroclust.partitions import canonical
 
 @dataclass
 class Prefixes:
-    """Partitions of the first points in visiting order: P rows over K cluster slots.
-
-    Whoever samples keeps one row for all draws that agree so far.
-    """
+    """Partitions of the first points in visiting order, a row for all draws that agree, over K cluster slots."""
 
     dataset: Tensor  # rows of the encoding, (P,)
     clusters: Tensor  # number of clusters, (P,)
@@ -28,8 +25,8 @@ class Prefixes:
     def of_labels(cls, scorer: Scorer[Any], encoding: Any, dataset: Tensor, labels: Tensor) -> "Prefixes":
         """Absorb labels of the first T points, canonical in visiting order, ``(P, T)``, in one evaluation.
 
-        A cluster's state is the one made when it took its last member, so states are made at the last members
-        of clusters only: at most min(T, P K) steps a row, not T.
+        A cluster's state is the one made when it took its last member: at most min(T, P K) steps a row, not
+        T.
         """
         points = labels.shape[1]
         slots = int(labels.max()) + 1
@@ -97,8 +94,8 @@ def _wide(index: Tensor, width: int) -> Tensor:
 def sample_labels(scorer: Scorer[Any], encoding: Any, dataset: Tensor) -> tuple[Tensor, Tensor]:
     """Draw one partition for each row of the encoding in ``dataset``, with its log-probability.
 
-    One batched step a point; draws of a data set that agree so far share one state, so the cost is O(N P K)
-    candidates with P the number of distinct prefixes, at most the number of draws. Memory O(P K + N draws).
+    One batched step a point; draws that agree so far share one state: O(N P K) candidates, P the distinct
+    prefixes.
     """
     compiled = scorer.label_points(encoding, dataset)
     if compiled is not None:
@@ -173,10 +170,9 @@ def _draw(log_probs: Tensor, clusters: Tensor, prefix: Tensor) -> Tensor:
 def teacher_forced_log_prob(scorer: Scorer[Any], encoding: Any, dataset: Tensor, labels: Tensor) -> Tensor:
     """Sum the log-probabilities of all decisions of partitions ``(R, N)`` without a loop over points.
 
-    The state that a cluster shows to step n is the one made when it took its last member before n, so there
-    are N states a partition, found by one sort, one segmented float64 sum and one running maximum. Only
-    candidates that exist are scored. Cost O(N K) candidates, memory O(N K) a partition, unless the scorer
-    evaluates the decisions in a way of its own: :meth:`Scorer.forced_logits`.
+    The state that a cluster shows to step n is the one made when it took its last member before n: N states a
+    partition, found by one sort, one segmented float64 sum and one running maximum. Cost and memory O(N K)
+    each.
     """
     rows, points = labels.shape
     if points == 1:
@@ -190,8 +186,7 @@ def teacher_forced_log_prob(scorer: Scorer[Any], encoding: Any, dataset: Tensor,
 def search_labels(scorer: Scorer[Any], encoding: Any, dataset: Tensor, *, width: int) -> Tensor:
     """Return a partition of high probability for each row of the encoding in ``dataset``, by beam search.
 
-    Of all ways to label the next point of the partitions so far, the ``width`` most probable go on. Cost
-    O(N B W K) candidates, memory O(B W (K + N)).
+    Of all ways to label the next point of the partitions so far, the ``width`` most probable go on.
     """
     prefixes = Prefixes.of_labels(scorer, encoding, dataset, torch.zeros_like(dataset).unsqueeze(-1))
     owner = torch.arange(len(dataset), device=dataset.device)

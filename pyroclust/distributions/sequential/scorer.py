@@ -286,9 +286,9 @@ class ConstrainedScorer(Scorer[ConstrainedEncoding]):
 
     The first point of a group that belongs together cannot join a cluster with points that are apart from any
     of the group; later ones follow the first. A partition of the points so far can always be completed, so
-    that the probabilities of the allowed partitions sum to one, exactly. This is not the law of the scorer
-    given the constraints: a decision does not know what constraints will rule out later. Importance weights
-    say how much that matters.
+    that the probabilities of the allowed ones sum to one. This is not the law of the scorer given the
+    constraints: a decision does not know what they will rule out later. Importance weights say how much that
+    matters.
     """
 
     def __init__(self, scorer: Scorer[Any], constraints: Constraints) -> None:
