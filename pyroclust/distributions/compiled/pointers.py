@@ -284,7 +284,7 @@ def address_of(function: Any, *arguments: types.Type) -> int:
 
 
 def caller(signature: Any) -> Any:
-    """Return a function that calls compiled ones of a signature by their address: ``call(address, (...))``."""
+    """Return a function that calls compiled ones by their address: ``call(address, (...))``."""
 
     def call(context: Any, address: Any, arguments: Any) -> Any:
         def generate(context: Any, builder: Any, own: Any, values: Any) -> Any:

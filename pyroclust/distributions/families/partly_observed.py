@@ -301,7 +301,7 @@ def by_columns(component: ConjugateComponent) -> ConjugateComponent:
 
 
 class ColumnGroups:
-    """Densities of a family group by group; moments and predictives are those of ``component``, the same law."""
+    """Densities of a family group by group, with moments and predictives of ``component``, the same law."""
 
     def __init__(self, component: ConjugateComponent) -> None:
         self.component = by_columns(component)

@@ -12,7 +12,7 @@ from pyroclust.partitions import canonical
 
 @dataclass
 class Prefixes:
-    """Partitions of the first points in visiting order, a row for all draws that agree, over K cluster slots."""
+    """Partitions of the first points in visiting order, one row for all draws that agree."""
 
     dataset: Tensor  # rows of the encoding, (P,)
     clusters: Tensor  # number of clusters, (P,)
