@@ -60,12 +60,10 @@ def importance_sample(model: JointModel, guide: PartitionGuide, data: Points, *,
         ValueError: if the data are no one finite data set, or ``num_draws`` is below 1.
 
     Example:
-        >>> from pyroclust.distributions import ChineseRestaurantProcess
+        >>> from pyroclust.guides import PredictiveFilter
         >>> from pyroclust.models import gaussian2d
-        >>> class PriorGuide:
-        ...     def posterior(self, data):
-        ...         return ChineseRestaurantProcess(0.7, data.shape[-2])
-        >>> draws = importance_sample(gaussian2d(), PriorGuide(), torch.zeros(4, 2), num_draws=50)
+        >>> model = gaussian2d()
+        >>> draws = importance_sample(model, PredictiveFilter(model), torch.zeros(4, 2), num_draws=50)
         >>> draws.assignments.shape, draws.log_weights.shape
         ((1, 50, 4), (1, 50))
 

@@ -89,8 +89,7 @@ def variational_posterior(
         one chain of independent draws, and the evidence lower bound after each step in nats, ``(steps,)``.
 
     Raises:
-        ValueError: if the data are not one data set of two or more points in the family's support, or a count
-            is not positive.
+        ValueError: if the data are not one data set in the family's support, or a count is not positive.
 
     Example:
         >>> from pyroclust.models import companion, gaussian2d

@@ -300,17 +300,6 @@ def test_one_particle_one_point_and_islands() -> None:
     assert many.evidence.error > 0
 
 
-def test_same_seed_same_particles() -> None:
-    model = overlap2d()
-    data = torch.randn(20, 2)
-    runs = []
-    for _ in range(2):
-        torch.manual_seed(8)
-        runs.append(sequential_monte_carlo(model, PredictiveFilter(model), data, num_particles=30)[0])
-    assert (runs[0].assignments == runs[1].assignments).all()
-    assert (runs[0].log_weights == runs[1].log_weights).all()
-
-
 def test_allocation_is_exact_stratified_and_within_groups() -> None:
     torch.manual_seed(6)
     group = torch.tensor([0, 0, 1, 2, 2, 2])

@@ -71,7 +71,7 @@ class AuxiliaryGibbs(PartitionKernel):
 
     Args:
         model: a model of any prior and component.
-        num_auxiliary: auxiliary parameters m a visit: more of them mix faster a sweep, and cost more.
+        num_auxiliary: auxiliary parameters m a visit.
         parameter_updates: how parameters are drawn given the partition; by default
             :class:`ExactParameters` for conjugate families, :class:`SliceParameters` for others.
         init: where chains start, see :class:`PartitionKernel`.

@@ -129,8 +129,7 @@ class CompanionNUTS(MCMCKernel):
         """Start a new chain on the data; nothing of an earlier chain is kept.
 
         Raises:
-            ValueError: if the data are not one data set ``(N, D)`` of two or more points in the family's
-                support.
+            ValueError: if the data are not one data set in the family's support.
         """
         (data,) = (*args, *kwargs.values())
         data = as_points(data, like=DOUBLE)

@@ -24,8 +24,7 @@ class Compose(PartitionKernel):
         thin: rounds a draw.
 
     Raises:
-        ValueError: if there are no kernels, they belong to different models, or one keeps cluster parameters
-            that another would leave behind.
+        ValueError: if there are no kernels, or they do not go together.
 
     Example:
         >>> import torch

@@ -108,8 +108,7 @@ class GuideProposal(PartitionKernel):
         model: a conjugate model; it need not be the guide's.
         guide: a guide that labels points one after the other, or any for whole partitions alone.
         num_proposals: proposals of the whole partition a step, and of each block; 0 for blocks alone.
-        blocks: rules that choose the points of block moves, one move each a step; empty for whole partitions
-            alone.
+        blocks: rules that choose the points of block moves, one move each a step; empty for none.
         init: where chains start, see :class:`PartitionKernel`.
         thin: steps a draw.
 

@@ -46,8 +46,7 @@ class SliceHyperparameters(CompiledKernel):
         width: first width of the slice on the log, logit or plain scale.
 
     Raises:
-        ValueError: if no hyperparameter of the model is random, a prior is of another kind, or ``thin`` or
-            ``width`` are not positive.
+        ValueError: if no hyperparameter of the model is random, or a prior is of another kind.
 
     Example:
         >>> import torch

@@ -114,8 +114,7 @@ class PartitionKernel(MCMCKernel, ABC):
         thin: steps of the kernel a draw.
 
     Raises:
-        ValueError: if ``thin`` is not positive, or the model has constraints or weights that the kernel would
-            not keep to.
+        ValueError: if the model has constraints or weights that the kernel would not keep to.
 
     Attributes:
         moves_points: whether the kernel changes partitions; False for those that draw hyperparameters alone.
@@ -320,8 +319,7 @@ class PartitionKernel(MCMCKernel, ABC):
             progress: show a bar on standard error.
 
         Raises:
-            ValueError: if ``data`` is not one finite data set of two or more points, a count is too small,
-                or the draws do not fit into memory.
+            ValueError: if the data do not fit, a count is too small, or the draws do not fit into memory.
             KeyboardInterrupt: after Ctrl-C before the first kept draw, or a second Ctrl-C.
         """
         data = self._points(data)

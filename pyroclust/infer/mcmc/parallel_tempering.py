@@ -105,8 +105,8 @@ class ParallelTempering(PartitionKernel):
     Args:
         kernel: one that is made of compiled moves, for instance a :class:`CollapsedGibbs`, or a
             :class:`Compose` of such.
-        powers: of the likelihood, the first 1, falling. Look at the shares of exchanges in
-            :meth:`diagnostics`: where the smallest is near 0, put powers in between.
+        powers: of the likelihood, the first 1, falling; put more in between where :meth:`diagnostics` has few
+            exchanges.
         init: where chains start, all copies of a chain at the same partition; the kernel's choice by default.
         thin: exchanges, each with a step of the kernel, a draw.
 

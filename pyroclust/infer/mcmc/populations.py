@@ -97,8 +97,7 @@ def annealed_log_evidence(
         progress: show a bar on standard error.
 
     Raises:
-        ValueError: if the model is not conjugate or has random hyperparameters, the data are no one finite
-            data set, or a number is out of range.
+        ValueError: if the model is of another kind, the data do not fit, or a number is out of range.
 
     Example:
         >>> from pyroclust.infer import log_evidence
@@ -318,8 +317,7 @@ def tempered_populations(
         record.
 
     Raises:
-        ValueError: if the model is not conjugate or has constraints, the kernel is of another kind or model,
-            the data are no one finite data set, or a number is out of range.
+        ValueError: if model or kernel are of another kind, the data do not fit, or a number is out of range.
 
     Example:
         >>> from pyroclust.infer import log_evidence

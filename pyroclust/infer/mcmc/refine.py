@@ -189,9 +189,7 @@ def refine(
         progress: show bars on standard error.
 
     Raises:
-        ValueError: if the model has no prior and family to run a kernel on, the kernel belongs to another
-            model, the data are no one finite data set, a number is out of range, or the draws do not fit into
-            memory.
+        ValueError: if no kernel can run on the model, the data do not fit, or a number is out of range.
 
     Example:
         >>> from pyroclust.guides import PredictiveFilter

@@ -87,11 +87,6 @@ class FromDraws:
         self.draws = canonical(labels)
 
     def __call__(self, num_points: int, num_chains: int, *, generator: np.random.Generator) -> np.ndarray:
-        """Return rows of the draws, ``(num_chains, num_points)``.
-
-        Raises:
-            ValueError: if there are fewer rows than chains, or the rows have another number of points.
-        """
         if self.draws.shape[0] < num_chains or self.draws.shape[1] != num_points:
             raise ValueError(
                 f"draws has shape {tuple(self.draws.shape)}, "

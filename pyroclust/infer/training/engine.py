@@ -312,9 +312,8 @@ def fit(
         progress: show a line on standard error.
 
     Raises:
-        ValueError: if the model is not the guide's own, a loss or gradient is not finite, the disk is full,
-            or the folder holds a checkpoint that was not asked for or was made with another model, guide,
-            choice, settings or version of the libraries, or another training writes into it.
+        ValueError: if the model is not the guide's own, a loss is not finite, the disk is full, or the
+            folder's checkpoint was not asked for or is that of another training.
 
     Example:
         >>> from pyroclust.guides import NeuralClusteringProcess

@@ -110,8 +110,7 @@ class PosteriorPool:
         burn_in: draws of the kernel after the filter's.
 
     Raises:
-        ValueError: if the model is not conjugate or has random hyperparameters, a law has points of another
-            shape, or a number is out of range.
+        ValueError: if the model or a law is of another kind, or a number is out of range.
 
     Example:
         >>> from pyro import poutine
@@ -187,11 +186,7 @@ class PosteriorPool:
         return f"PosteriorPool({self.model.name}; {names}; {self.num_datasets} data sets)"
 
     def __call__(self, data: Tensor) -> Tensor:
-        """Run the program on a template, ``(*batch, N, *event_shape)``, of which only the shape counts.
-
-        Raises:
-            ValueError: if a law cannot make data sets of that size.
-        """
+        """Run the program on a template, ``(*batch, N, *event_shape)``, of which only the shape counts."""
         if torch.rand((), dtype=torch.float64) * self._shares.sum() < self._shares[0]:
             simulated: Tensor = self.model(data)
             return simulated

@@ -56,16 +56,6 @@ def bound(kernel, data, states=None):
 
 
 @every_model
-def test_same_seed_same_draws(model):
-    runs = [AuxiliaryGibbs(model).run(points(), num_draws=30, num_chains=2, seed=seed) for seed in (1, 1, 2)]
-    assert np.array_equal(runs[0].assignments, runs[1].assignments)
-    assert np.array_equal(runs[0].log_joint, runs[1].log_joint)
-    assert not np.array_equal(runs[0].assignments, runs[2].assignments)
-    assert is_canonical(torch.from_numpy(runs[0].assignments)).all()
-    assert np.isfinite(runs[0].log_joint).all()
-
-
-@every_model
 def test_draws_do_not_depend_on_how_they_are_grouped(model):
     whole = bound(AuxiliaryGibbs(model), points()).advance(start(), 100)
     transition, states = bound(AuxiliaryGibbs(model), points()), start()

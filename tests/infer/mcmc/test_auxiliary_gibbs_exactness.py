@@ -12,7 +12,6 @@ from joint_laws import functionals, invariance_scores, simulate, states_at
 from partition_laws import (
     BATCHES,
     check_law,
-    check_log_joint,
     effective_partitions,
     log_subsets,
     posterior_of_subsets,
@@ -37,7 +36,6 @@ from pyroclust.distributions import (
     student_t,
     von_mises,
 )
-from pyroclust.infer.exact import exact_posterior
 from pyroclust.infer.mcmc import (
     AuxiliaryGibbs,
     CollapsedGibbs,
@@ -86,28 +84,6 @@ def quadrature(name):
     (low, high), (narrow, wide) = GRIDS[name]
     loc = torch.linspace(low, high, 801, dtype=torch.float64)[:-1]
     return log_subsets(component, data, loc, torch.linspace(narrow, wide, 201, dtype=torch.float64))
-
-
-CONJUGATE = [(prior, family) for prior in PRIORS for family in FAMILIES]
-# Every prior and every family.
-CHOSEN = [
-    ("restaurant", "niw"),
-    ("pitman_yor", "poisson"),
-    ("finite", "mixed"),
-    ("three", "known"),
-    ("gamma", "nig"),
-]
-
-
-@pytest.mark.parametrize(("prior", "family"), some_of(CONJUGATE, CHOSEN))
-def test_conjugate_law(prior, family):
-    model = Mixture(PRIORS[prior], FAMILIES[family])
-    data = points(model.component)
-    exact = exact_posterior(model, data)
-    assert effective_partitions(exact[1]) > 5
-    draws = AuxiliaryGibbs(model).run(data, num_draws=100, warmup=20, num_chains=10 * BATCHES, seed=1)
-    check_law(model, data, draws.assignments, exact)
-    check_log_joint(model, data, draws, atol=1e-9)
 
 
 def test_quadrature_knows_its_integrals():

@@ -58,15 +58,8 @@ def test_kernel_returns_integers_and_one_float(data):
     assert kernel.diagnostics() == {"divergences": []}
 
 
-def test_same_seed_same_draws(data):
-    kernel = CollapsedGibbs(nig_mixture(2))
-    first, second = (kernel.run(data, num_draws=40, num_chains=3, seed=1) for _ in range(2))
-    assert np.array_equal(first.assignments, second.assignments)
-    assert np.array_equal(first.parameters["concentration"], second.parameters["concentration"])
-    assert not np.array_equal(
-        first.assignments, kernel.run(data, num_draws=40, num_chains=3, seed=2).assignments
-    )
-    found = []
+def test_seeds_of_pyro_decide(data):
+    kernel, found = CollapsedGibbs(nig_mixture(2)), []
     for seed in (5, 5, 6):
         pyro.set_rng_seed(seed)
         found.append((assignments(run_mcmc(kernel, data)), kernel.run(data, num_draws=5).assignments))

@@ -107,7 +107,7 @@ def test_sites_under_pyro():
     assert all(torch.equal(again[name], one) for name, one in samples.items())
 
 
-def test_run_returns_hyperparameters_and_is_reproducible():
+def test_run_returns_hyperparameters():
     kernel = CompanionNUTS(companion(MODEL, 3), max_tree_depth=2)
     draws = kernel.run(DATA, num_draws=6, warmup=4, num_chains=2, seed=5)
     assert draws.assignments.shape == (2, 6, 7)
@@ -117,10 +117,6 @@ def test_run_returns_hyperparameters_and_is_reproducible():
     hyper = {name: torch.from_numpy(values) for name, values in draws.parameters.items()}
     assert draws.log_joint == pytest.approx(log_joint(MODEL, DATA, labels, hyper).numpy())
     assert not np.array_equal(*draws.parameters["rate"])
-    again = kernel.run(DATA, num_draws=6, warmup=4, num_chains=2, seed=5)
-    assert np.array_equal(draws.log_joint, again.log_joint)
-    other = kernel.run(DATA, num_draws=6, warmup=4, num_chains=2, seed=6)
-    assert not np.array_equal(draws.log_joint, other.log_joint)
 
 
 def test_concentration_of_a_gamma_prior_is_reported():

@@ -105,14 +105,17 @@ def test_bfloat16_follows_float32(tmp_path: Path) -> None:
     assert half != whole
 
 
-def test_unknown_devices_are_refused() -> None:
-    with pytest.raises(ValueError, match="accelerator is 'tpu', expected one of cpu, gpu, auto"):
-        Devices(accelerator="tpu")
-    with pytest.raises(ValueError, match="precision is '8'"):
-        Devices(precision="8")
-
-
-def test_a_gpu_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ({"accelerator": "tpu"}, "accelerator is 'tpu', expected one of cpu, gpu, auto"),
+        ({"precision": "8"}, "precision is '8'"),
+        ({"accelerator": "gpu"}, "accelerator is 'gpu', but torch finds none"),
+    ],
+)
+def test_devices_that_are_not_there(
+    names: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    with pytest.raises(ValueError, match="accelerator is 'gpu', but torch finds none"):
-        Devices(accelerator="gpu")
+    with pytest.raises(ValueError, match=message):
+        Devices(**names)
