@@ -13,13 +13,46 @@ from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel
 from pyroclust.infer.mcmc.states import Starts
 
 
-class _SplitsAndMerges(CompiledKernel):
-    """Proposals that are accepted or rejected, and counted.
+class MergeSplit(CompiledKernel):
+    r"""Dahl's merge-split moves: Metropolis-Hastings with sequential allocation, compiled.
 
-    Under constraints both anchors are groups of points that belong together, groups are allocated as a whole,
-    and clusters that hold points apart from one another are not merged. Of a known number of clusters a
-    proposal merges the clusters of two points and splits one around two others.
+    As :class:`SplitMerge`, except for the proposal. The points of the cluster that is split come in random
+    order; each joins the side of one of both anchors by its predictive density given the points allocated so
+    far,
+
+    .. math::
+        q(A, B) = \prod_i \frac{(n_{s_i} - d) \, p(x_i \mid x_{s_i})}
+            {(n_A - d) \, p(x_i \mid x_A) + (n_B - d) \, p(x_i \mid x_B)}
+
+    with :math:`n_A`, :math:`x_A` the size and the points of a side just before i comes and :math:`s_i` the
+    side it takes. A merge evaluates the same product, in an order drawn in the same way, for the two clusters
+    as they are: the probability of the order cancels.
+
+    A proposal costs O(N) to find the points, then O(n D), and O(n D^3) for full covariances, n the number of
+    points in the clusters concerned.
+
+    Arguments are those of :class:`SplitMerge` but ``scans``.
+
+    Example:
+        >>> import torch
+        >>> from pyroclust.infer.mcmc import Singletons
+        >>> from pyroclust.models import gaussian2d
+        >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]])
+        >>> kernel = MergeSplit(gaussian2d(), init=Singletons(), proposals=5)
+        >>> draws = kernel.run(data, num_draws=5, warmup=20, num_chains=2, seed=0)
+        >>> draws.assignments[:, -1].tolist()
+        [[0, 0, 1], [0, 0, 1]]
+
+    References:
+        Dahl (2003), An improved merge-split sampler for conjugate Dirichlet process mixture models.
+        Technical report 1086, University of Wisconsin.
+        Dahl and Newcomb (2022), Sequentially allocated merge-split samplers for conjugate Bayesian
+        nonparametric models. https://doi.org/10.1080/00949655.2021.1998502
     """
+
+    # Under constraints both anchors are groups of points that belong together, groups are allocated as a whole,
+    # and clusters that hold points apart from one another are not merged. Of a known number of clusters a
+    # proposal merges the clusters of two points and splits one around two others.
 
     # Of restricted Gibbs sampling; -1 is sequential allocation alone.
     scans = -1
@@ -60,45 +93,7 @@ class _SplitsAndMerges(CompiledKernel):
         }
 
 
-class MergeSplit(_SplitsAndMerges):
-    r"""Dahl's merge-split moves: Metropolis-Hastings with sequential allocation, compiled.
-
-    As :class:`SplitMerge`, except for the proposal. The points of the cluster that is split come in random
-    order; each joins the side of one of both anchors by its predictive density given the points allocated so
-    far,
-
-    .. math::
-        q(A, B) = \prod_i \frac{(n_{s_i} - d) \, p(x_i \mid x_{s_i})}
-            {(n_A - d) \, p(x_i \mid x_A) + (n_B - d) \, p(x_i \mid x_B)}
-
-    with :math:`n_A`, :math:`x_A` the size and the points of a side just before i comes and :math:`s_i` the
-    side it takes. A merge evaluates the same product, in an order drawn in the same way, for the two clusters
-    as they are: the probability of the order cancels.
-
-    A proposal costs O(N) to find the points, then O(n D), and O(n D^3) for full covariances, n the number of
-    points in the clusters concerned.
-
-    Arguments are those of :class:`SplitMerge` but ``scans``.
-
-    Example:
-        >>> import torch
-        >>> from pyroclust.infer.mcmc import Singletons
-        >>> from pyroclust.models import gaussian2d
-        >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]])
-        >>> kernel = MergeSplit(gaussian2d(), init=Singletons(), proposals=5)
-        >>> draws = kernel.run(data, num_draws=5, warmup=20, num_chains=2, seed=0)
-        >>> draws.assignments[:, -1].tolist()
-        [[0, 0, 1], [0, 0, 1]]
-
-    References:
-        Dahl (2003), An improved merge-split sampler for conjugate Dirichlet process mixture models.
-        Technical report 1086, University of Wisconsin.
-        Dahl and Newcomb (2022), Sequentially allocated merge-split samplers for conjugate Bayesian
-        nonparametric models. https://doi.org/10.1080/00949655.2021.1998502
-    """
-
-
-class SplitMerge(_SplitsAndMerges):
+class SplitMerge(MergeSplit):
     r"""Jain and Neal's split-merge moves: Metropolis-Hastings with restricted Gibbs sampling, compiled.
 
     Two points are drawn uniformly. If they share a cluster S, it is proposed to split into A and B around
