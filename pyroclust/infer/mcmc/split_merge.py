@@ -50,7 +50,7 @@ class MergeSplit(CompiledKernel):
         nonparametric models. https://doi.org/10.1080/00949655.2021.1998502
     """
 
-    # Under constraints both anchors are groups of points that belong together, groups are allocated as a whole,
+    # Under constraints both anchors are groups of points that belong together, groups are allocated whole,
     # and clusters that hold points apart from one another are not merged. Of a known number of clusters a
     # proposal merges the clusters of two points and splits one around two others.
 
