@@ -248,25 +248,6 @@ def propose(low: np.ndarray, high: np.ndarray, uniforms: np.ndarray, offsets: np
                 high[t] = offset
 
 
-@compiled
-def accept(values: np.ndarray, level: np.ndarray, chosen: np.ndarray) -> int:
-    """Choose the first candidate above the level ``(T,)`` wherever ``chosen`` is negative, ``(T,)``.
-
-    The log densities of the candidates are ``(Q, T)``. Return how many have none still.
-    """
-    left = 0
-    for t in range(len(level)):
-        if chosen[t] >= 0:
-            continue
-        for q in range(len(values)):
-            if values[q, t] > level[t]:
-                chosen[t] = q
-                break
-        if chosen[t] < 0:
-            left += 1
-    return left
-
-
 class BoundUpdates(ABC):
     """Updates of the parameters of clusters of one data set."""
 
@@ -405,7 +386,7 @@ class _Slices(BoundUpdates):
         width = float(self._widths[coordinate]) * np.exp(_LOG_WIDEST * self._generator.random(count))
         low = -width * self._generator.random(count)
         high = low + width
-        chosen, found, level = np.full(count, -1), np.zeros(count), np.zeros(count)
+        accepted, found, level = np.zeros(count, dtype=bool), np.zeros(count), np.zeros(count)
         for attempt in range(_MAX_ROUNDS):
             offsets = np.zeros((_CANDIDATES + (attempt == 0), count))
             propose(low, high, self._generator.random((_CANDIDATES, count)), offsets[-_CANDIDATES:])
@@ -414,11 +395,11 @@ class _Slices(BoundUpdates):
             values = self._target.log_density(moved, clusters).numpy()
             if attempt == 0:
                 level = _level(values[0], self._generator)
-            fresh = chosen < 0
-            left = accept(values[-_CANDIDATES:], level, chosen)
-            fresh &= chosen >= 0
-            found[fresh] = offsets[-_CANDIDATES:][chosen[fresh], fresh.nonzero()[0]]
-            if left == 0:
+            above = values[-_CANDIDATES:] > level
+            fresh = above.any(0) & ~accepted
+            found[fresh] = offsets[-_CANDIDATES:][above.argmax(0)[fresh], fresh.nonzero()[0]]
+            accepted |= fresh
+            if accepted.all():
                 break
         new = vectors.clone()
         new[:, coordinate] += torch.from_numpy(found)
