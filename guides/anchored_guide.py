@@ -119,8 +119,7 @@ class ContinuedDraws:
 
     .. math:: q(c) = p(c_{old} \mid x_{old}) \prod_{i\ new} p(c_i \mid c_{<i}, x_{\le i})
 
-    Each posterior visits the new rows in another order. Importance weights are
-    :math:`\prod_i p(x_i \mid c_{<i}, x_{<i})`, and their mean the evidence :math:`p(x_{new} \mid x_{old})`.
+    The mean of importance weights is the evidence :math:`p(x_{new} \mid x_{old})`.
     """
 
     def __init__(self, model: Any, draws: Tensor) -> None:

@@ -80,10 +80,7 @@ class AmortizedGuide(PyroModule):
         self.constraints: Constraints | None = getattr(self.model, "constraints", None)
 
     def posterior(self, data: Points) -> PartitionDistribution:
-        """Encode data sets once and return the distribution over their partitions.
-
-        Args:
-            data: ``(*batch, N, *event_shape)``: a tensor, an array or a data frame.
+        """Encode ``(*batch, N, *event_shape)`` once and return the distribution over the partitions.
 
         Raises:
             ValueError: if the data do not fit the model, or the guide has conditions that were not set.
@@ -240,9 +237,7 @@ class AmortizedGuide(PyroModule):
     def points(self, data: Points) -> Tensor:
         """Return data sets as a tensor, once all conditions are set and the data fit the model.
 
-        Args:
-            data: ``(*batch, N, *event_shape)``: a tensor, which is returned as it is, or an array, a data
-                frame or lists, which take the dtype and the device of the weights.
+        A tensor is returned as it is; an array, a data frame or lists take dtype and device of the weights.
 
         Raises:
             ValueError: if a condition is not set, or the data are no numbers of that shape that the model's

@@ -53,9 +53,8 @@ def likely_hyperparameters(
         w_s \propto p(c^{(s)}, x) / q(c^{(s)} \mid x, h_s)
 
     Partitions are drawn given values all over the prior, and then given those that come out; the values are
-    quantiles of the law, ``(J, B)`` by name, so that each stands for the same probability. The same data, the
-    same result. Of values ``(J, B)`` and a number S, ``draw`` returns partitions ``(S, J, B, N)`` with their
-    log-probabilities.
+    quantiles of the law, ``(J, B)`` by name. The same data, the same result. Of values ``(J, B)`` and a
+    number S, ``draw`` returns partitions ``(S, J, B, N)`` with their log-probabilities.
     """
     component, sets = model.component, len(flat)
     with seeded(0), torch.no_grad():

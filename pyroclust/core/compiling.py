@@ -124,8 +124,11 @@ def _stamp(path: Path) -> str:
 
 
 def _origins(path: Path) -> set[Path]:
-    inside = path.is_relative_to(_LIBRARY) and not path.is_relative_to(_KERNELS)
-    folder = _LIBRARY.joinpath(*path.relative_to(_LIBRARY).parts[:-1][:2]) if inside else _KERNELS
+    folder = _KERNELS
+    if path.is_relative_to(_LIBRARY) and not path.is_relative_to(_KERNELS):
+        parts = path.relative_to(_LIBRARY).parts[:-1]
+        # Scorers and features call compiled code of another folder of networks.
+        folder = _LIBRARY.joinpath(*parts[: 1 if parts[:1] == ("nn",) else 2])
     inlined = (one for home in _INLINED for one in ([home] if home.suffix else home.rglob("*.py")))
     return {path, Path(__file__), *folder.rglob("*.py"), *inlined}
 

@@ -17,9 +17,7 @@ class MultiheadAttentionBlock(nn.Module):
     .. math:: \mathrm{MAB}(X, Y) = H + \mathrm{rFF}(\mathrm{norm}\, H), \qquad
         H = X + \mathrm{Attention}(\mathrm{norm}\, X, \mathrm{norm}\, Y, \mathrm{norm}\, Y)
 
-    Scores are divided by the square root of the width of a head. Normalisation stands in front of each part,
-    which trains more readily than behind it. A query without any key attends to nothing: H = X. Cost
-    O(Q T W + (Q + T) W^2) a row; memory linear in Q and T, because attention weights are never stored.
+    A query without any key attends to nothing: H = X. Cost O(Q T W + (Q + T) W^2) a row.
 
     Shape:
         queries: ``(R, Q, W)``; keys: ``(R, T, W)``; mask: ``(R, T)`` bool; output: ``(R, Q, W)``.
@@ -49,12 +47,7 @@ class MultiheadAttentionBlock(nn.Module):
         return output
 
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
-        """Return what each query sees: the part of the block that says who may look at whom.
-
-        Shape:
-            queries: ``(R, heads, Q, W / heads)``; keys and values: ``(R, heads, T, W / heads)``; mask:
-                ``(R, T)`` bool; output: ``(R, Q, W)``.
-        """
+        """Return what each query of each head sees, ``(R, heads, Q, W / heads) -> (R, Q, W)``."""
         if mask is None:
             return self.project(F.scaled_dot_product_attention(queries, keys, values))
         some = mask.any(-1, keepdim=True)
@@ -70,15 +63,11 @@ class MultiheadAttentionBlock(nn.Module):
 
 
 class InducedSetAttention(nn.Module):
-    r"""Attention among all points through a few inducing points: linear in their number.
+    r"""Attention among all points through m learned inducing points I, linear in their number.
 
     .. math:: \mathrm{ISAB}_m(X) = \mathrm{MAB}(X, \mathrm{MAB}(I, X))
 
-    with m learned inducing points I. Cost O(N m W + N W^2) a set, memory O(N W).
-
-    Shape:
-        points: ``(R, N, W)``; mask: ``(R, N)`` bool; output: ``(R, N, W)``, of which the masked points, which
-        nobody sees, are meaningless.
+    Of ``(R, N, W)`` what the masked points get, which nobody sees, is meaningless.
     """
 
     def __init__(self, width: int, *, num_inducing: int = 16, num_heads: int = 4) -> None:
@@ -95,15 +84,9 @@ class InducedSetAttention(nn.Module):
 
 
 class PooledAttention(nn.Module):
-    r"""Pool a set into a few vectors by attention, one for each learned seed.
+    r"""Pool a set into k vectors by attention, ``(R, N, W) -> (R, k, W)``, one for each learned seed S.
 
     .. math:: \mathrm{PMA}_k(X) = \mathrm{MAB}(S, \mathrm{rFF}(X))
-
-    with k learned seeds S and two linear layers before. Cost O(N k W + N W^2) a set, memory O(N W). An empty
-    set is pooled into what the seeds make of themselves.
-
-    Shape:
-        points: ``(R, N, W)``; mask: ``(R, N)`` bool; output: ``(R, k, W)``.
     """
 
     def __init__(self, width: int, *, num_seeds: int = 1, num_heads: int = 4) -> None:

@@ -121,14 +121,14 @@ def _sum_kernels(look: Any, asked: Any, begin: int, end: int) -> None:
 def kernel_sums(
     points: np.ndarray, places: np.ndarray, whiten: np.ndarray, *, precision: np.ndarray, columns: np.ndarray
 ) -> np.ndarray:
-    r"""Return what kernels of several bandwidths count around places, in threads.
+    r"""Return what kernels of several bandwidths count around places, in threads, ``(R, H, 1 + D + C)``.
 
     .. math:: \sum_j w_{hj} \, (1, \; y_j, \; y_j^{(a)} y_j^{(b)}), \qquad y_j = W (x_j - q), \qquad
         w_{hj} = \exp(-p_h |y_j|^2 / 2)
 
-    The points x ``(M, D)`` are the same for all places q ``(R, D)``, each with a matrix W ``(R, D, D)``; H
-    kernels have the precision p, and columns a and b ``(2, C)``. Gives ``(R, H, 1 + D + C)`` float32, about
-    1 ns a kernel in two dimensions.
+    The points x ``(M, D)`` are the same for all places q ``(R, D)``, each with a matrix W ``(R, D, D)``;
+    kernels have the precisions p ``(H,)``, and columns a and b ``(2, C)``. About 1 ns a kernel in two
+    dimensions.
     """
     number, dim = points.shape
     sums = np.zeros((len(places), len(precision), 1 + dim + columns.shape[1]), np.float32)
@@ -215,10 +215,8 @@ class KernelLookAhead(nn.Module):
     .. math:: s_h = \sum_{j > n} \exp(-|y_j|^2 / 2h^2), \qquad
         m_h = \frac{1}{h} \frac{\sum_{j>n} e^{-|y_j|^2/2h^2} \, y_j}{1 + s_h}, \qquad y_j = W (x_j - q)
 
-    for learned bandwidths h, in units of the frame W. Features: log1p(s_h), m_h. Beyond 1,024 points
-    every k-th stands for k: cost O(min(N, 1024) H) a place, in blocks of bounded memory.
-
-    With ``second_moments`` also those of y / h, which tell elongated from round neighbourhoods.
+    for learned bandwidths h, in units of the frame W. Features: log1p(s_h), m_h, and the second moments of y
+    / h on request. Beyond 1,024 points every k-th stands for k.
     """
 
     def __init__(self, dim: int, bandwidths: tuple[float, ...], *, second_moments: bool = False) -> None:

@@ -70,20 +70,17 @@ class Completions:
 class ClusterForesight:
     r"""Who belongs with an anchor, if all other points that are left are labelled by the model.
 
-    The points that are left are put where their weight is largest under the exact filter, one after the
-    other, and then twice more, given all others. With :math:`A` the cluster of the anchor that this makes,
-    every point has log-odds of belonging with it,
+    These are put where their weight is largest under the exact filter, one after the other, and then twice
+    more, given all others. With :math:`A` the cluster of the anchor that this makes, every point has log-odds
 
     .. math:: \ell_i = \log p(c_i = A \mid x, c_{-i}) - \log p(c_i \ne A \mid x, c_{-i})
 
-    and the same where A is one with the cluster B that it is most likely one with, and where A is in two
-    parts: one around the anchor, one around the point of A that is least likely in it, of which the anchor's
-    is meant. The log posterior odds of these two states against the first one are features too. None of this
-    has gradients. Cost: O(T K) predictives an anchor for T points that are left and K clusters, in threads.
+    and the same where A is one with the cluster that it is most likely one with, and where A is in two parts,
+    of which one is around its least likely point. The log posterior odds of these two states are features
+    too. Cost: O(T K) predictives an anchor for T points that are left and K clusters.
 
-    It is no :class:`~pyroclust.nn.compiled.foresight.Foresight`: that completes 32 candidates side by side
-    in float32 and never takes a point back, this completes one state, goes over it again, and has to know
-    how likely a point is in a cluster without itself.
+    :class:`~pyroclust.nn.compiled.foresight.Foresight` completes 32 candidates side by side in float32 and
+    never takes a point back; this has to know how likely a point is in a cluster without itself.
     """
 
     def __init__(self, encoding: FilterEncoding) -> None:

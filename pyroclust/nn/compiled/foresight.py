@@ -34,28 +34,25 @@ _PREDICTIVES_A_THREAD = 1 << 16
 class Foresight:
     r"""What each candidate of a decision does to the points to come, under the exact filter.
 
-    The points to come are looked at in two ways. One at a time, all else as it is now,
+    These are looked at one at a time, all else as it is now, and one after the other, each put where its
+    weight is largest, :math:`\hat c_j`:
 
     .. math:: \Delta_{kj} = \log p(x_j \mid x_{\le n}, c_{<n}, c_n = k) - \log p(x_j \mid x_{<n}, c_{<n}),
         \qquad j > n
 
-    where :math:`p` is the predictive density of the model, summed over the cluster of :math:`x_j`: for a
-    single point to come, the posterior of the decision is the filter's times :math:`e^{\Delta_k}`. And one
-    after the other, each put where its weight is largest, :math:`\hat c_j`,
-
     .. math:: E_k = \sum_{j>n} \log p(x_j \mid x_{<j}, c_{<n}, c_n = k, \hat c_{n+1:j-1})
 
     less the same of all candidates together, :math:`\log \sum_k q_k e^{E_k}` with the filter's probabilities
-    :math:`q_k`. Neither is the evidence of the points to come, and a network has to learn how far to trust
-    them. With P and M the sums of positive and of negative :math:`\Delta_{kj}`, and J points to come, the
-    features are :math:`\operatorname{arcsinh}` of and :math:`1/\sqrt{1 + J}` times P - M and E,
-    :math:`\log(1 + P)`, :math:`\log(1 + M)`, and E / 4 cut off at 10. They have no gradients. Of more than
-    ``references`` points to come every k-th is looked at. See Lin, Chen and Liu (2013), Lookahead strategies
-    for sequential Monte Carlo, https://doi.org/10.1214/12-STS401.
+    :math:`q_k`. For a single point to come, the posterior of the decision is :math:`q_k e^{\Delta_k}`; of
+    more, a network learns how far to trust them. With P and M the sums of positive and of negative
+    :math:`\Delta_{kj}`, and J points to come, the features are :math:`\operatorname{arcsinh}` of and
+    :math:`1/\sqrt{1 + J}` times P - M and E, :math:`\log(1 + P)`, :math:`\log(1 + M)`, and E / 4 cut off at
+    10. See Lin, Chen and Liu (2013), Lookahead strategies for sequential Monte Carlo,
+    https://doi.org/10.1214/12-STS401.
 
-    Candidates whose filter weight is more than ``within`` nats below the largest are out of question: their
-    features are 0, which saves most of the cost where clusters are apart. Of guides of the shelf the law is
-    the same but for .002 nats of 300 points; within 10 the tails of some weights suffer.
+    Of more than ``references`` points to come every k-th is looked at. Candidates whose filter weight is more
+    than ``within`` nats below the largest have features 0: of guides of the shelf the law is the same but for
+    .002 nats of 300 points.
     """
 
     num_features = NUM_FEATURES

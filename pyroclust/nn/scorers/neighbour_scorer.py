@@ -66,22 +66,16 @@ class PairFeatures:
 
 @torch.no_grad()
 def pair_features(positions: Tensor) -> PairFeatures:
-    r"""Compute the channels of data sets in the plane, O(N^3) each.
+    r"""Compute the channels of data sets in the plane, ``(B, N, 2)``, O(N^3) each.
 
     .. math::
         w_h(i, j) = (1 + d_{ij}^2 / h^2)^{-2}, \qquad
         P_{ij} \propto e^{-d_{ij}^2 / \sigma_i \sigma_j}, \qquad P^t, \; t = 1, 4, 16, 64
 
-    with the distance :math:`\sigma_i` to a near neighbour; the kernels; the powers of P, in which points are
-    near when a chain of any points, labelled or not, joins them; the same for a walk whose steps weigh more
-    where they follow the tangents at both ends; and moments of the offsets.
-
-    Shape:
-        positions: ``(B, N, 2)``.
-
-    References:
-        Zelnik-Manor & Perona (2004), Self-tuning spectral clustering.
-        https://papers.nips.cc/paper/2004/hash/40173ea48d9567f1f393b20c855bb40b-Abstract.html
+    with the distance :math:`\sigma_i` to a near neighbour (Zelnik-Manor & Perona, 2004, Self-tuning spectral
+    clustering): kernels; powers of P, in which points are near when a chain of any points, labelled or not,
+    joins them; the same for a walk whose steps weigh more where they follow the tangents at both ends; and
+    moments of the offsets.
     """
     offset = positions.unsqueeze(-3) - positions.unsqueeze(-2)
     squared = offset.square().sum(-1)

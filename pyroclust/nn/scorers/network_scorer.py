@@ -84,8 +84,7 @@ class ForeseeingScorer(NetworkScorer[ForeseeingT]):
     .. math:: \text{logit} = v^\top \text{head}(s + u + E a) + t(s)^\top a
 
     with what the candidates of a decision share, s, what a candidate has for itself, u, and its foresight a.
-    Candidates that are out of question under the exact filter keep its weight. Draws on processors are
-    compiled, where :meth:`_sampler` returns one.
+    Candidates that are out of question under the exact filter keep its weight.
     """
 
     width: int  # numbers in s and u
