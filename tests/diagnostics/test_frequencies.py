@@ -1,7 +1,5 @@
 """The co-assignment matrix, cuts of its tree, distinct draws and entropies, against brute force."""
 
-import sys
-
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import cut_tree
@@ -28,7 +26,7 @@ def brute_force(draws, shares):
 )
 @pytest.mark.parametrize("entries", [16_000_000, 30_000])
 def test_against_brute_force(num_draws, num_points, num_clusters, entries, monkeypatch):
-    monkeypatch.setattr(sys.modules["pyroclust.diagnostics.frequencies"], "_BLOCK_ENTRIES", entries)
+    monkeypatch.setattr("pyroclust.diagnostics.frequencies._BLOCK_ENTRIES", entries)
     rng = np.random.default_rng(0)
     draws = rng.integers(num_clusters, size=(num_draws, num_points))
     found = co_assignment(draws)
