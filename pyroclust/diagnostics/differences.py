@@ -81,8 +81,7 @@ def agreement(draws_a: DrawsLike, draws_b: DrawsLike, *, weights: np.ndarray | N
     """
     draws_a, weights = labels_and_weights("draws_a", draws_a, weights)
     first, second = as_chains(draws_a, name="draws_a"), as_chains(draws_b, name="draws_b")
-    if first.shape[-1] != second.shape[-1]:
-        raise ValueError(f"draws have {first.shape[-1]} and {second.shape[-1]} points, expected equally many")
+    check_same_points(first, second)
     reference, floor = marginals_and_noise(second)
     between = distances(marginals_and_noise(first, weights=weights)[0], reference)
     return Agreement(*between, floor.total_variation, floor.largest_difference, floor.mean_difference)
@@ -250,11 +249,10 @@ class TwoSampleTest:
 
 def exchangeable(
     first: np.ndarray, second: np.ndarray, *, num_permutations: int, seed: int
-) -> tuple[np.ndarray, np.ndarray, dict[str, int]]:
-    """Return independent draws of both sources in one, whose they are by permutation, and how many each."""
-    sizes = {"num_a": len(first), "num_b": len(second)}
-    members = permuted_memberships(**sizes, num_permutations=num_permutations, seed=seed)
-    return np.concatenate([first, second]), members, sizes
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return independent draws of both sources in one, and whose they are by permutation."""
+    members = permuted_memberships(len(first), len(second), num_permutations=num_permutations, seed=seed)
+    return np.concatenate([first, second]), members
 
 
 def permuted_memberships(num_a: int, num_b: int, *, num_permutations: int, seed: int) -> np.ndarray:
@@ -275,12 +273,12 @@ def permuted_memberships(num_a: int, num_b: int, *, num_permutations: int, seed:
     return members
 
 
-def against_null(statistics: np.ndarray, *, num_a: int, num_b: int) -> TwoSampleTest:
+def against_null(statistics: np.ndarray, members: np.ndarray) -> TwoSampleTest:
     """Return the test of the first of the statistics against the others."""
-    observed, null = float(statistics[0]), statistics[1:]
+    observed, null, num_a = float(statistics[0]), statistics[1:], int(members[0].sum())
     # Ties that rounding splits would make the test liberal.
     above = int((null >= observed - _TIE).sum())
-    return TwoSampleTest(observed, (1 + above) / (1 + len(null)), null, num_a, num_b)
+    return TwoSampleTest(observed, (1 + above) / (1 + len(null)), null, num_a, len(members[0]) - num_a)
 
 
 def mmd_test(
@@ -319,8 +317,8 @@ def mmd_test(
         >>> mmd_test(together, apart, seed=0).p_value
         0.001
     """
-    pooled, members, sizes = _pooled(draws_a, draws_b, weights, seed, num_permutations)
-    return against_null(squared_mmds(losses_within(pooled, loss=Binder()), members), **sizes)
+    pooled, members = _pooled(draws_a, draws_b, weights, seed, num_permutations)
+    return against_null(squared_mmds(losses_within(pooled, loss=Binder()), members), members)
 
 
 def classifier_test(
@@ -349,8 +347,8 @@ def classifier_test(
         >>> classifier_test(together, apart, seed=0).statistic > 0.8
         True
     """
-    pooled, members, sizes = _pooled(draws_a, draws_b, weights, seed, num_permutations)
-    return against_null(accuracies(losses_within(pooled), members), **sizes)
+    pooled, members = _pooled(draws_a, draws_b, weights, seed, num_permutations)
+    return against_null(accuracies(losses_within(pooled), members), members)
 
 
 def count_test(
@@ -362,8 +360,8 @@ def count_test(
     weights: np.ndarray | None = None,
 ) -> TwoSampleTest:
     """Test whether two sources have the same posterior of the number of clusters."""
-    pooled, members, sizes = _pooled(draws_a, draws_b, weights, seed, num_permutations)
-    return against_null(total_variations(count_clusters(pooled), members), **sizes)
+    pooled, members = _pooled(draws_a, draws_b, weights, seed, num_permutations)
+    return against_null(total_variations(count_clusters(pooled), members), members)
 
 
 def squared_mmds(losses: np.ndarray, members: np.ndarray) -> np.ndarray:
@@ -422,7 +420,7 @@ def _neighbours(losses: np.ndarray) -> np.ndarray:
 
 def _pooled(
     draws_a: DrawsLike, draws_b: DrawsLike, weights: np.ndarray | None, seed: int, num_permutations: int
-) -> tuple[np.ndarray, np.ndarray, dict[str, int]]:
+) -> tuple[np.ndarray, np.ndarray]:
     draws_a, weights = labels_and_weights("draws_a", draws_a, weights)
     sources = []
     for draws, share in ((draws_a, weights), (raw_labels("draws_b", draws_b), None)):

@@ -46,12 +46,7 @@ def checked_labels(name: str, assignments: DrawsLike) -> np.ndarray:
 
 def flatten(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
     """Merge chains and draws, ``(S, N)`` int64."""
-    return flat_integers(draws, name=name).astype(np.int64, copy=False)
-
-
-def flat_integers(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
-    """Merge chains and draws, ``(S, N)`` of the same integer type, without a copy where that is possible."""
-    labels = _chains(name, draws)
+    labels = as_chains(draws, name=name)
     return labels.reshape(-1, labels.shape[-1])
 
 
@@ -110,7 +105,8 @@ def labels_and_weights(
 def flat_and_shares(draws: DrawsLike, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Return draws as ``(S, N)`` integers of their type, and the share of each, which sum to 1."""
     draws, weights = labels_and_weights("draws", draws, weights)
-    labels = flat_integers(draws)
+    chains = _chains("draws", draws)
+    labels = chains.reshape(-1, chains.shape[-1])
     return labels, checked_weights(weights, len(labels))
 
 

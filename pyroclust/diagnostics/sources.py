@@ -247,19 +247,18 @@ def compare_sources(
     times = checked_row_weights(row_weights, draws_a.shape[-1])
     mix_a = mixing(draws_a, seed=seed, weights=weights, row_weights=times)
     mix_b = mixing(draws_b, seed=seed, row_weights=times)
-    pooled, members, sizes = exchangeable(
+    pooled, members = exchangeable(
         independent_draws(draws_a, seed=seed, effective=mix_a.effective, weights=weights),
         independent_draws(draws_b, seed=seed, effective=mix_b.effective),
         num_permutations=num_permutations,
         seed=seed,
     )
     losses = losses_within(pooled, row_weights=times)
-    variation = variation_blocks(losses, sizes["num_a"])
-    mmd = against_null(
-        squared_mmds(losses_within(pooled, loss=Binder(), row_weights=times), members), **sizes
-    )
-    classifier = against_null(accuracies(losses, members), **sizes)
-    counts = against_null(total_variations(count_clusters(pooled), members), **sizes)
+    variation = variation_blocks(losses, int(members[0].sum()))
+    of_pairs = losses_within(pooled, loss=Binder(), row_weights=times)
+    mmd = against_null(squared_mmds(of_pairs, members), members)
+    classifier = against_null(accuracies(losses, members), members)
+    counts = against_null(total_variations(count_clusters(pooled), members), members)
     (a, noise_a), (b, noise_b) = marginals_and_noise(draws_a, weights=weights), marginals_and_noise(draws_b)
     found = Agreement(*distances(a, b), *vars(noise_b).values())
     noise_of_counts = max(noise_a.total_variation, noise_b.total_variation)

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-import torch
 from chain_cases import restaurant_draws, sticky
 
 from pyroclust.diagnostics import (
@@ -22,8 +21,7 @@ from pyroclust.diagnostics import (
     variation_of_information,
 )
 from pyroclust.diagnostics.chains import least_rows, num_large_clusters
-from pyroclust.partitions import Draws, canonical
-from pyroclust.partitions.raw_labels import renumbered
+from pyroclust.partitions import Draws
 from pyroclust.results.answer import AnswerInWords
 from pyroclust.results.summaries import DrawsSummary
 
@@ -239,11 +237,6 @@ def test_the_first_screen_says_it_once_where_both_are_the_same():
     assert "Large ones" not in dict(
         AnswerInWords.of(summary_of(draws), rely="Yes", following="", given="").lines
     )
-
-
-def test_renumbered_is_canonical():
-    labels = np.random.default_rng(0).integers(12, size=(50, 12))
-    np.testing.assert_array_equal(renumbered(labels), canonical(torch.from_numpy(labels)).numpy())
 
 
 def test_dendrogram_order_puts_blocks_together():

@@ -90,16 +90,6 @@ def test_observed_coverage_follows_from_the_ranks() -> None:
     assert (narrow.high - narrow.low < found.high - found.low).all()
 
 
-def test_names_of_clusters_play_no_part() -> None:
-    truth, draws = drawn(np.random.default_rng(0), num_datasets=50, num_draws=19)
-    first = ball_coverage(truth, draws, seed=3)
-    again = ball_coverage(3 - truth, 3 - draws, seed=3)
-    np.testing.assert_array_equal(first.ranks, again.ranks)
-    mixed = ball_coverage(3 - truth, draws, seed=3)
-    np.testing.assert_array_equal(first.ranks, mixed.ranks)
-    assert (ball_coverage(truth, draws, seed=4).ranks != first.ranks).any()
-
-
 def test_refusals() -> None:
     truth, draws = np.zeros((3, 4), dtype=int), np.zeros((5, 3, 4), dtype=int)
     with pytest.raises(ValueError, match="rising numbers between 0 and 1"):

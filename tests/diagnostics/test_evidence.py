@@ -74,25 +74,6 @@ def test_bridge_solves_its_equation():
     assert log_r == pytest.approx(-2000.0, abs=0.2)
 
 
-def test_a_shift_of_the_joint_shifts_every_estimate():
-    posterior, guide = discrete(5)
-    rng = np.random.default_rng(2)
-    mine, theirs = states(rng, posterior, (2, 300)), states(rng, guide, (400,))
-    low, high = (
-        log_evidences(
-            (posterior + shift)[mine],
-            guide[mine],
-            guide_log_joint=(posterior + shift)[theirs],
-            guide_log_prob=guide[theirs],
-        )
-        for shift in (0.0, 1234.0)
-    )
-    for before, after in zip(low, high, strict=True):
-        assert after.estimate - before.estimate == pytest.approx(1234.0)
-        assert after.error == pytest.approx(before.error)
-        assert math.isnan(before.pareto_k) or after.pareto_k == pytest.approx(before.pareto_k)
-
-
 def test_a_guide_with_a_missing_part_is_seen():
     posterior, _ = discrete(7)
     kept = np.arange(SIZE) % 2 == 0
@@ -179,11 +160,6 @@ def test_unknown_where_nothing_can_be_relied_on():
     assert "bridge sampling has a standard error of 1.08 nats, more than 0.3" in found.reason
     assert "importance sampling has Pareto k 2.90, not below 0.7" in found.reason
     assert found.figures()["reason"] == found.reason
-
-
-def test_annealing_is_stated_where_the_others_fail():
-    annealed = of(ANNEALED, -982.0, 0.5, spread=1.2)
-    assert evidence_headline([of(BRIDGE, -982.9, 1.08, 3.1), annealed]).best is annealed
 
 
 def test_unknown_where_estimates_disagree():

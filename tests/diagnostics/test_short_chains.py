@@ -121,12 +121,3 @@ def test_nested_rhat_of_unequal_groups_is_the_analysis_of_variance():
     # The expected mean square between groups is within + size * variance (Searle 1971, section 9.8).
     size = (len(x) - sum(len(one) ** 2 for one in groups) / len(x)) / 11
     assert nested_rhat(x, starts) == pytest.approx(np.sqrt(1 + (between - within) / size / within))
-
-
-def test_only_ranks_count():
-    rng = np.random.default_rng(4)
-    starts = np.arange(200) // 4
-    x = rng.normal(size=200) + rng.normal(size=50)[starts]
-    heavy = np.exp(5 * x)
-    assert start_memory(heavy, starts) == start_memory(x, starts)
-    assert start_test(heavy[:, None], starts, seed=0) == start_test(x[:, None], starts, seed=0)
