@@ -24,7 +24,7 @@ def smooth_log_weights(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
     plain, _ = _checked(log_weights)
     plain = plain - logsumexp(plain)
     ranked = np.sort(plain)
-    longest = _longest_tail(len(plain))
+    longest = int(3 * len(plain) ** 0.5) if len(plain) > 225 else len(plain) // 5
     tail = int((ranked > ranked[-longest - 1] + _TIE).sum())
     largest = int((ranked >= ranked[-1] - _TIE).sum())
     if largest == len(plain) or largest >= max(tail, _SHORTEST_TAIL):
@@ -36,10 +36,6 @@ def smooth_log_weights(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
     with np.errstate(all="ignore"):
         smoothed, k = array_stats.psislw(-plain, r_eff=r_eff)
     return (plain if np.isnan(smoothed).any() else smoothed), float(k)
-
-
-def _longest_tail(num_draws: int) -> int:
-    return int(3 * num_draws**0.5) if num_draws > 225 else num_draws // 5
 
 
 def importance_weights(log_weights: np.ndarray) -> np.ndarray:

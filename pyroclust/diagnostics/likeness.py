@@ -368,7 +368,7 @@ def weight_quality(log_weights: np.ndarray, *, num_points: int) -> WeightQuality
     efficiency = np.array([importance_efficiency(one) for one in log_weights])
     figures = {"the efficiency of the weights": (efficiency, -np.log(efficiency))}
     if orders > 1:
-        spread = np.array([_spread(one) for one in log_weights])
+        spread = np.array([evidences_of_orders(one.ravel(), num_orders=orders).std() for one in log_weights])
         figures["the spread of the log evidence over visiting orders, in nats"] = spread, spread
     badness = [bad for _, bad in figures.values()]
     return WeightQuality(
@@ -378,10 +378,6 @@ def weight_quality(log_weights: np.ndarray, *, num_points: int) -> WeightQuality
         num_draws=orders * draws,
         num_points=num_points,
     )
-
-
-def _spread(log_weights: np.ndarray) -> float:
-    return float(evidences_of_orders(log_weights.ravel(), num_orders=len(log_weights)).std())
 
 
 def _weight_figure(name: str, values: np.ndarray, badness: np.ndarray) -> WeightFigure:

@@ -190,23 +190,20 @@ def plot_point_uncertainty(uncertainty: np.ndarray, assignments: np.ndarray, *, 
     order = np.lexsort((uncertainty, assignments))
     gap = max(1.0, 0.02 * len(order))
     place = np.arange(len(order)) + gap * np.searchsorted(np.unique(assignments), assignments[order])
-    middles = []
-    for label in np.unique(assignments).tolist():
+    labels, middles = np.unique(assignments).tolist(), []
+    for label in labels:
         member = assignments[order] == label
         x, y, colour = place[member], uncertainty[order][member], cluster_colour(label)
         ax.vlines(x, 0, y, color=colour, lw=1, alpha=0.6)
         ax.plot(x, y, ls="", marker=cluster_marker(label), color=colour, ms=4.5)
         middles.append(x.mean())
     ax.axhline(HOLLOW, color=INK, lw=0.9, ls=(0, (4, 3)))
-    ax.set_xticks(_apart(np.array(middles), 0.035 * float(place[-1] + 1)), _names(assignments))
+    names = [str(label + 1) for label in labels]
+    ax.set_xticks(_apart(np.array(middles), 0.035 * float(place[-1] + 1)), names)
     ax.tick_params(axis="x", length=0)
     ax.set(xlabel="cluster", ylabel="probability of being\napart from companions", ylim=(0, 1.02))
     ax.set_xlim(-1, place[-1] + 1)
     return ax
-
-
-def _names(assignments: np.ndarray) -> list[str]:
-    return [str(label + 1) for label in np.unique(assignments).tolist()]
 
 
 def _apart(places: np.ndarray, least: float) -> np.ndarray:
