@@ -125,7 +125,7 @@ def test_draws_do_not_depend_on_the_number_of_cores(monkeypatch: pytest.MonkeyPa
 
 
 def test_stirling_numbers() -> None:
-    second = log_stirling_numbers(-1e12, 6, 6) - 1e12 * 0  # d -> -inf: Stirling numbers of the second kind
+    second = log_stirling_numbers(-1e12, 6, 6)  # d -> -inf: Stirling numbers of the second kind
     blocks = torch.arange(6, 0, -1, **DOUBLE) - 1
     assert (second - blocks * math.log(1e12)).exp().round().tolist() == [1, 31, 90, 65, 15, 1]
     assert log_stirling_numbers(0.0, 5, 3).exp().round().tolist() == [24, 50, 35]
