@@ -117,7 +117,6 @@ def log_importance_weights(
 
 
 def _data_sets(model: JointModel, data: Points) -> Tensor:
-    """Return data sets ``(B, N, D)``, at least one."""
     points = points_of(model, data)
     if points.dim() != model.event_dim + 1 or not len(points):
         raise ValueError(

@@ -178,17 +178,14 @@ class HardStandardised:
         return competing[kept.to(data.device)]
 
     def learn(self, loss: Tensor) -> None:
-        """Update the regression, forgetting slowly."""
         target = loss.detach().double().cpu() / self._points
         self._gram = 0.998 * self._gram + self._kept.T @ self._kept
         self._target = 0.998 * self._target + self._kept.T @ target
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Return the regression."""
         return {"gram": self._gram, "target": self._target}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Go on from a regression."""
         self._gram, self._target = state["gram"], state["target"]
 
     def _finalists(self, data: Tensor, number: int) -> Tensor:

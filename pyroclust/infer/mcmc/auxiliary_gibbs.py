@@ -192,7 +192,6 @@ class AuxiliaryTransition(Transition):
         self.clusters = clusters
 
     def advance(self, states: ChainStates, num_draws: int, *, every: int = 1) -> Trace:
-        """Advance every chain by several draws."""
         if states.hyperparameters:
             self._set(states)
         self._resume(states)
@@ -220,7 +219,6 @@ class AuxiliaryTransition(Transition):
         return log_prior.new_zeros(num_chains).index_add_(0, self.clusters.chain_of_row, log_prior)
 
     def _set(self, states: ChainStates) -> None:
-        """Take over the hyperparameters of the chains."""
         hyper = states.hyperparameters
         of_component = {name: hyper[name] for name in hyper if name in self._component_names}
         of_prior = {name: hyper[name] for name in hyper if name not in self._component_names}

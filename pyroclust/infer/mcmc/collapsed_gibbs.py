@@ -54,7 +54,6 @@ class CollapsedGibbs(CompiledKernel):
     """
 
     def moves(self, num_points: int) -> tuple[NamedTuple, ...]:
-        """Return a sweep."""
         sweep: tuple[NamedTuple, ...] = (GibbsSweep(),)
         constraints = self.model.constraints
         if constraints is not None and constraints.has_one_number and len(constraints.over(num_points).apart):

@@ -158,7 +158,6 @@ class CompanionNUTS(MCMCKernel):
         return self._params
 
     def logging(self) -> dict[str, str]:
-        """Return what the progress bar shows."""
         return {"clusters": str(int(self._params["num_clusters"])), **self._nuts.logging()}
 
     def diagnostics(self) -> dict[str, Any]:

@@ -55,7 +55,6 @@ class CompiledKernel(PartitionKernel):
         return self.model.prior.integrated_names
 
     def bind(self, data: Tensor, states: ChainStates, generator: np.random.Generator) -> Transition:
-        """Prepare one compiled chain a state."""
         moves = self.moves(len(data))
         return CompiledTransition(self.model, data, moves, states=states, generator=generator)
 
@@ -85,12 +84,10 @@ class CompiledTransition(Transition):
         self._names = tuple(states.hyperparameters)
 
     def prepare(self, states: ChainStates) -> None:
-        """Compile, or load from numba's cache."""
         self._place(states)
         self._program.draw(self._chains[0], 0, 1)
 
     def advance(self, states: ChainStates, num_draws: int, *, every: int = 1) -> Trace:
-        """Advance every chain by several draws, all chains at once."""
         self._place(states)
         program = self._program
         if len(self._chains) == 1:

@@ -59,16 +59,13 @@ class Compose(PartitionKernel):
 
     @property
     def keeps_parameters(self) -> bool:
-        """Whether any of the kernels keeps cluster parameters."""
         return any(one.keeps_parameters for one in self.kernels)
 
     @property
     def updates(self) -> frozenset[str]:
-        """Names of the random hyperparameters that any of the kernels samples."""
         return frozenset().union(*(one.updates for one in self.kernels))
 
     def check_data(self, data: Tensor) -> None:
-        """Refuse what any of the kernels refuses."""
         for one in self.kernels:
             one.check_data(data)
 

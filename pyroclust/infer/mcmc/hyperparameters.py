@@ -98,11 +98,9 @@ class SliceHyperparameters(CompiledKernel):
 
     @property
     def updates(self) -> frozenset[str]:
-        """All random hyperparameters of the model."""
         return frozenset(self.model.hyperpriors)
 
     def moves(self, num_points: int) -> tuple[SliceUpdate]:
-        """Return a round over the hyperparameters."""
         return (SliceUpdate(*_densities(self.model, self._codes), width=self.width),)
 
 
@@ -140,7 +138,6 @@ class Reallocate(CompiledKernel):
         return super().updates | self.model.component.hyperpriors.keys()
 
     def moves(self, num_points: int) -> tuple[NamedTuple, ...]:
-        """Return a proposal."""
         priors = self.model.component.hyperpriors
         densities = _densities(self.model, {name: density_code(prior) for name, prior in priors.items()})
         self._counts = np.zeros(2, dtype=np.int64)

@@ -148,7 +148,6 @@ class ParallelTempering(PartitionKernel):
 
     @property
     def updates(self) -> frozenset[str]:
-        """Names of the random hyperparameters that the kernel samples."""
         return self.kernel.updates
 
     @property
@@ -167,7 +166,6 @@ class ParallelTempering(PartitionKernel):
         }
 
     def bind(self, data: Tensor, states: ChainStates, generator: np.random.Generator) -> Transition:
-        """Prepare R copies of every chain."""
         self._counts = np.zeros_like(self._counts)
         moves = _compiled_moves(self.kernel, len(data))
         return _Tempered(self, data, moves, states=states, generator=generator, counts=self._counts)
@@ -202,13 +200,11 @@ class _Tempered(Transition):
         self._first = 0
 
     def prepare(self, states: ChainStates) -> None:
-        """Compile, or load from numba's cache."""
         self._place(states)
         self._program.draw(self._copies[0][0], 0, 1)
         self._program.log_likelihood(self._copies[0][0])
 
     def advance(self, states: ChainStates, num_draws: int, *, every: int = 1) -> Trace:
-        """Advance every chain by several draws."""
         self._place(states)
         kept = []
         with ThreadPoolExecutor(max_workers=num_threads()) as pool:

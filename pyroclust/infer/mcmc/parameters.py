@@ -286,7 +286,6 @@ class ExactParameters(ParameterUpdates):
 
     @property
     def keeps_parameters(self) -> bool:
-        """False: draws are independent."""
         return False
 
     def bind(
@@ -349,7 +348,6 @@ class SliceParameters(ParameterUpdates):
 
     @property
     def keeps_parameters(self) -> bool:
-        """True: parameters move from where they are."""
         return True
 
     def bind(

@@ -392,7 +392,6 @@ class _Population(_Weights):
         self.states, self._fit = chains.advance(start, 1.0, 0)
 
     def advance(self, share: float, sweeps: int) -> None:
-        """Go to the next power."""
         power = _next_power(self._fit, self.log_weights, self.powers[-1], share)
         self.log_weights = self.log_weights + (power - self.powers[-1]) * self._fit
         self.powers.append(power)

@@ -70,7 +70,6 @@ class MergeSplit(CompiledKernel):
         self._counts = np.zeros((2, 2), dtype=np.int64)
 
     def moves(self, num_points: int) -> tuple[NamedTuple, ...]:
-        """Return ``proposals`` proposals."""
         constraints = self.model.constraints
         is_bound = constraints is not None and (
             constraints.has_one_number or len(constraints.over(num_points).bound) > 0

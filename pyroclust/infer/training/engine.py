@@ -81,7 +81,6 @@ class AveragedWeights:
         get_ema_multi_avg_fn(decay)(self.values, list(self._parameters), None)
 
     def copy_to_module(self) -> None:
-        """Give the module the averaged weights."""
         _copy(self._parameters, self.values)
 
     @contextmanager

@@ -216,7 +216,6 @@ class TrainingLog:
         self._opened.close()
 
     def step(self, step: int, figures: Mapping[str, float]) -> None:
-        """Write the figures of a step."""
         self._steps.write(step, figures)
         if step % _EVENTS_EVERY == 0:
             self._to_events("train", step, figures)
@@ -227,7 +226,6 @@ class TrainingLog:
         self._to_events("validation", step, figures)
 
     def flush(self) -> None:
-        """Hand everything to the disk."""
         for table in self._tables:
             table.flush()
             os.fsync(table.fileno())

@@ -167,7 +167,6 @@ class PosteriorPool:
 
     @property
     def event_shape(self) -> tuple[int, ...]:
-        """Shape of one point."""
         return tuple(self.model.event_shape)
 
     @property
@@ -265,7 +264,6 @@ class _Group:
     visited: Tensor
 
     def replace(self, places: Tensor, fresh: "_Group") -> None:
-        """Put new data sets in place of others."""
         self.points[places], self.labels[places], self.hyper[places] = fresh.points, fresh.labels, fresh.hyper
         self.visited[places] = 0
 
@@ -351,7 +349,6 @@ class _WithPartitions(SimulatedModel):
 
     @property
     def event_shape(self) -> tuple[int, ...]:
-        """Shape of one point."""
         return tuple(self.law.event_shape)
 
     def __call__(self, data: Tensor) -> Tensor:

@@ -371,7 +371,6 @@ def _allocate(family: Any, state: Any, prior: Any, generator: Any, home: int, bo
 
 @inner
 def _go_home(state: Any) -> None:
-    """Put the listed points where they were."""
     num_slots = len(state.active)
     _leave_all(state)
     for k in range(len(state.members)):

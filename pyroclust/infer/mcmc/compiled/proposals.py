@@ -44,7 +44,6 @@ class Proposals(NamedTuple):
 
 @inner
 def draw_pair(num_rows: int, generator: Any) -> tuple[int, int]:
-    """Draw two different rows uniformly."""
     first = int(generator.random() * num_rows)
     second = int(generator.random() * (num_rows - 1))
     return first, second + 1 if second >= first else second
