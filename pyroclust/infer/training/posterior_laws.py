@@ -167,6 +167,7 @@ class PosteriorPool:
 
     @property
     def event_shape(self) -> tuple[int, ...]:
+        """Shape of one point."""
         return tuple(self.model.event_shape)
 
     @property
