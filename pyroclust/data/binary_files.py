@@ -4,16 +4,13 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
-from zipfile import ZipFile, ZipInfo
+from zipfile import ZipFile
 
 import numpy as np
 
 from pyroclust.core.files import check_regular
 from pyroclust.core.machine import check_memory
 from pyroclust.core.messages import visible
-
-NUMPY_MAGIC = b"\x93NUMPY"
-"""The first bytes of an array of NumPy."""
 
 # Members of one archive: more are no arrays that somebody named.
 _MOST_MEMBERS = 10_000
@@ -22,11 +19,11 @@ _MOST_OBJECTS = 10_000
 
 @dataclass(frozen=True)
 class NumpyHeader:
-    """The shape of an array, the kind of its entries, and the bytes before the first one."""
+    """What an array says of its entries, and how many bytes the file has for them."""
 
     shape: tuple[int, ...]
     kind: np.dtype[Any]
-    length: int
+    num_held: int
 
     @property
     def size(self) -> int:
@@ -38,24 +35,24 @@ class NumpyHeader:
         """Bytes of all entries."""
         return self.size * self.kind.itemsize
 
-    def check(self, path: Path, what: str, *, num_held: int) -> None:
+    def check(self, path: Path, what: str) -> None:
         """Refuse Python objects, and arrays that say of themselves to have other bytes than are held."""
         if self.kind.hasobject:
             raise ValueError(
                 f"'{path}' is not a readable {path.suffix} file ({what} holds Python objects, which could "
                 "run any code); save numbers or text"
             )
-        if num_held != self.length + self.num_bytes:
+        if self.num_held != self.num_bytes:
             raise ValueError(
-                f"'{path}' is not a readable {path.suffix} file ({what} has {num_held - self.length:,} bytes "
-                f"where its header says {self.num_bytes:,}); write it again"
+                f"'{path}' is not a readable {path.suffix} file ({what} has {self.num_held:,} bytes where "
+                f"its header says {self.num_bytes:,}); write it again"
             )
 
 
-def read_numpy_header(file: IO[bytes]) -> NumpyHeader:
-    """Read the header of an array, without its entries."""
+def _read_header(file: IO[bytes], num_bytes: int) -> NumpyHeader:
+    """Read the header of an array in a file of so many bytes, without its entries."""
     start = file.read(8)
-    if start[:6] != NUMPY_MAGIC:
+    if start[:6] != np.lib.format.MAGIC_PREFIX:
         raise ValueError("it does not begin as an array of NumPy does")
     # Versions 2 and 3 differ in letters of names alone, which no array without fields has.
     read = (
@@ -68,7 +65,7 @@ def read_numpy_header(file: IO[bytes]) -> NumpyHeader:
         raise ValueError("its header is damaged") from None
     if min(shape, default=0) < 0:
         raise ValueError(f"its shape is {shape}, expected whole numbers from 0 up")
-    return NumpyHeader(shape, kind, file.tell())
+    return NumpyHeader(shape, kind, num_bytes - file.tell())
 
 
 def numpy_header_of(path: Path) -> NumpyHeader:
@@ -77,22 +74,23 @@ def numpy_header_of(path: Path) -> NumpyHeader:
         if file.read(2) == b"PK":
             raise ValueError(f"'{path}' holds several arrays, as a .npz file does, expected one array")
         file.seek(0)
-        header = read_numpy_header(file)
-    header.check(path, "it", num_held=path.stat().st_size)
+        header = _read_header(file, path.stat().st_size)
+    header.check(path, "it")
     return header
 
 
-def archived_headers(archive: ZipFile) -> dict[str, tuple[ZipInfo, NumpyHeader]]:
+def archived_headers(path: Path) -> dict[str, NumpyHeader]:
     """Read the headers of the arrays in a ``.npz`` file, by their names; nothing is unpacked into a file."""
-    members = [one for one in archive.infolist() if one.filename.endswith(".npy")]
-    if len(members) > _MOST_MEMBERS:
-        raise ValueError(f"it has {len(members):,} arrays, expected at most {_MOST_MEMBERS:,}")
-    headers: dict[str, tuple[ZipInfo, NumpyHeader]] = {}
-    for member in members:
-        if (name := member.filename.removesuffix(".npy")) in headers:
-            raise ValueError(f"it holds two arrays '{member.filename}', expected one of each name")
-        with archive.open(member) as file:
-            headers[name] = member, read_numpy_header(file)
+    headers: dict[str, NumpyHeader] = {}
+    with path.open("rb") as content, ZipFile(content) as archive:
+        members = [one for one in archive.infolist() if one.filename.endswith(".npy")]
+        if len(members) > _MOST_MEMBERS:
+            raise ValueError(f"it has {len(members):,} arrays, expected at most {_MOST_MEMBERS:,}")
+        for member in members:
+            if (name := member.filename.removesuffix(".npy")) in headers:
+                raise ValueError(f"it holds two arrays '{member.filename}', expected one of each name")
+            with archive.open(member) as file:
+                headers[name] = _read_header(file, member.file_size)
     return headers
 
 

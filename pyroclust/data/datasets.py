@@ -76,40 +76,36 @@ def read_table(
     """Read a built-in data set, a file of a table or a graph, a folder of images, a frame or an array.
 
     Args:
-        source: ``"galaxies"``, ``"iris"``, ``"digits"`` (images), the path of a file or of a folder of
-            images, a data frame of pandas or polars, an array or a tensor ``(N,)`` or ``(N, D)``, or one of
-            images ``(N, H, W)`` or waveforms ``(N, channels, samples)``; a graph: ``"karate"``,
-            ``"les-miserables"``, a .graphml or .npz file, a graph of networkx or a sparse matrix;
-            or a table, which comes back as it is.
+        source: ``"galaxies"``, ``"iris"``, ``"digits"`` (images), a file, a folder of images, a data frame of
+            pandas or polars, an array or a tensor ``(N,)`` or ``(N, D)``, or one of images ``(N, H, W)`` or
+            waveforms ``(N, channels, samples)``; a graph: ``"karate"``, ``"les-miserables"``, a .graphml or
+            .npz file, one of networkx, a sparse matrix; or a table, which comes back as it is.
         columns: columns to cluster; by default all but the label, and the petals of iris. Of a file of edges
             the two that name their ends.
-        label: column of reference labels, or of a graph the attribute of its nodes, kept and never used for
-            clustering. They stay as they are written: ``01`` and ``1`` are two labels, and only an empty cell
-            is none.
+        label: column of reference labels, or of a graph the attribute of its nodes, never used for
+            clustering. ``01`` and ``1`` are two labels, and only an empty cell is none.
         delimiter: what divides the cells of a CSV or TSV file; found out by default.
         decimal: its decimal mark, a point or a comma; found out by default.
         header: whether its first line, or the first row of a workbook, names the columns; found out by
             default.
-        image_size: pixels of a side that images of a folder are scaled to; by default those of 28 x 28 or
-            8 x 8 pixels stay as they are, and others are scaled to 28 x 28.
+        image_size: pixels of a side that images of a folder are scaled to; by default 28 where they are not
+            all of 28 x 28 or of 8 x 8 pixels.
         edges: whether a CSV or TSV file holds the edges of a graph, a line each.
-        partial_labels: column of what is known of the clusters, with empty cells where nothing is; kept, and
-            not clustered.
-        weight: column of how many equal rows each row stands for, whole numbers of at least 1; kept, and not
-            clustered.
+        partial_labels: column of what is known of the clusters, with empty cells where nothing is.
+        weight: column of how many equal rows each row stands for, whole numbers of at least 1.
         kinds: kinds of columns by name: ``"number"``, ``"count"``, ``"yes/no"`` or ``"category"``; those of
             other columns of a file or a data frame are found out, identifiers are left out, and cells may be
             missing. By default all columns have to be numbers, and all cells there.
         leave_out: columns that are not clustered, of all others; instead of ``columns``.
         aggregate: column that says what a row is of, such as a patient: the rows of each become one, with
-            means of numbers and most frequent values of text. Where ``kinds`` are found out and rows look
-            like several of one unit, they are refused unless this is a column, or ``"none"``.
+            means of numbers and most frequent values of text. With ``kinds`` rows that look like several of
+            one unit are refused unless this is a column, or ``"none"``.
         missing: values that stand for missing cells: ``"99"`` in all columns, ``"income=-1"`` in one,
             ``"q1..q15=0"`` in those from one to another; ``"continent="`` says that NA and the like are
             categories there.
         transpose: whether columns are the rows to cluster, and rows their measurements.
-        masses_apart: divide columns whose kind is found out to be numbers, and more than half of whose cells
-            hold one value, in two: whether a cell holds it, and the number where it does not.
+        masses_apart: divide columns of numbers, more than half of whose cells hold one value, in two: whether
+            a cell holds it, and the number where it does not.
 
     What was guessed is said in the table's ``notes``; what could be read in two ways is refused.
 

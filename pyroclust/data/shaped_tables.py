@@ -1,7 +1,6 @@
 """Points that are no rows of columns, as tables: the nodes of graphs, images and waveforms."""
 
 import re
-import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -146,11 +145,10 @@ def read_graph(path: Path, *, label: str | None = None) -> Table:
 
 def _check_arrays(path: Path) -> None:
     """Refuse an archive whose arrays are Python objects, are damaged, or do not fit into memory."""
-    with read_safely(path, lambda: zipfile.ZipFile(path)) as archive:
-        headers = read_safely(path, lambda: archived_headers(archive))
-    for name, (member, header) in headers.items():
-        header.check(path, f"'{visible(name)}'", num_held=member.file_size)
-    total = sum(header.num_bytes for _, header in headers.values())
+    headers = read_safely(path, lambda: archived_headers(path))
+    for name, header in headers.items():
+        header.check(path, f"'{visible(name)}'")
+    total = sum(header.num_bytes for header in headers.values())
     check_memory(2 * total, f"the arrays of '{path}'", remedy="take a part of the graph")
 
 

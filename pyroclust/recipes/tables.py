@@ -292,41 +292,22 @@ def new_guide(
     if network is not None:
         table, entries = network
         kind, make = network_tables()[table]
-        of_guide = _entries_of_guide(table, entries, kind, make)
-        of_network = _entries_of_network(entries, of_guide, arguments, make)
-        made = call(make, of_network, where=table, context=parts_of(model))
-        arguments |= of_guide | {kind.network_argument: made}
+        of_network = inspect.signature(make).parameters
+        of_guide = inspect.signature(kind).parameters.keys() - {"order", "scorer", "network"}
+        known = [f"{table}.{one}" for one in {*of_network, *of_guide} - {"model", "conditions"}]
+        for key in entries:
+            if f"{table}.{key}" not in known:
+                raise ValueError(unknown_name("argument", f"{table}.{key}", known))
+        arguments |= {key: one for key, one in entries.items() if key not in of_network}
+        described = {key: one for key, one in entries.items() if key in of_network}
+        if "conditions" in of_network and "conditions" in guide:
+            described["conditions"] = guide["conditions"]
+        if isinstance(described.get("future"), Mapping) and "arguments" not in described["future"]:
+            # Contexts are as wide as the network.
+            width = described.get("width", of_network["width"].default)
+            described["future"] = {"width": width, **described["future"]}
+        arguments[kind.network_argument] = call(make, described, where=table, context=parts_of(model))
     pointwise = isinstance(kind, type) and issubclass(kind, SequentialGuide)
     if "order" in inspect.signature(kind).parameters and (order is not None or pointwise):
         arguments["order"] = {"class": "RandomOrder"} if order is None else order
     return call(kind, arguments, where="guide", context=parts_of(model))
-
-
-def _entries_of_guide(
-    table: str, entries: Mapping[str, Any], kind: type, make: Callable[..., Any]
-) -> dict[str, Any]:
-    """Return the entries of the network's table that are arguments of the guide."""
-    of_network = set(inspect.signature(make).parameters) - {"model", "conditions"}
-    of_guide = set(inspect.signature(kind).parameters) - {"model", "conditions", "order", "scorer", "network"}
-    known = [f"{table}.{one}" for one in of_network | of_guide]
-    for key in entries:
-        if key not in of_network | of_guide:
-            raise ValueError(unknown_name("argument", f"{table}.{key}", known))
-    return {key: one for key, one in entries.items() if key not in of_network}
-
-
-def _entries_of_network(
-    entries: Mapping[str, Any],
-    of_guide: Mapping[str, Any],
-    guide: Mapping[str, Any],
-    make: Callable[..., Any],
-) -> dict[str, Any]:
-    """Return the entries of the network, with the guide's conditions, and contexts of the network's width."""
-    parameters = inspect.signature(make).parameters
-    kept = {key: one for key, one in entries.items() if key not in of_guide}
-    if "conditions" in parameters and "conditions" in guide:
-        kept["conditions"] = guide["conditions"]
-    if isinstance(kept.get("future"), Mapping) and "arguments" not in kept["future"]:
-        width = kept.get("width", parameters["width"].default)
-        kept["future"] = {"width": width, **kept["future"]}
-    return kept

@@ -40,10 +40,9 @@ def to_arviz(
     Groups, each where there is something to put in:
 
     * ``posterior``: of MCMC, or of the one source: ``num_clusters``, ``entropy``, ``largest_share``,
-      ``distance_to_reference`` and ``log_joint``, whose summaries, traces and R-hat make sense; and
-      ``assignments`` int64, a coordinate, so that ``az.summary`` passes over labels, whose mean says nothing.
-    * ``guide``: the same of the guide's draws, with ``log_prob``. ``refined``: of the refined ones.
-      ``second``: of the other source of :func:`pyroclust.diagnose`.
+      ``distance_to_reference`` and ``log_joint``; and ``assignments`` int64, a coordinate, so that
+      ``az.summary`` passes over labels, whose mean says nothing.
+    * ``guide``, ``refined``, and ``second`` of :func:`pyroclust.diagnose`: the same of other draws.
     * ``sample_stats``: ``lp``, the log joint, and ``log_prob``.
     * ``log_likelihood``: ``data``, of each point given the others and the partition, for ``az.loo``; with
       ``model`` only.
@@ -51,14 +50,11 @@ def to_arviz(
     * ``prior_sbc``: PIT values of ``calibration``, for ``az.plot_ecdf_pit`` of ArviZ 1.x.
 
     Every group has ArviZ's attributes: ``created_at``, ``creation_library`` and, unless the draws came from
-    elsewhere, ``inference_library``, each with its version.
-
-    Labels and names stay as they are through ``to_netcdf(path, engine="h5netcdf")``.
+    elsewhere, ``inference_library``. Write it by ``to_netcdf(path, engine="h5netcdf")``.
 
     Args:
-        source: what :func:`pyroclust.compare` returned, or draws: a file, an array, a tensor, what a kernel's
-            ``run`` returned, a finished ``pyro.infer.MCMC`` (:func:`pyroclust.from_pyro`
-            keeps its other sites too). A weighted sample has to be resampled first.
+        source: an analysis, or draws of equal weight: a file, an array, a tensor, what a kernel's ``run``
+            returned, a finished ``pyro.infer.MCMC`` (:func:`from_pyro` keeps its other sites too).
         model: mixture of a conjugate family, to evaluate points.
         reference: partition to measure distances from; a central draw by default.
         calibration: of the sampler, from :func:`pyroclust.diagnostics.sbc`, or PIT values by functional.
@@ -300,10 +296,8 @@ def from_pyro(
 ) -> Any:
     """Put a finished run of ``pyro.infer.MCMC`` with a kernel over partitions into an ArviZ container.
 
-    ``az.from_pyro`` has no place for integers and is gone in ArviZ 1.x. Groups: ``posterior`` as in
-    :func:`pyroclust.to_arviz`, with every other site as float64; ``sample_stats`` with ``lp``,
-    ``diverging``, and the kernel's numbers of whole chains, such as ``splits_accepted``; ``observed_data``
-    with ``data``; ``log_likelihood`` with ``data`` and ``model``; ``constant_data`` with ``reference``.
+    Groups: those of :func:`to_arviz`, with every other site as float64 in ``posterior``, and ``diverging``
+    and the kernel's numbers of whole chains, such as ``splits_accepted``, in ``sample_stats``.
 
     Args:
         mcmc: a run with a kernel that has the site ``"assignments"``.

@@ -6,7 +6,6 @@ from itertools import combinations
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
-from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 import pandas as pd
@@ -52,18 +51,17 @@ def read_npy_draws(path: Path, *, variable: str | None = None, transpose: bool |
 
 def read_npz_draws(path: Path, *, variable: str | None = None) -> Draws:
     """Read draws from an array of a ``.npz`` file, with ``log_joint``, ``log_prob`` and ``point_names``."""
-    with path.open("rb") as file, read_safely(path, lambda: ZipFile(file)) as archive:
-        members = read_safely(path, lambda: archived_headers(archive))
-        headers = {name: header for name, (_, header) in members.items()}
-        can_be = {name: len(one.shape) in (2, 3) and name not in _BESIDE for name, one in headers.items()}
-        chosen = labels_among(can_be, variable, f"'{path}'")
-        wanted = {name: one for name, one in headers.items() if name in (chosen, *_BESIDE, *WEIGHT_NAMES)}
-        for name, header in wanted.items():
-            header.check(path, f"its array '{visible(name)}'", num_held=members[name][0].file_size)
-        check_labels_fit(f"'{path}'", wanted[chosen].size)
-        beside = sum(one.num_bytes for name, one in wanted.items() if name != chosen)
-        check_memory(beside, f"what stands in '{path}' beside the draws would", remedy="leave it out")
-        arrays = read_safely(path, lambda: {name: _array(archive, members[name][0]) for name in wanted})
+    headers = read_safely(path, lambda: archived_headers(path))
+    can_be = {name: len(one.shape) in (2, 3) and name not in _BESIDE for name, one in headers.items()}
+    chosen = labels_among(can_be, variable, f"'{path}'")
+    wanted = {name: one for name, one in headers.items() if name in (chosen, *_BESIDE, *WEIGHT_NAMES)}
+    for name, header in wanted.items():
+        header.check(path, f"its array '{visible(name)}'")
+    check_labels_fit(f"'{path}'", wanted[chosen].size)
+    beside = sum(one.num_bytes for name, one in wanted.items() if name != chosen)
+    check_memory(beside, f"what stands in '{path}' beside the draws would", remedy="leave it out")
+    with read_safely(path, lambda: np.load(path, allow_pickle=False)) as archive:
+        arrays = read_safely(path, lambda: {name: archive[name] for name in wanted})
     labels, points = arrays.pop(chosen), arrays.get("point_names")
     refuse_weights(arrays, labels.shape[:-1], f"'{path}'")
     if points is not None and points.shape != labels.shape[-1:]:
@@ -75,11 +73,6 @@ def read_npz_draws(path: Path, *, variable: str | None = None) -> Draws:
         log_prob=arrays.get("log_prob"),
         point_names=None if points is None else tuple(str(name) for name in points),
     )
-
-
-def _array(archive: ZipFile, member: ZipInfo) -> np.ndarray:
-    with archive.open(member) as file:
-        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
 
 def read_netcdf_draws(path: Path, *, variable: str | None = None, group: str | None = None) -> Draws:
@@ -171,16 +164,15 @@ def read_draws(
 ) -> Draws:
     r"""Read draws of partitions from a CSV, TSV, NumPy or NetCDF file.
 
-    Two points share a cluster in a draw where their labels are equal. Labels may be whole numbers or names;
-    they are renumbered by first appearance in each draw, so that equal partitions have equal labels.
+    Labels may be whole numbers or names; they are renumbered by first appearance in each draw, so that equal
+    partitions have equal labels.
 
     * ``.csv``, ``.tsv``: one row a draw, one column a point, with a header or without; or one draw a column,
-      where labels hardly vary along a row. Columns ``chain`` and ``draw`` or ``iteration``, with a leading
-      dot or without, as R's posterior and CmdStan write them, divide and order the rows; ``log_joint`` or
-      ``lp__``, and ``log_prob``, are taken out. Columns that are no points by their names, as ``id`` and
-      ``seed``, are left out, and the notes say so; those that are none by their values, as row numbers, are
-      refused. Where columns have indices as in ``z[1]``, those of one name are the points: of ``variable``,
-      of ``assignments``, or of the only name with whole numbers.
+      where labels hardly vary along a row. Columns ``chain`` and ``draw`` or ``iteration``, as R's posterior
+      and CmdStan write them, divide and order the rows; ``log_joint`` or ``lp__``, and ``log_prob``, are
+      taken out. Columns such as ``id`` and ``seed`` are left out, and the notes say so; row numbers without
+      a name are refused. Where columns have indices as in ``z[1]``, those of one name are the points: of
+      ``variable``, of ``assignments``, or of the only name with whole numbers.
     * ``.npy``: ``(draws, points)`` or ``(chains, draws, points)``.
     * ``.npz``: the array ``variable``, ``assignments``, or the only one of two or three dimensions; arrays
       ``log_joint``, ``log_prob`` and ``point_names`` where they are.
@@ -190,8 +182,7 @@ def read_draws(
     Cost: O(S N log N) for S draws of N points, and 24 bytes a label.
 
     Args:
-        path: the file; or a data frame, read as the table that it would be in one; or several files, a chain
-            each.
+        path: the file, a data frame, or several files, a chain each.
         variable: name of the labels, where there is more than one candidate.
         group: of a NetCDF file, such as ``guide`` in the ``draws.nc`` of a comparison.
         delimiter: what divides the cells of a CSV or TSV file; found out by default.
@@ -201,8 +192,7 @@ def read_draws(
         burn_in: draws of each chain that are left out, the first.
 
     Raises:
-        ValueError: if the file is missing, of another kind, damaged, empty or too large, or does not hold
-            labels of at least two points; in one sentence with what to do.
+        ValueError: if no labels of at least two points can be read; the sentence says what to do.
 
     Example:
         >>> import tempfile
