@@ -167,8 +167,21 @@ def test_variational_mixture_says_its_truncation():
     data, _ = blobs(3)
     found = VariationalGaussianMixture(max_clusters=6).partition(data, seed=0)
     assert "cut off at 6 components, of which 3 have points" in found.about
-    with pytest.raises(ValueError, match=r"concentration is 0.0, expected a positive number"):
-        VariationalGaussianMixture(concentration=0.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "argument", "message"),
+    [
+        (VariationalGaussianMixture, {"concentration": 0.0}, "concentration is 0.0, expected a positive"),
+        (DensityBased, {"radius": -1.0}, "radius is -1.0, expected a positive number"),
+        (DensityBased, {"min_points": 0}, "min_points is 0, expected at least 1"),
+        (Agglomerative, {"max_points": 1}, "max_points is 1, expected at least 2"),
+        (KMeans, {"num_clusters": 0}, "num_clusters is 0, expected at least 1"),
+    ],
+)
+def test_wrong_numbers_are_refused(kind, argument, message):
+    with pytest.raises(ValueError, match=message):
+        kind(**argument)
 
 
 class TestDensityBased:
@@ -231,6 +244,11 @@ class TestNumberOfClusters:
         halves = (truth == 0).astype(int)
         labels = {2: halves, 3: truth, 4: np.where(wrong, 3, truth)}
         found, _ = choose_by_silhouette(data, labels.__getitem__, max_clusters=4, seed=0)
+        np.testing.assert_array_equal(found, truth)
+        # Of more points some are looked at.
+        many, truth = blobs(2, size=3000)
+        labels = {2: truth, 3: np.arange(6000) % 3}
+        found, _ = choose_by_silhouette(many, labels.__getitem__, max_clusters=3, seed=0)
         np.testing.assert_array_equal(found, truth)
 
 

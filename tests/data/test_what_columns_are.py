@@ -89,6 +89,8 @@ def test_new_rows_need_the_unit_and_move_dates(tmp_path):
     new = pd.DataFrame({"day": ["2020-02-10"], "share": ["5%"]})
     assert read_new_rows(new, old).data.tolist() == [[40.0, 5.0]]
     assert read_new_rows(old, old).data.tolist() == old.data.tolist()
+    frame = pd.DataFrame({"x": X, "day": pd.date_range("2021-03-01", periods=ROWS)})
+    assert read_table(frame, kinds={}).units == ("", "days since 2021-03-01")
     with pytest.raises(ValueError, match=r"'day' has numbers in days since 2020-02-10 UTC, .* 2020-01-01"):
         read_new_rows(new.assign(day=["2020-02-10T06:00Z"]), old)
     with pytest.raises(ValueError, match=r"'share' has numbers without a unit, .* in %"):
