@@ -55,7 +55,6 @@ def chosen_table(
     aggregate: str | None = None,
     missing: Sequence[str] = (),
     weight: str | None = None,
-    preferred: Sequence[str] = (),
     kinds: Mapping[str, str] | None = None,
     usual: Kind | None = None,
     masses_apart: bool = False,
@@ -83,10 +82,10 @@ def chosen_table(
         partial_place: "has the partial labels",
         weight_place: "has the weights",
     }
-    chosen = _chosen(raw, name, columns=columns, leave_out=leave_out, preferred=preferred, beside=beside)
+    chosen = _chosen(raw, name, columns=columns, leave_out=leave_out, beside=beside)
     if raw.num_rows < 2:
         raise ValueError(f"{name} has {raw.num_rows} row(s), expected at least 2 points to cluster")
-    may_go, num_columns = columns is None and not preferred, len(chosen)
+    may_go, num_columns = columns is None, len(chosen)
     declared = {raw.names[raw.place_of(one, name)]: kind for one, kind in checked_kinds(kinds or {}).items()}
     for column in (one for one in declared if one not in chosen):
         raise ValueError(
@@ -185,15 +184,13 @@ def _chosen(
     *,
     columns: Sequence[str] | None,
     leave_out: Sequence[str],
-    preferred: Sequence[str],
     beside: Mapping[int | None, str],
 ) -> dict[str, Column]:
     """Return the columns that are clustered, by their names; those beside them are none."""
     if columns is not None:
         places = _places(raw, columns, name)
     else:
-        free = (place for place in range(len(raw.names)) if place not in beside)
-        places = [at for at in free if not preferred or leave_out or raw.names[at] in preferred]
+        places = [place for place in range(len(raw.names)) if place not in beside]
     if gone := _places(raw, leave_out, name):
         if columns is not None:
             raise ValueError(f"{name}: columns and leave_out are both told, expected one of them")

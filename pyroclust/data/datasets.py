@@ -159,7 +159,11 @@ def read_table(
         chosen["usual"] = Kind.NUMBER
     elif str(source) in BUILT_IN:
         name = str(source)
-        chosen["preferred"], built_in_label = BUILT_IN[name]
+        usual, built_in_label = BUILT_IN[name]
+        if columns is None and not leave_out and not transpose:
+            chosen["columns"] = [
+                one for one in usual if one not in (label, partial_labels, weight, aggregate)
+            ]
         with files("pyroclust").joinpath(f"data/{name}.csv").open() as lines:
             raw = raw_frame(pd.read_csv(lines))
         if label is None and built_in_label != partial_labels:
