@@ -129,10 +129,9 @@ json.dump([int(one) for one in best.get_blocks().a], sys.stdout)
 class GraphTool(Baseline):
     """The stochastic block model of least description length that graph-tool finds.
 
-    Its model is a neighbour of :class:`~pyroclust.models.StochasticBlockModel`, not the same: numbers of
-    edges between blocks have a flat law, rates within blocks need not be larger than those between, every
-    number of blocks is as probable as any other, and the answer is the one best partition. The seconds hold
-    two or three for the start of another Python.
+    Its model is not :class:`~pyroclust.models.StochasticBlockModel`: numbers of edges between blocks have a
+    flat law, rates within blocks need not be larger than those between, and every number of blocks is as
+    probable as any other. The seconds hold two or three for the start of another Python.
 
     Args:
         degree_corrected: whether nodes of one block may have degrees of their own.
@@ -140,7 +139,7 @@ class GraphTool(Baseline):
         python: interpreter that has graph-tool, as Debian's has after ``apt install python3-graph-tool``.
 
     Raises:
-        ValueError: if there is no such interpreter, or it has no graph-tool.
+        ValueError: if it cannot be run, or has no graph-tool.
 
     References:
         Peixoto (2014), Efficient Monte Carlo and greedy heuristic for the inference of stochastic block

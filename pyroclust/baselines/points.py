@@ -63,7 +63,7 @@ class Agglomerative(Baseline):
         max_points: most points in the tree.
 
     Raises:
-        ValueError: if a number is below 1, or ``max_points`` below 2.
+        ValueError: if ``max_points`` is below 2.
 
     References:
         Ward (1963), Hierarchical grouping to optimize an objective function.
@@ -164,16 +164,16 @@ class VariationalGaussianMixture(Baseline):
     """Gaussian mixture under a truncated Dirichlet process by mean-field variational Bayes.
 
     The number of clusters is how many components are the most probable one of some point. Columns are scaled
-    to variance 1; scikit-learn's default priors of means and covariances follow the data.
+    to variance 1.
     Cost: O(N T D^2) an iteration for T components, for ``num_starts`` starts.
 
     Args:
         max_clusters: components of the truncation.
         concentration: of the Dirichlet process.
-        num_starts: random starts; the one with the largest bound is kept.
+        num_starts: random starts; the one of the largest bound is kept.
 
     Raises:
-        ValueError: if a number is below 1, or the concentration is not positive.
+        ValueError: if the concentration is not positive.
 
     References:
         Blei and Jordan (2006), Variational inference for Dirichlet process mixtures.
@@ -221,19 +221,18 @@ class VariationalGaussianMixture(Baseline):
 class DensityBased(Baseline):
     """DBSCAN, its radius by the knee of the sorted distances to the m-th nearest point.
 
-    The knee is where the curve lies farthest below the straight line between its ends. Points in no cluster
-    (noise) join the cluster of the nearest core point, or stay alone with ``noise_alone``; where no point is
-    a core, all are one cluster, or all alone.
+    The knee is where the curve lies farthest below the straight line between its ends. Noise joins the
+    cluster of the nearest core point; where no point is a core, all are one cluster.
     Cost: O(N log N) in few dimensions, O(N^2) in many.
 
     Args:
         radius: in the units of the data; by the knee if ``None``.
-        min_points: m, how many points within the radius make a core, itself included; if ``None``, twice the
-            number of columns or twice the logarithm of N, whichever is larger, and at least 4.
+        min_points: m, how many points within the radius make a core, itself included; if ``None`` the
+            largest of 4, 2 D and 2 log N.
         noise_alone: whether every noise point is a cluster of its own.
 
     Raises:
-        ValueError: if the radius is not positive or ``min_points`` below 1.
+        ValueError: if the radius is not positive.
 
     References:
         Ester, Kriegel, Sander and Xu (1996), A density-based algorithm for discovering clusters.

@@ -41,8 +41,8 @@ def partition_scores(
 ) -> PartitionScores:
     """Score a partition against a known one.
 
-    A noise label, such as -1, is a class like any other: take those points out first where they are to count
-    for nothing. Cost: O(N + K^3) for K clusters, and the expectation of mutual information.
+    A noise label, such as -1, is a class like any other. Cost: O(N + K^3) for K clusters, and the expectation
+    of mutual information.
 
     Args:
         truth: known labels, ``(N,)``: numbers or names.
