@@ -68,17 +68,6 @@ def test_identifiers_and_columns_of_one_value_are_left_out_and_said():
     assert kept.columns == ("x", "id")
 
 
-def test_numbers_that_are_mostly_one_value_are_said():
-    rain = np.where(EVERY < 13, 0.0, EVERY / 7)
-    (said,) = [one for one in table(rain=rain, flags=EVERY < 20).notes if "hold one value" in one]
-    assert said.startswith(
-        "More than half of the cells hold one value in 'rain' (0: 13 of 24). Normal clusters"
-    )
-    assert not any("hold one value" in one for one in table(rain=np.where(EVERY < 12, 0.0, EVERY / 7)).notes)
-    gaps = np.where(EVERY < 4, np.nan, rain)
-    assert not any("hold one value" in one for one in table(rain=gaps).notes)  # nine of twenty
-
-
 def test_numbers_with_zeros_before_them_are_no_measurements(tmp_path):
     path = tmp_path / "codes.csv"
     rows = "".join(f"{i / 7:.3f},00{i % 3},{i:05}\n" for i in EVERY)

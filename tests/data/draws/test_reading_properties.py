@@ -108,15 +108,6 @@ def test_a_tensor_of_any_type_says_the_same(labels: np.ndarray, kind: torch.dtyp
 
 
 @EXAMPLES
-@given(labels=LABELS)
-def test_canonical_labels_are_canonical_and_blind_to_names(labels: np.ndarray) -> None:
-    found = canonical(torch.from_numpy(labels))
-    assert bool(is_canonical(found).all())
-    assert torch.equal(found, canonical(found))
-    assert torch.equal(found, canonical(torch.from_numpy(5 - 2 * labels)))
-
-
-@EXAMPLES
 @given(labels=LABELS, data=st.data())
 def test_co_assignment_is_that_of_repeated_draws(labels: np.ndarray, data: st.DataObject) -> None:
     flat = expected(labels).reshape(-1, labels.shape[-1])
