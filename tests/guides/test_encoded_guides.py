@@ -202,15 +202,6 @@ def test_a_saved_guide_is_the_same_again(guide: Any, case: str, tmp_path: Path) 
     torch.testing.assert_close(found[0], found[1])
 
 
-def test_a_guide_of_images_is_fitted_in_several_orders() -> None:
-    model, encoder, _ = POINTS["images"]
-    guide = KINDS["published, future"](model, encoder())
-    before = {name: one.detach().clone() for name, one in guide.named_parameters()}
-    settings = FitSettings(steps=2, max_points=12, points_per_step=60, orders=2, averaging=0.0)
-    fit(model, guide, settings=settings, progress=False)
-    assert any(not one.equal(before[name]) for name, one in guide.named_parameters() if "encoder" in name)
-
-
 def test_an_encoder_that_no_card_can_name_is_refused(tmp_path: Path) -> None:
     encoder, model = nn.Sequential(nn.Flatten(2), nn.Linear(64, 6)), POINTS["images"][0]
     scorer = SummedScorer(6, width=8, sizes=(6, 6), encoder=encoder)

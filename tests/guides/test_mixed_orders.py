@@ -16,9 +16,8 @@ from pyroclust.diagnostics import importance_evidence
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter, SequentialGuide, retarget
 from pyroclust.guides.neural_clustering_process import light_scorer_for
-from pyroclust.infer import exact_posterior, fine_tune, log_evidence, simulate
-from pyroclust.infer.mcmc import GuideProposal, UniformBlocks
-from pyroclust.infer.quality import divergences, log_importance_weights
+from pyroclust.infer import fine_tune, log_evidence, simulate
+from pyroclust.infer.quality import log_importance_weights
 from pyroclust.infer.simulation import SimulatedBatch
 from pyroclust.infer.smc import sequential_monte_carlo
 from pyroclust.models import gaussian2d, overlap2d
@@ -118,16 +117,6 @@ def test_draws_follow_the_mixture(method: str) -> None:
 
 
 @torch.no_grad()
-def test_equal_prefixes_do_not_change_log_probabilities(make) -> None:
-    guide = make(1)
-    posterior = guide.posterior(data_of(guide, 2, 12))
-    draws = posterior.sample((30,))
-    torch.testing.assert_close(posterior.merged_log_prob(draws), posterior.log_prob(draws), rtol=0, atol=1e-5)
-    alone = posterior.merged_log_prob(draws[:, 1].unsqueeze(1))
-    torch.testing.assert_close(alone[:, 1], posterior.log_prob(draws)[:, 1], rtol=0, atol=1e-5)
-
-
-@torch.no_grad()
 def test_chunks_do_not_change_log_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
     guide = perturbed(light(2))
     posterior = guide.posterior(data_of(guide, 2, 9))
@@ -160,18 +149,6 @@ def test_a_mixture_hardly_minds_the_order() -> None:
     assert spreads[2] < 0.45 * spreads[0]
 
 
-@torch.no_grad()
-def test_divergences_of_a_mixture_are_those_of_its_probabilities() -> None:
-    guide = perturbed(light(3))
-    data, state = data_of(guide, 4, 5), torch.get_rng_state()
-    found = divergences(guide.model, guide, data)
-    torch.set_rng_state(state)
-    posterior = guide.posterior(data)
-    every, log_p = exact_posterior(guide.model, data)
-    log_q = posterior.log_prob(every.unsqueeze(1).expand(-1, 4, -1)).T
-    torch.testing.assert_close(found, (log_p.exp() * (log_p - log_q)).sum(-1), rtol=0, atol=1e-6)
-
-
 def test_a_mixture_weights_its_draws_correctly() -> None:
     guide = perturbed(light(4))
     data = data_of(guide, 3, 6)
@@ -179,18 +156,6 @@ def test_a_mixture_weights_its_draws_correctly() -> None:
     for column, exact in zip(log_weights.T.numpy(), log_evidence(guide.model, data).tolist(), strict=True):
         found = importance_evidence(column)
         assert abs(found.estimate - exact) < 4.5 * found.error
-
-
-def test_guide_proposals_of_a_mixture_leave_the_posterior_unchanged() -> None:
-    guide = perturbed(light(4))
-    data = torch.tensor([[0.0, 0.0], [1.5, 0.5], [3.0, 0.0], [1.5, -1.5]])
-    result = GuideProposal(guide.model, guide, num_proposals=4, blocks=(UniformBlocks(2),)).run(
-        data, num_draws=60, num_chains=30, seed=3
-    )
-    every, log_p = exact_posterior(guide.model, data)
-    expected = (log_p.exp() * (every.amax(-1) + 1)).sum().item()
-    chains = result.num_clusters.mean(-1)
-    assert abs(chains.mean() - expected) < 4.5 * chains.std(ddof=1) / 30**0.5 + 1e-3
 
 
 def test_a_mixture_is_a_pyro_program_that_can_be_fine_tuned() -> None:

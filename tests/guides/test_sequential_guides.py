@@ -180,28 +180,6 @@ def test_no_drift_at_a_thousand_points(build: Callable[[Mixture], SequentialGuid
 
 
 @torch.no_grad()
-def test_published_scorer_equals_its_formula() -> None:
-    """Recompute every candidate's G and U from scratch for one partition."""
-    torch.manual_seed(1)
-    scorer = SummedScorer(2, width=16, sizes=(24, 32)).eval()
-    guide = NeuralClusteringProcess(gaussian2d(), scorer=scorer, order=RandomOrder()).eval()
-    data, labels = torch.randn(6, 2), torch.tensor([0, 1, 0, 2, 1, 0])
-    h, u = scorer.h(data), scorer.u(data)
-    expected = torch.tensor(0.0).double()
-    for n in range(1, 6):
-        past, clusters = labels[:n], int(labels[:n].max()) + 1
-        logits = []
-        for candidate in range(clusters + 1):
-            with_point = torch.cat([past, torch.tensor([candidate])])
-            sums = [h[: n + 1][with_point == k].sum(0) for k in range(int(with_point.max()) + 1)]
-            pooled = sum(scorer.g(total) for total in sums)
-            logits.append(scorer.f(torch.cat([pooled, u[n + 1 :].sum(0)])))
-        expected += torch.cat(logits).log_softmax(0)[labels[n]]
-    actual = guide.posterior(data, order=torch.arange(6)).log_prob(labels)
-    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-8)
-
-
-@torch.no_grad()
 @pytest.mark.parametrize("prior", [ChineseRestaurantPrior(0.7), GammaConcentration(2.0, 2.0)])
 def test_filter_is_the_exact_predictive(prior: Any) -> None:
     """The filter's decision given the past equals the ratio of exact joints of the prefix."""

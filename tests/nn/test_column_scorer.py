@@ -10,7 +10,6 @@ from pyroclust.infer.simulation import simulate
 from pyroclust.models import Mixture, gaussian2d, table_mixture
 from pyroclust.models.training_data.simulated_tables import LosingCells
 from pyroclust.nn import RandomOrder
-from pyroclust.partitions import enumerate_partitions
 
 MIXED = table_mixture(numbers=3, count_means=[2.0], yes_no=2, levels=[3], missing=True)
 
@@ -37,17 +36,6 @@ def test_training_starts_at_the_exact_filter():
     own = guide_of(MIXED, shaken=False).posterior(data, order=order).log_prob(labels)
     exact = PredictiveFilter(MIXED).posterior(data, order=order).log_prob(labels)
     torch.testing.assert_close(own.double(), exact, atol=1e-4, rtol=1e-4)
-
-
-@pytest.mark.parametrize("foresight", [0, 8])
-def test_probabilities_of_all_partitions_sum_to_one(foresight):
-    data, _ = table(MIXED, 6, share=0.4)
-    posterior = guide_of(MIXED, foresight=foresight).posterior(data)
-    every = enumerate_partitions(6)
-    total = posterior.log_prob(every.unsqueeze(1).expand(-1, 2, -1)).logsumexp(0)
-    torch.testing.assert_close(total, torch.zeros_like(total), atol=1e-4, rtol=0)
-    draws, log_prob = posterior.sample_and_log_prob((20,))
-    torch.testing.assert_close(posterior.log_prob(draws), log_prob, atol=1e-4, rtol=1e-4)
 
 
 def test_the_order_of_alike_columns_does_not_matter():

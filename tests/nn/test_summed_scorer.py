@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from pyroclust.distributions import ChineseRestaurantProcess
 from pyroclust.distributions.sequential.sampling import teacher_forced_log_prob
-from pyroclust.distributions.sequential.scorer import ForcedSteps, Scorer
 from pyroclust.nn import FutureAttention, InducedFuture, SummedScorer
 from pyroclust.partitions import canonical
 
@@ -43,34 +42,12 @@ def gradients(scorer: SummedScorer, loss: Tensor) -> dict[str, Tensor]:
     return dict(zip(names, torch.autograd.grad(loss, parameters), strict=True))
 
 
-def test_forced_logits_are_those_of_the_five_methods(scorer):
-    scorer.eval()
-    labels, dataset, data = partitions(7, 9), torch.tensor([0, 2, 1, 1, 0, 2, 2]), torch.randn(3, 9, 2)
-    steps = ForcedSteps.of(labels)
-    own = scorer.forced_logits(scorer.encode(data), dataset, steps)
-    generic = Scorer.forced_logits(scorer, scorer.encode(data), dataset, steps)
-    torch.testing.assert_close(own, generic)
-    weights = [torch.randn_like(one) for one in own]
-    losses = (sum((w * v).sum() for w, v in zip(weights, one, strict=True)) for one in (own, generic))
-    torch.testing.assert_close(*(gradients(scorer, loss) for loss in losses))
-
-
 def test_training_mode_is_evaluation_mode_in_float32(scorer):
     labels, data, rows = partitions(4, 30), torch.randn(4, 30, 2), torch.arange(4)
     trained = teacher_forced_log_prob(scorer.train(), scorer.encode(data), rows, labels)
     evaluated = teacher_forced_log_prob(scorer.eval(), scorer.encode(data), rows, labels)
     assert not trained.equal(evaluated)
     torch.testing.assert_close(trained, evaluated, rtol=1e-4, atol=1e-4)
-
-
-def test_several_orders_share_their_points(scorer):
-    scorer.eval()
-    data, dataset = torch.randn(2, 6, 2), torch.tensor([1, 0, 1])
-    order = torch.rand(3, 6).argsort(-1)
-    shared = scorer.arrange(scorer.encode_points(data), dataset, order)
-    alone = scorer.encode(data[dataset].gather(1, order.unsqueeze(-1).expand(-1, -1, 2)))
-    for name in ("moments", "alone", "unassigned", "weight", "bias"):
-        torch.testing.assert_close(getattr(shared, name), getattr(alone, name))
 
 
 @torch.no_grad()
@@ -121,16 +98,3 @@ def test_loss_and_gradients_are_those_of_the_published_formulation(sequential, s
         expected = dict(zip(names, theirs, strict=True))[name]
         expected = torch.zeros_like(gradient) if expected is None else expected
         torch.testing.assert_close(gradient, expected, rtol=1e-3, atol=1e-5)
-
-
-def test_published_step_moves_the_weights_by_the_sum_over_orders(sequential, scorer):
-    network = sequential.SequentialNeuralClusteringProcess(scorer)
-    optimizer = torch.optim.SGD(network.parameters(), 1.0)
-    data, labels = torch.randn(3, 6, 2), partitions(1, 6)[0]
-    orders = torch.stack([torch.arange(6), torch.randperm(6)])
-    losses = [network(data[:, order], canonical(labels[order])).mean() for order in orders]
-    before = network.f[0].weight.clone()
-    (expected,) = torch.autograd.grad(sum(losses), [network.f[0].weight])
-    loss = sequential.sequential_step(network, optimizer, data=data, assignments=labels, orders=orders)
-    assert loss == pytest.approx(sum(one.item() for one in losses) / 2, rel=1e-5)
-    torch.testing.assert_close(before - network.f[0].weight, expected, rtol=1e-3, atol=1e-4)
