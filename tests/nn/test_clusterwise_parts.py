@@ -1,4 +1,4 @@
-"""The parts of clusterwise networks: masks, laws of memberships, and densities, against sums and integrals."""
+"""The parts of clusterwise networks: masks, laws of memberships, densities, against sums and integrals."""
 
 import itertools
 from collections.abc import Callable
