@@ -1,7 +1,7 @@
 """Partitions drawn from foreseeing scorers, and scored, in compiled code."""
 
 import math
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,22 +96,29 @@ _call_put = caller(types.void(*(_POINTER,) * 4, _INT, _INT, _INT))
 _call_see = caller(types.void(*(_POINTER,) * 3, _INT, _INT, _INT))
 
 
-class PrefixSampler(ABC):
+class PrefixSampler:
     """Labels data sets by a foreseeing scorer, float32 on a processor, one step a point.
 
-    Draws that agree so far are one row. A subclass says what the scorer makes of clusters and candidates, by
-    two compiled ``functions``: one puts a point into a cluster, and writes the state of that into
-    ``room.two``; the other adds what a candidate has for itself to ``room.one``.
+    Draws that agree so far are one row. What the scorer makes of clusters and candidates say two compiled
+    functions: ``put`` puts a point into a cluster, and writes the state of that into ``room.two``; ``see``
+    adds what a candidate has for itself to ``room.one``. They work on the ``tables`` of a thread.
     """
 
-    functions: tuple[Any, Any]
-
     def __init__(
-        self, scorer: Any, encoding: Any, moments: Tensor, *, num_kept: int, exponentials: int
+        self,
+        scorer: Any,
+        encoding: Any,
+        moments: Tensor,
+        *,
+        put: Any,
+        see: Any,
+        tables: Callable[[Foreseer], NamedTuple],
+        num_kept: int,
+        exponentials: int,
     ) -> None:
         # Without a filter there has to be something that is never asked.
         filtered = encoding.filter or _nothing_to_foresee()
-        self.scorer, self.encoding = scorer, encoding
+        self.scorer, self._put, self._see, self._tables = scorer, put, see, tables
         self.foresight = encoding.foresight or Foresight(filtered, 0)
         self._head, self._exponentials = Head.of(scorer), exponentials
         # Those of the filter come last.
@@ -121,10 +128,6 @@ class PrefixSampler(ABC):
         self._points = Address(Points(self._num_points, *flat))
         self._sizes = moments.shape[-1], scorer.width, 2 * scorer.width + num_kept
         self._parts: list[tuple[Address, ...]] = []
-
-    @abstractmethod
-    def tables(self, thread: Foreseer) -> NamedTuple:
-        """Return what the two functions work on in a thread."""
 
     def label(self, dataset: Tensor, known: Tensor | None) -> tuple[Tensor, Tensor]:
         """Draw partitions, or score known ones, ``(S, N)``, canonical in visiting order, with log q ``(S,)``.
@@ -207,11 +210,11 @@ class PrefixSampler(ABC):
     def _part(self, thread: Address) -> tuple[Address, ...]:
         """Return what a thread works with."""
         foreseer: Any = thread.content
-        own = Address(self.tables(foreseer))
+        own = Address(self._tables(foreseer))
         room = Address(Scratch.empty(own.number, self.scorer.width, self._exponentials))
         kinds, indices = (own.type, room.type), (types.int64,) * 3
-        put = address_of(self.functions[0], *kinds, self._points.type, self._rows.type, *indices)
-        see = address_of(self.functions[1], *kinds, self._rows.type, *indices)
+        put = address_of(self._put, *kinds, self._points.type, self._rows.type, *indices)
+        see = address_of(self._see, *kinds, self._rows.type, *indices)
         return Address(self._head._replace(put=put, see=see)), room, own, thread
 
 

@@ -189,8 +189,23 @@ class ColumnScorer(ForeseeingScorer[ColumnEncoding]):
     def _sampler(self, encoding: ColumnEncoding) -> PrefixSampler | None:
         if not can_foresee(self.filter):
             return None
-        sampler = ColumnSampler(self, encoding)
-        return None if sampler.columns is None else sampler
+        there, groups = encoding.there.double(), self.groups.num_groups
+        cohesion = encoding.cohesion.unsqueeze(1).expand_as(encoding.whole)
+        with torch.no_grad():
+            opening = array_of(self.own_of_new(encoding.whole, encoding.there, cohesion).flatten(0, 1))
+        sampler = PrefixSampler(
+            self,
+            encoding,
+            # Gains of cells are no sums over points: they are added as points come.
+            torch.cat([torch.zeros_like(there), there, encoding.filter.moments], -1),
+            put=_put,
+            see=_see,
+            tables=lambda thread: Columns.of(self, encoding, opening, thread),
+            num_kept=groups,
+            exponentials=groups * self.column_width,
+        )
+        thread: Any = sampler.foresight.threads(0, 1)[0].content
+        return None if column_functions(thread.family) is None else sampler
 
     def contribution(self, states: Tensor) -> Tensor:
         """Return the part of a state that clusters sum up."""
@@ -301,6 +316,34 @@ class Columns(NamedTuple):
     all_outer: np.ndarray  # the same memory in a row
     pooled: np.ndarray  # (2 V + 2,) float32, over columns
 
+    @classmethod
+    def of(cls, scorer: Any, encoding: Any, opening: np.ndarray, thread: Foreseer) -> "Columns":
+        """Lay out weights and data sets."""
+        functions: Any = column_functions(thread.family)
+        groups, width = encoding.there.shape[-1], scorer.column_width
+        hidden, outer = np.zeros((2, groups, width), np.float32)
+        return cls(
+            thread.family,
+            functions,
+            Layers.of(scorer.see_candidate),
+            Layers.of(scorer.see_cluster),
+            Layers.of(scorer.state),
+            matrix(scorer.columns_to_head),
+            array_of(encoding.there.flatten(0, 1) > 0),
+            array_of(encoding.moments.flatten(0, 1)[:, :groups]),
+            array_of(encoding.whole.flatten(0, 1)),
+            array_of(encoding.cohesion),
+            opening,
+            thread.lanes.sums,
+            np.zeros(groups),
+            np.zeros((groups, 7), np.float32),
+            hidden,
+            hidden.reshape(-1),
+            outer,
+            outer.reshape(-1),
+            np.zeros(2 * width + 2, np.float32),
+        )
+
 
 @inner
 def _gain(own: Any, prefixes: Any, point: int, at: int) -> None:
@@ -398,53 +441,3 @@ def _see(own: Any, room: Any, prefixes: Any, dataset: int, point: int, at: int) 
     for j in range(width):
         room.one[j] += state[j]
     multiply(own.to_head, own.pooled, room.one)
-
-
-class ColumnSampler(PrefixSampler):
-    """Draws from the column scorer."""
-
-    functions = _put, _see
-
-    def __init__(self, scorer: Any, encoding: Any) -> None:
-        there = encoding.there.double()
-        # Gains of cells are no sums over points: they are added as points come.
-        moments = torch.cat([torch.zeros_like(there), there, encoding.filter.moments], -1)
-        groups = there.shape[-1]
-        super().__init__(
-            scorer, encoding, moments, num_kept=groups, exponentials=groups * scorer.column_width
-        )
-        thread: Any = self.foresight.threads(0, 1)[0].content
-        # None where one of the columns has none of its own.
-        self.columns = column_functions(thread.family)
-        cohesion = encoding.cohesion.unsqueeze(1).expand_as(encoding.whole)
-        with torch.no_grad():
-            opening = scorer.own_of_new(encoding.whole, encoding.there, cohesion)
-        self._opening = array_of(opening.flatten(0, 1))
-
-    def tables(self, thread: Foreseer) -> Columns:
-        """Return weights, data sets and scratch space."""
-        assert self.columns is not None
-        scorer, encoding = self.scorer, self.encoding
-        groups, width = encoding.there.shape[-1], scorer.column_width
-        hidden, outer = np.zeros((2, groups, width), np.float32)
-        return Columns(
-            thread.family,
-            self.columns,
-            Layers.of(scorer.see_candidate),
-            Layers.of(scorer.see_cluster),
-            Layers.of(scorer.state),
-            matrix(scorer.columns_to_head),
-            array_of(encoding.there.flatten(0, 1) > 0),
-            array_of(encoding.moments.flatten(0, 1)[:, :groups]),
-            array_of(encoding.whole.flatten(0, 1)),
-            array_of(encoding.cohesion),
-            self._opening,
-            thread.lanes.sums,
-            np.zeros(groups),
-            np.zeros((groups, 7), np.float32),
-            hidden,
-            hidden.reshape(-1),
-            outer,
-            outer.reshape(-1),
-            np.zeros(2 * width + 2, np.float32),
-        )

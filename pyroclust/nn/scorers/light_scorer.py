@@ -17,7 +17,6 @@ from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScor
 from pyroclust.nn.attention import Future, InducedSetAttention
 from pyroclust.nn.compiled.filter import array_of, can_foresee
 from pyroclust.nn.compiled.foresight import Foresight
-from pyroclust.nn.compiled.foresight_loops import Foreseer
 from pyroclust.nn.compiled.networks import matrix, multiply, silu
 from pyroclust.nn.compiled.prefixes import PrefixSampler, add_point
 from pyroclust.nn.encoders import Encoder, vectors_of
@@ -230,9 +229,20 @@ class LightScorer(ForeseeingScorer[LightEncoding]):
         return self.state[1:](first if shift is None else first + shift[dataset].unsqueeze(1))
 
     def _sampler(self, encoding: LightEncoding) -> PrefixSampler | None:
-        known = isinstance(self.shape, AdaptiveShape | FixedShape)
-        compiled = self.filter is None or can_foresee(self.filter)
-        return LightSampler(self, encoding) if known and compiled else None
+        if self.filter is not None and not can_foresee(self.filter):
+            return None
+        if not isinstance(self.shape, AdaptiveShape | FixedShape):
+            return None
+        return PrefixSampler(
+            self,
+            encoding,
+            encoding.moments,
+            put=_put,
+            see=_see,
+            tables=lambda _: Light.of(self, encoding),
+            num_kept=self.shape.dim * (1 + self.shape.dim),
+            exponentials=self.width,
+        )
 
     def contribution(self, states: Tensor) -> Tensor:
         """Return the part of a state that clusters sum up."""
@@ -433,17 +443,3 @@ def _see(own: Any, room: Any, prefixes: Any, dataset: int, point: int, at: int) 
     for j in range(width):
         room.one[j] += state[j]
     multiply(own.difference, own.seen, room.one)
-
-
-class LightSampler(PrefixSampler):
-    """Draws from the light scorer."""
-
-    functions = _put, _see
-
-    def __init__(self, scorer: Any, encoding: Any) -> None:
-        dim = encoding.positions.shape[-1]
-        super().__init__(scorer, encoding, encoding.moments, num_kept=dim + dim**2, exponentials=scorer.width)
-
-    def tables(self, thread: Foreseer) -> Light:
-        """Return weights, data sets and scratch space."""
-        return Light.of(self.scorer, self.encoding)
