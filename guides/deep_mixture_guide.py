@@ -29,7 +29,7 @@ _SMALLEST_SCALE = 1e-4
 class DeepGuide(AmortizedGuide):
     """A guide from a point to the shares of its clusters, trained with its model on one collection of data.
 
-    Subclasses write ``_features``, ``_shares`` and :meth:`loss_terms`. Posteriors take the trained networks
+    Subclasses write :meth:`loss_terms`. Posteriors take the trained networks
     as known; they, features and shares are those of evaluation mode, whatever mode the guide is in.
 
     Attributes:
@@ -39,6 +39,7 @@ class DeepGuide(AmortizedGuide):
     encoder: Any
     model: Any
     views: Views | None = None
+    code_head: Any
 
     def points(self, data: Points) -> Tensor:
         points = super().points(data)
@@ -55,13 +56,14 @@ class DeepGuide(AmortizedGuide):
         with evaluating(self):
             return self._shares(self._features(self.points(data)))
 
-    @abstractmethod
     def _features(self, data: Tensor) -> Tensor:
         """Return the features of points that fit, ``(*batch, N, E)``."""
+        return self._encode(data)
 
-    @abstractmethod
     def _shares(self, features: Tensor) -> Tensor:
         """Return log q of every cluster given features, ``(*batch, N, K)``."""
+        found: Tensor = self.code_head(features).log_softmax(-1)
+        return found
 
     @abstractmethod
     def loss_terms(self, data: Tensor, known: Tensor) -> dict[str, Tensor]:
@@ -218,13 +220,6 @@ class DeepMixtureGuide(DeepGuide):
     @property
     def _weights(self) -> dict[str, float]:
         return {"style": self.style_weight, "code": self.code_weight}
-
-    def _features(self, data: Tensor) -> Tensor:
-        return self._encode(data)
-
-    def _shares(self, features: Tensor) -> Tensor:
-        found: Tensor = self.code_head(features).log_softmax(-1)
-        return found
 
     def _style(self, features: Tensor) -> tuple[Tensor, Tensor]:
         mean, raw = self.style_head(features).chunk(2, -1)

@@ -158,7 +158,3 @@ class SemiSupervisedGuide(DeepGuide):
     def _features(self, data: Tensor) -> Tensor:
         found: Tensor = self.feature_layer(self._encode(data))
         return found
-
-    def _shares(self, features: Tensor) -> Tensor:
-        found: Tensor = self.code_head(features).log_softmax(-1)
-        return found

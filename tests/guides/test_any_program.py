@@ -115,14 +115,6 @@ def test_a_guide_of_a_function_learns_under_svi():
     pyro.clear_param_store()
 
 
-@pytest.mark.parametrize("kind", GUIDES)
-def test_fit_takes_a_function(kind):
-    torch.manual_seed(2)
-    guide = kind(my_model)
-    result = fit(my_model, guide, settings=FitSettings(steps=3, max_points=8), progress=False)
-    assert result.steps == 3
-
-
 def test_what_needs_a_likelihood_says_so():
     guide, data = NeuralClusteringProcess(my_model), torch.zeros(4, 2)
     for model in (my_model, guide.model):

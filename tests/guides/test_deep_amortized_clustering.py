@@ -2,16 +2,14 @@
 
 from copy import deepcopy
 
-import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
 
 from pyroclust import load_guide, save_guide
 from pyroclust.guides import DeepAmortizedClustering, filtering_network_for
-from pyroclust.infer import FitSettings, fit, importance_sample, refine, simulate
-from pyroclust.infer.mcmc import GuideProposal
-from pyroclust.models import DeformedGlyphs, filtering_clusters, gaussian2d, warped_clusters
+from pyroclust.infer import FitSettings, fit, simulate
+from pyroclust.models import DeformedGlyphs, filtering_clusters, warped_clusters
 from pyroclust.nn import FlowDensity, GaussianDensity, ImageEncoder
 from pyroclust.partitions import canonical, enumerate_partitions
 
@@ -277,19 +275,6 @@ def test_log_density_is_that_of_the_mixture_of_what_was_found() -> None:
             parts.append(share.log() + scored.double())
         expected[place] = torch.stack(parts).logsumexp(0).sum()
     torch.testing.assert_close(guide.log_density(data, found), expected, rtol=1e-5, atol=1e-3)
-
-
-def test_weights_refining_and_kernels_take_it_as_any_guide() -> None:
-    model = gaussian2d()
-    guide = small(model)
-    data = simulate(model, torch.empty(8, 2))[0]
-    weighted = importance_sample(model, guide, data, num_draws=50)
-    assert np.isfinite(weighted.log_weights).all()
-    again, _ = refine(model, guide, data, num_draws=20, seed=0)
-    assert again.assignments.shape[-1] == 8
-    kernel = GuideProposal(model, guide, blocks=())
-    chains = kernel.run(data, num_draws=5, warmup=2, num_chains=2, seed=0)
-    assert chains.assignments.shape == (2, 5, 8)
 
 
 def test_images_are_encoded_and_their_density_bounded_or_left_out() -> None:

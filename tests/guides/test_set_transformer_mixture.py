@@ -1,10 +1,8 @@
 """The set transformer of mixtures: stock SVI, fit and recipes, numbers of components, and its posterior."""
 
-import pyro
 import pytest
 import torch
-from pyro.infer import SVI, Trace_ELBO
-from pyro.optim import Adam
+from pyro.infer import Trace_ELBO
 
 from pyroclust import load_guide, save_guide
 from pyroclust.distributions.component_labels import ComponentLabels
@@ -36,14 +34,6 @@ def test_the_evidence_lower_bound_is_the_loss_of_fit() -> None:
     gradients = [torch.autograd.grad(one, list(guide.parameters())) for one in (bound, own)]
     for first, second in zip(*gradients, strict=True):
         torch.testing.assert_close(first, second)
-
-
-def test_stock_svi_trains_it() -> None:
-    pyro.clear_param_store()
-    guide, (data, _) = small(), sets(16)
-    svi = SVI(MarginalMixture(3), guide, Adam({"lr": 3e-3}), Trace_ELBO())
-    losses = [svi.step(data) for _ in range(40)]
-    assert losses[-1] < 0.5 * losses[0]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from pyroclust.core.registry import rebuild
 from pyroclust.infer import simulate
 from pyroclust.models import DeformedGlyphs, SpikeWaveforms, StochasticBlockModel, gaussian2d
 from pyroclust.nn import GatedGraphEncoder, GraphEncoder, ImageEncoder, VectorEncoder, WaveformEncoder
@@ -63,14 +62,6 @@ def test_all_weights_learn(case: tuple[nn.Module, Tensor]) -> None:
     encoder, data = case
     encoder(data).square().sum().backward()
     assert all(bool(one.grad.abs().sum() > 0) for one in encoder.parameters())
-
-
-def test_encoders_can_be_made_anew(case: tuple[nn.Module, Tensor]) -> None:
-    encoder, _ = case
-    again = rebuild(encoder, {})
-    assert {name: one.shape for name, one in again.state_dict().items()} == {
-        name: one.shape for name, one in encoder.state_dict().items()
-    }
 
 
 @pytest.mark.parametrize(
