@@ -10,7 +10,6 @@ from pyroclust.diagnostics.frequencies import count_clusters, paired_draws
 from pyroclust.diagnostics.labels import (
     checked_labels,
     checked_row_weights,
-    cluster_sums,
     compact,
     distinct_draws,
     flat_and_shares,
@@ -27,7 +26,6 @@ from pyroclust.partitions.raw_labels import DrawsLike
 
 _DEFAULT_LOSS = VariationOfInformation()
 _DEFAULT_SEARCH = SalsoSearch()
-_MAX_CELLS = 4_000_000
 
 
 def point_estimate(
@@ -108,15 +106,33 @@ def point_uncertainty(
     return np.clip(apart, 0.0, 1.0)
 
 
+@compiled(allocates=False, fastmath=False)
+def _add_companions(
+    labels: np.ndarray,
+    order: np.ndarray,
+    ends: np.ndarray,
+    mass: np.ndarray,
+    times: np.ndarray,
+    row: np.ndarray,
+    found: np.ndarray,
+) -> None:
+    for s in range(len(labels)):
+        begin = 0
+        for end in ends:
+            for point in order[begin:end]:
+                row[labels[s, point]] += times[point]
+            for point in order[begin:end]:
+                found[point] += mass[s] * (row[labels[s, point]] - 1)
+            for point in order[begin:end]:
+                row[labels[s, point]] = 0
+            begin = end
+
+
 def _companions(labels: np.ndarray, estimate: np.ndarray, mass: np.ndarray, times: np.ndarray) -> np.ndarray:
     """Return how many of the other rows of its cluster share a label with each row, on average: O(S N)."""
-    columns = int(labels.max()) + 1
-    number, found = columns * (int(estimate.max()) + 1), np.zeros(len(estimate))
-    step = max(1, _MAX_CELLS // max(number, len(estimate)))
-    for begin in range(0, len(labels), step):
-        cells = estimate * columns + labels[begin : begin + step]
-        shared = np.take_along_axis(cluster_sums(cells, times, number), cells, 1)
-        found += mass[begin : begin + step] @ (shared - 1)
+    order, ends = np.argsort(estimate, kind="stable"), np.cumsum(np.bincount(estimate))
+    row, found = np.zeros(len(estimate), np.int64), np.zeros(len(estimate))
+    _add_companions(labels, order, ends, mass, times, row, found)
     return found
 
 
