@@ -202,7 +202,7 @@ def filled(
         name=found.model.name, has_likelihood=found.model.has_likelihood, is_conjugate=False
     )
     settings = Settings(also=also)
-    given = {"world": world, "refining": refining, "calibration": calibration, "evidences": evidences}
+    given = {"simulations": world, "refining": refining, "calibration": calibration, "evidences": evidences}
     work = Work(
         analysis=found,
         settings=settings,

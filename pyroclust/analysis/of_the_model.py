@@ -89,12 +89,12 @@ def _see(work: Work) -> Callable[[np.ndarray], np.ndarray] | None:
     return lambda values: mean_imputed(indicators(values, data.clustered))
 
 
-def _world(work: Work) -> SimulatedDatasets:
+def _simulations(work: Work) -> SimulatedDatasets:
     """Simulate data sets like those of the training, once for all steps that look at them."""
-    if "world" not in work.kept:
+    if "simulations" not in work.kept:
         # Simulations know of no constraints.
         picked = work.unconstrained
-        work.kept["world"] = simulate_datasets(
+        simulated = work.kept["simulations"] = simulate_datasets(
             picked.guide,
             work.data,
             seed=work.analysis.seed,
@@ -102,9 +102,9 @@ def _world(work: Work) -> SimulatedDatasets:
             max_points=picked.max_points,
             see=_see(work),
         )
-        work.analysis.failures += work.kept["world"].failures
-    world: SimulatedDatasets = work.kept["world"]
-    return world
+        work.analysis.failures += simulated.failures
+    simulations: SimulatedDatasets = work.kept["simulations"]
+    return simulations
 
 
 def _has_partition_prior(work: Work) -> bool:
@@ -115,12 +115,12 @@ def _has_partition_prior(work: Work) -> bool:
     return bool(prior.hyperpriors.keys() <= prior.integrated_names)
 
 
-def _has_prior_of_number(work: Work) -> bool:
-    """Whether the prior of the number of clusters is known: constraints change it."""
-    return work.analysis.constraints is None and _has_partition_prior(work)
-
-
-@as_step(MODEL_STEPS, applies=_has_prior_of_number, what="The prior of the number of clusters")
+@as_step(
+    MODEL_STEPS,
+    # Constraints change it.
+    applies=lambda work: work.analysis.constraints is None and _has_partition_prior(work),
+    what="The prior of the number of clusters",
+)
 def prior_num_clusters(work: Work) -> dict[str, np.ndarray]:
     """Compute the prior of the number of clusters in so many rows."""
     analysis = work.analysis
@@ -184,7 +184,7 @@ def familiarity(work: Work) -> Familiarity:
     data, see = work.analysis.data, _see(work)
     assert data is not None
     rows = data.values if see is None else see(data.values)
-    return _world(work).familiarity(rows, seed=work.analysis.seed)
+    return _simulations(work).familiarity(rows, seed=work.analysis.seed)
 
 
 @as_step(
@@ -197,7 +197,7 @@ def familiarity(work: Work) -> Familiarity:
 )
 def witnesses(work: Work) -> WeightQuality | None:
     """Set figures of the guide's weights beside those on simulations."""
-    return _world(work).weight_quality()
+    return _simulations(work).weight_quality()
 
 
 @as_step(

@@ -1,29 +1,26 @@
-"""Where the commands print results."""
+"""Where the commands print results, and how what is wrong is said."""
 
+import io
 import json
+import os
+import re
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from pyroclust.core.messages import visible
+from pyroclust.core.long_runs import exit_code, raise_if_interrupted
+from pyroclust.core.machine import check_threads
+from pyroclust.core.messages import lacks_memory, visible
 
 if TYPE_CHECKING:
     from pyroclust.diagnostics import Verdict
     from pyroclust.results.analysis import Analysis
-import io
-import os
-import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from typing import Any
-
-from pyroclust.core.long_runs import exit_code, raise_if_interrupted
-from pyroclust.core.machine import check_threads
-from pyroclust.core.messages import lacks_memory
 
 
 def usable_streams() -> None:

@@ -69,26 +69,24 @@ def counts_section(analysis: Analysis) -> Section:
     )
     parts: tuple[Part, ...] = (picture, large, table)
     if others := analysis.results.get("other_priors"):
-        parts += (_others_table(others),)
+        parts += (_other_priors(others),)
     return Section("How many clusters", parts, is_open=True, gist=f"Likeliest: {likeliest}")
 
 
-def _others_table(others: Sequence[Mapping[str, Any]]) -> FigureTable:
-    """Say how many clusters other priors of the partition find."""
+def _other_priors(others: Sequence[Mapping[str, Any]]) -> FigureTable:
+    rows = []
+    for one in others:
+        said = ("cannot tell", "", "")
+        if one["tells"]:
+            low, high = one["interval"]
+            said = str(one["num_clusters"]), number(one["probability"]), f"{low} to {high}"
+        rows.append((one["prior"], *said, number(one["effective_share"], 2)))
     return FigureTable(
         "How much the prior matters: the same draws, weighted to other priors of the partition. Where less "
         f"than {100 * MIN_TELLING_SHARE:.0f} % of the draws counts, they cannot tell.",
         ("prior", "likeliest", "probability", "90 % interval", "share of the draws that counts"),
-        tuple(_other_prior(one) for one in others),
+        tuple(rows),
     )
-
-
-def _other_prior(one: Mapping[str, Any]) -> tuple[str, ...]:
-    said = ("cannot tell", "", "")
-    if one["tells"]:
-        low, high = one["interval"]
-        said = str(one["num_clusters"]), number(one["probability"]), f"{low} to {high}"
-    return (one["prior"], *said, number(one["effective_share"], 2))
 
 
 def counts_picture(

@@ -26,30 +26,46 @@ _MARKS = {
 
 
 @dataclass(frozen=True)
-class LargeClusters:
-    """How many clusters hold at least so many rows: single rows in clusters of their own are not counted."""
+class NumberOfClusters:
+    """A number of clusters in words."""
 
-    least_rows: int
-    num_clusters: int
+    num_clusters: int  # the most probable one
     probability: float  # of that number
     interval: tuple[int, int]  # central 90 % interval of the number
 
     def __repr__(self) -> str:
-        return f"LargeClusters({self.how_many})"
+        return f"{type(self).__name__}({self.how_many})"
+
+    @property
+    def which(self) -> str:
+        """Which clusters these are, to be read after "clusters"."""
+        return ""
 
     @property
     def how_many(self) -> str:
         """The most probable number with its probability and interval."""
-        return _how_many(self, f" of at least {self.least_rows:,} rows")
+        low, high = self.interval
+        between = f"{low}" if low == high else f"{low} to {high}"
+        clusters = f"{self.num_clusters} cluster{'s' * (self.num_clusters != 1)}{self.which}"
+        return f"{clusters} (probability {self.probability:.2f}; 90 % interval {between})"
 
 
-@dataclass(frozen=True)
-class AnswerInWords:
+@dataclass(frozen=True, repr=False)
+class LargeClusters(NumberOfClusters):
+    """How many clusters hold at least so many rows: single rows in clusters of their own are not counted."""
+
+    least_rows: int
+
+    @property
+    def which(self) -> str:
+        """Of how many rows they are."""
+        return f" of at least {self.least_rows:,} rows"
+
+
+@dataclass(frozen=True, repr=False)
+class AnswerInWords(NumberOfClusters):
     """What the first screen says."""
 
-    num_clusters: int
-    probability: float  # of that number
-    interval: tuple[int, int]  # central 90 % interval of the number
     large_clusters: LargeClusters
     sizes: tuple[int, ...]  # rows of each cluster of the point estimate, in its order
     certain_rows: float  # share of the rows that are with their companions in at least 90 % of the draws
@@ -66,7 +82,7 @@ class AnswerInWords:
         of_pairs = None if times is None else times[summary.paired_points]
         return cls(
             **likeliest_of(summary.marginals.counts),
-            large_clusters=LargeClusters(summary.least_rows, **likeliest_of(summary.large_counts)),
+            large_clusters=LargeClusters(least_rows=summary.least_rows, **likeliest_of(summary.large_counts)),
             sizes=() if estimate is None else tuple(summary.sizes.tolist()),
             certain_rows=float("nan")
             if estimate is None
@@ -77,13 +93,10 @@ class AnswerInWords:
             given=given,
         )
 
-    def __repr__(self) -> str:
-        return f"AnswerInWords({self.how_many})"
-
     @property
-    def how_many(self) -> str:
-        """The most probable number with its probability and interval."""
-        return _how_many(self, f", given {self.given}" * bool(self.given))
+    def which(self) -> str:
+        """Between which numbers they are, where not any is possible."""
+        return f", given {self.given}" * bool(self.given)
 
     @property
     def mark(self) -> Mark:
@@ -118,13 +131,6 @@ def likeliest_of(counts: np.ndarray) -> dict[str, Any]:
     low, high = (int(np.searchsorted(counts.cumsum(), at)) for at in (tail + 1e-9, 1 - tail - 1e-9))
     likeliest = int(counts.argmax())
     return {"num_clusters": likeliest, "probability": float(counts.max()), "interval": (low, high)}
-
-
-def _how_many(one: LargeClusters | AnswerInWords, which: str) -> str:
-    low, high = one.interval
-    between = f"{low}" if low == high else f"{low} to {high}"
-    clusters = f"{one.num_clusters} cluster{'s' * (one.num_clusters != 1)}{which}"
-    return f"{clusters} (probability {one.probability:.2f}; 90 % interval {between})"
 
 
 _ABOUT_GUIDE = {

@@ -28,7 +28,7 @@ def wine():
 
 
 def draws_of(data, tell=lambda stage: None, **settings):
-    return draw_mcmc(gaussian2d(), data, Settings(mcmc_draws=200, **settings), seed=0, tell=tell)
+    return draw_mcmc(gaussian2d(), data, Settings(**{"mcmc_draws": 200} | settings), seed=0, tell=tell)
 
 
 def test_easy_points_need_one_round():
@@ -69,10 +69,21 @@ def test_thorough_chains_go_further_where_they_have_roughly_converged(monkeypatc
     assert f"{sweeps} sweeps each" in draws_of(APART, thorough=is_thorough).notes[0]
 
 
-def test_rounds_stop_at_the_limit_of_seconds(monkeypatch):
+@pytest.mark.parametrize(
+    ("settings", "seconds", "sweeps"),
+    [
+        ({}, 0.0, "450"),
+        ({"warmup": 30}, 60.0, "2,030"),
+        # So few draws are not judged.
+        ({"mcmc_draws": 20, "num_chains": 2}, 60.0, "205"),
+    ],
+)
+def test_rounds_stop_at_the_limit_of_seconds_and_fixed_lengths_are_kept_to(
+    settings, seconds, sweeps, monkeypatch
+):
     monkeypatch.setattr(module, "have_converged_well", lambda rows: False)
-    monkeypatch.setattr(module, "chain_seconds", lambda rows, columns: 0.0)
-    assert "450 sweeps each" in draws_of(APART).notes[0]
+    monkeypatch.setattr(module, "chain_seconds", lambda rows, columns: seconds)
+    assert f"{sweeps} sweeps each" in draws_of(APART, **settings).notes[0]
 
 
 def test_stuck_chains_are_named(wine):
@@ -81,16 +92,6 @@ def test_stuck_chains_are_named(wine):
     assert found.draws.name == "gibbs"
     assert "MCMC has not converged well after 300 sweeps a chain" in found.notes[1]
     assert "Take --thorough, --warmup 1200 (about " in found.notes[1]
-
-
-def test_a_warmup_that_is_given_is_kept_to():
-    found = draws_of(APART, warmup=30)
-    assert "2,030 sweeps each" in found.notes[0]
-
-
-def test_few_draws_are_not_judged():
-    found = draw_mcmc(gaussian2d(), APART, Settings(mcmc_draws=20, num_chains=2), seed=0)
-    assert "205 sweeps each" in found.notes[0]
 
 
 @pytest.mark.parametrize("kernel", [name for name in kernel_names() if name != "auxiliary"])
@@ -103,15 +104,6 @@ def test_every_kernel_finds_both_groups(kernel):
 def test_an_unknown_kernel_is_refused():
     with pytest.raises(ValueError, match=r"kernel: unknown kernel 'gibs', did you mean 'gibbs'\?"):
         draws_of(APART, kernel="gibs")
-
-
-def test_ctrl_c_is_passed_on(monkeypatch):
-    def stop(*args, **kwargs):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(module.Chains, "draw", stop)
-    with pytest.raises(KeyboardInterrupt):
-        draws_of(APART)
 
 
 def test_ctrl_c_keeps_the_last_whole_round(monkeypatch):
@@ -206,6 +198,8 @@ def test_one_half_has_few_clusters_and_the_other_many(wine):
     counts = num_clusters(starts.draws)
     assert counts[:3].max() * 2 < counts[3:].min()
     assert seconds > 0
+    alone, _ = overdispersed_starts(niw_mixture(13), wine, num_chains=1, seed=0)
+    assert int(num_clusters(alone.draws)[0]) < 20
 
 
 def test_starts_are_those_of_their_seed_and_leave_the_state_alone(wine):
@@ -219,11 +213,6 @@ def test_starts_are_those_of_their_seed_and_leave_the_state_alone(wine):
     assert torch.get_rng_state().equal(before)
     # Draws of the filter are independent of one another.
     assert not one[2].equal(one[3])
-
-
-def test_one_chain_begins_with_few_clusters(wine):
-    starts, _ = overdispersed_starts(niw_mixture(13), wine, num_chains=1, seed=0)
-    assert int(num_clusters(starts.draws)[0]) < 20
 
 
 def test_without_a_filter_the_other_half_is_overdispersed():

@@ -5,11 +5,9 @@ import json
 import numpy as np
 import pytest
 import torch
-from near_cases import near_case
 
 from pyroclust import compare
-from pyroclust.diagnostics import Finding, Mark, Trust, judge
-from pyroclust.diagnostics.findings import Question
+from pyroclust.diagnostics import Mark
 from pyroclust.guides import PredictiveFilter
 from pyroclust.models import overlap2d
 
@@ -45,19 +43,6 @@ def test_calibration_is_made_where_it_is_asked_for_and_changes_no_draw_and_no_ra
     assert QUESTION not in {one.question for one in without.findings}
 
 
-@pytest.mark.parametrize(
-    ("case", "answer", "mark"),
-    [
-        ({}, "Yes", Mark.GOOD),
-        ({"wrong": True}, "No", Mark.BAD),
-        ({"far": True}, "Cannot tell", Mark.UNKNOWN),
-    ],
-)
-def test_findings(case, answer, mark):
-    row = near_case(**case).finding
-    assert (row.answer, row.mark) == (answer, mark)
-
-
 def test_what_cannot_be_calibrated_is_said(monkeypatch):
     def refuse(*_: object, **__: object) -> None:
         raise ValueError("model has no simulations")
@@ -72,12 +57,3 @@ def test_what_cannot_be_calibrated_is_said(monkeypatch):
     assert (finding.passed, finding.mark) == (None, Mark.UNKNOWN)
     assert finding.sentence == "could not be computed: model has no simulations"
     assert found.verdict.sentence.endswith(f"Because a part failed, there is no answer to: {QUESTION}")
-
-
-def test_a_wrong_guide_is_not_trusted_alone():
-    passed = (Finding("Is it so?", 1.0, 0.0, True, "it is"),)
-    alone = (Finding(Question.BESIDE.value, None, None, None, "no MCMC: there is none"),)
-    checks = {"agreement": alone, "familiarity": passed, "certificate": passed}
-    assert judge({**checks, "calibration": (near_case().finding,)}).level is Trust.AVERAGE
-    verdict = judge({**checks, "calibration": (near_case(wrong=True).finding,)})
-    assert verdict.level is Trust.DISTRUST

@@ -8,16 +8,14 @@ import pytest
 import torch
 
 from pyroclust import Analysis, cluster, compare, forest, predict, update
-from pyroclust.analysis.constraining import constrained, constraints_of
+from pyroclust.analysis.constraining import constrained
 from pyroclust.analysis.picking import ModelAndGuide
-from pyroclust.data import read_table
 from pyroclust.diagnostics import co_assignment
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior, log_evidence, refine
 from pyroclust.models import nig_mixture, normal_mixture, warped_clusters
 from pyroclust.partitions.constraints import Constraints
 from pyroclust.results.step_results import RowConstraints
-from pyroclust.sklearn import PartitionPosterior
 
 # Two groups of values, and one between them.
 SEVEN = pd.DataFrame({"a": [0.0, 0.3, 0.5, 2.0, 3.4, 3.7, 4.0]})
@@ -142,15 +140,6 @@ def test_the_first_words_and_the_file_say_it(three, tmp_path):
         update(again, [0.1])
 
 
-def test_nothing_is_added_where_nothing_is_given():
-    found = cluster(SEVEN, **FEW)
-    figures = found.to_dict()
-    assert figures.keys().isdisjoint({"clusters", "share_of_guide_draws_inside"})
-    assert "given" not in figures["answer_in_words"]
-    assert "given" not in found.in_words.how_many
-    assert constraints_of(read_table(SEVEN), must_link=None, cannot_link=None) == (None, None)
-
-
 def test_a_guide_with_too_few_draws_inside_is_of_no_use_and_says_so():
     found = compare(SEVEN, guide=PredictiveFilter(nig_mixture(1)), clusters=(6, 7), **MANY)
     assert found.draws.keys() == {"mcmc"}
@@ -192,12 +181,6 @@ def test_families_that_are_not_conjugate_keep_to_a_number():
     assert np.isnan(found.results["constraints"].odds.error) or found.constraints.free.kept.any()
 
 
-def test_the_door_for_scikit_learn_takes_a_number():
-    posterior = PartitionPosterior(clusters=(3, 4), random_state=0, **FEW).fit(SEVEN.to_numpy())
-    assert set(posterior.num_clusters_) <= {3, 4}
-    assert posterior.get_params()["clusters"] == (3, 4)
-
-
 def test_other_constraints_are_another_run_and_repeated_as_they_are_typed(tmp_path):
     found = cluster(SEVEN, clusters=(2, 3), must_link=MUST, out=tmp_path / "out", **FEW)
     assert "--clusters 2-3" in found.repeat.as_command("cluster")
@@ -223,18 +206,8 @@ REFUSED = [
     ),
     (cluster, SEVEN, {"num_clusters": 3}, r"num_clusters is 3, .*: take clusters \(--clusters\), as 3 or"),
     (cluster, "karate", {"clusters": 2}, "clusters is given, but karate has nodes of a graph"),
-    (
-        compare,
-        "karate",
-        {"partial_labels": "club"},
-        "partial_labels is given, but source has nodes",
-    ),
-    (
-        compare,
-        SEVEN,
-        {"must_link": MUST, "cannot_link": MUST},
-        r"the pair \(0, 3\), and these points must be together by \(0, 3\)",
-    ),
+    (compare, "karate", {"partial_labels": "club"}, "partial_labels is given, but source has nodes"),
+    (compare, SEVEN, {"must_link": MUST, "cannot_link": MUST}, r"the pair \(0, 3\), and these points must"),
     (compare, SEVEN, {"must_link": []}, "must_link given, but nothing is said of any two rows"),
     (compare, SEVEN, {"must_link": [(2, 2)]}, "must_link given, but nothing is said of any two rows"),
     (forest, SEVEN, {}, "no number of clusters is given"),
@@ -281,12 +254,9 @@ def test_forests_keep_constraints_and_say_what_they_changed():
     more = forest(SEVEN, num_clusters=2, cannot_link=[(0, 1), (1, 2), (0, 2)], num_draws=100)
     assert more.about["more_clusters_than_asked"] == 1
     assert more.findings[0].passed is False
-
-
-def test_a_prior_gives_the_number_of_trees():
-    found = forest(SEVEN, expected_clusters=3, num_draws=200)
-    assert len(found.num_clusters()[0]) > 2
-    assert "gamma-crp has clusters, 3 on average" in found.about["asked"]
+    of_prior = forest(SEVEN, expected_clusters=3, num_draws=200)
+    assert len(of_prior.num_clusters()[0]) > 2
+    assert "gamma-crp has clusters, 3 on average" in of_prior.about["asked"]
 
 
 NO_PAIRS = np.empty((0, 2), dtype=np.int64)
@@ -313,19 +283,8 @@ def test_the_first_groups_and_pairs_are_spelled():
     assert found[5] == "Apart: rows 21, 22."
     assert found[-1] == "And 2 more groups and 1 more pair."
     assert len(found) == 11
-
-
-def test_long_groups_and_labels_are_cut():
     labels = np.array(["a", "b", None] * 10, dtype=object)
-    found = row_constraints(groups=(tuple(range(12)),), labels=labels).spelled
-    assert found == (
+    assert row_constraints(groups=(tuple(range(12)),), labels=labels).spelled == (
         "Together: rows 1, 2, 3, 4, 5, 6, 7, 8 and 4 more.",
         "Apart: rows with different labels (a, b).",
     )
-
-
-def test_rows_say_which_partitions_they_allow():
-    rows = row_constraints(groups=((0, 1),), apart=np.array([[1, 2]]))
-    assert rows.allows(np.array([0, 0, 1, 0]))
-    assert not rows.allows(np.array([0, 0, 0, 1]))
-    assert not rows.allows(np.array([0, 1, 2, 0]))

@@ -57,13 +57,6 @@ def test_what_is_fitted_is_the_posterior():
     assert list(found.feature_names_in_) == ["a", "b"]
 
 
-def test_chains_stand_alone_unless_a_guide_is_named():
-    frame = two_groups(8)
-    assert list(clone(QUICK).fit(frame).result_.draws) == ["mcmc"]
-    found = clone(QUICK).set_params(guide="filter-niw2d", num_draws=20).fit(frame).result_
-    assert found.draws["guide"].assignments.shape == (1, 20, 16)
-
-
 def test_in_a_pipeline_with_data_frames():
     frame = two_groups(15)
     scaler = StandardScaler().set_output(transform="pandas")
@@ -141,8 +134,12 @@ def test_the_seed_is_the_seed():
     frame = two_groups(8)
     one, other = clone(QUICK).fit(frame), clone(QUICK).fit(frame)
     np.testing.assert_array_equal(one.draws_, other.draws_)
-    third = clone(QUICK).set_params(random_state=np.random.RandomState(3)).fit(frame)
+    assert list(one.result_.draws) == ["mcmc"]
+    beside = clone(QUICK).set_params(guide="filter-niw2d", num_draws=20).fit(frame)
+    assert beside.result_.draws["guide"].num_points == 16
+    third = clone(QUICK).set_params(random_state=np.random.RandomState(3), clusters=(3, 4)).fit(frame)
     assert (one.draws_ != third.draws_).any()
+    assert set(third.num_clusters_) <= {3, 4}
     rng = np.random.default_rng(3)
     fourth, fifth = (clone(QUICK).set_params(random_state=rng).fit(frame) for _ in range(2))
     assert (fourth.draws_ != fifth.draws_).any()

@@ -80,18 +80,17 @@ def test_normal_clusters_pass():
     assert "student-t" not in found.in_words.rely
 
 
-@pytest.mark.parametrize("other", [{"family": "student-t"}, {"weight": np.arange(1, 61)}])
-def test_other_models_are_not_asked(other):
-    found = cluster(heavy_tailed()[:60], mcmc_draws=10, num_chains=1, warmup=10, **other)
-    assert "split_clusters" not in found.results
-    assert not found.failures
-    assert ("prior_num_clusters" in found.results) == ("weight" not in other)
-
-
-def test_under_constraints_the_prior_of_the_number_is_not_shown():
-    found = cluster(heavy_tailed(), must_link=[(0, 1)], mcmc_draws=10, num_chains=1, warmup=10)
-    assert "prior_num_clusters" not in found.results
-    assert "split_clusters" in found.results
+@pytest.mark.parametrize(
+    ("rows", "other", "results"),
+    [
+        (60, {"family": "student-t"}, {"prior_num_clusters"}),
+        (60, {"weight": np.arange(1, 61)}, set()),
+        (300, {"must_link": [(0, 1)]}, {"split_clusters"}),
+    ],
+)
+def test_what_is_asked_of_other_models(rows, other, results):
+    found = cluster(heavy_tailed()[:rows], mcmc_draws=10, num_chains=1, warmup=10, **other)
+    assert {"prior_num_clusters", "split_clusters"} & found.results.keys() == results
     assert not found.failures
 
 

@@ -97,9 +97,3 @@ def test_the_same_seed_gives_the_same_draws(old, new, more):
 def test_what_cannot_be_is_refused(frame, old, change, sentence):
     with pytest.raises(ValueError, match=re.escape(sentence)):
         update(old, frame.head(1).assign(**change), refuse_unseen=True)
-
-
-def test_rows_of_which_something_was_known_are_refused(frame):
-    old = compare(frame, must_link=[(0, 2)], **QUICK)
-    with pytest.raises(ValueError, match="source has constraints on its rows, expected none"):
-        update(old, frame.head(1))

@@ -61,6 +61,8 @@ def test_what_is_found_is_written_and_read_back(frame, tmp_path):
     pd.testing.assert_frame_equal(
         pyroclust.predict(back, frame[:3]).frame(), pyroclust.predict(found, frame[:3]).frame()
     )
+    with pytest.raises(ValueError, match="rows with weights"):
+        pyroclust.update(found, frame[:2])
     other = pyroclust.cluster(frame[["a", "b"]], weight=[1] * 12, **SHORT)
     assert other.repeat.run != pyroclust.cluster(frame[["a", "b"]], **SHORT).repeat.run
 
@@ -91,14 +93,8 @@ def test_constraints_and_missing_cells_go_with_weights(frame):
 def test_what_does_not_count_by_weights_is_refused(frame, options, told):
     with pytest.raises(ValueError, match=told):
         pyroclust.compare(frame, **{"weight": "times", **options}, **SHORT)
-
-
-def test_weights_of_graphs_and_updates_are_refused(frame):
     with pytest.raises(ValueError, match="not columns of a table: leave it out"):
         pyroclust.cluster("karate", weight="times")
-    found = pyroclust.cluster(frame, weight="times", **SHORT)
-    with pytest.raises(ValueError, match="rows with weights"):
-        pyroclust.update(found, frame[:2])
 
 
 def repeated(found):

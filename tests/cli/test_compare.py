@@ -123,12 +123,6 @@ def test_many_columns_end_in_a_posterior_and_a_verdict(load, dim, rows, tmp_path
     assert len(pd.read_csv(tmp_path / "out" / "assignments.csv")) == len(table)
 
 
-def test_three_columns_of_a_table_take_the_guide_of_the_shelf():
-    result = compare(load_iris().data[::4, [0, 2, 3]], **FEW)
-    assert result.guide.name == "ncp-normal3d"
-    assert result.verdict.sentence
-
-
 def test_without_a_guide_mcmc_stands_alone_with_page_files_and_verdict(tmp_path):
     folder, table = tmp_path / "alone", str(tmp_path / "iris.csv")
     load_iris(as_frame=True).data[::4].to_csv(table, index=False)

@@ -72,18 +72,6 @@ def words(html):
     return " ".join(" ".join(parsed(html).text).split())
 
 
-@pytest.fixture(scope="module", params=[1, 3])
-def case(request):
-    return comparison_case(dim=request.param, name="<b>table & co</b>")
-
-
-@pytest.fixture(scope="module")
-def html(case):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pyroclust.report.parts._palette_png", lambda figure: PIXEL)
-        return render_page(page_of(case))
-
-
 def small_page(*parts, **changes):
     fields = {
         "title": "t",
@@ -164,28 +152,6 @@ def test_names_are_text_wherever_they_stand():
     assert words(html).count(HOSTILE) >= 5
 
 
-def test_page_says_what_was_found(case, html):
-    text = words(html)
-    said = [answer for _, answer in case.in_words.lines]
-    order = [
-        text.index(found) for found in (*said, "On this page", case.verdict.sentence, "Did MCMC converge?")
-    ]
-    assert order == sorted(order)
-    assert len(said) >= 4
-    assert f"{case.results['agreement']['guide'].largest_difference:.3f}" in text
-    assert case.notes[0] in text
-    assert "<b>table & co</b>" in text
-    assert "<b>table" not in html
-    assert "nan" not in text.split()
-
-
-def test_every_row_has_its_values_in_the_original_units(case, html):
-    text = words(html)
-    for row in (0, -1):
-        assert f"{case.data.table.data[row, 0]:.6g}" in text
-    np.testing.assert_allclose(case.data.clustered.data, case.data.table.data)
-
-
 @pytest.mark.usefixtures("pixels")
 def test_written_without_labels_and_notes():
     html = render_page(page_of(comparison_case(labels=None, notes=())))
@@ -222,15 +188,11 @@ def test_marks_have_a_word_and_a_shape(mark):
         return re.findall(r"<svg[^>]*>(.*?)</svg>", html, re.DOTALL)
 
     first, second = shapes(mark)
+    page = small_page(mark=mark, answer=(("Is it?", "why"),))
+    assert f'class="headline {mark.name.lower()}"' in render_page(page)
+    assert "Is it? why" in words(render_page(page))
     assert first == second
     assert (first == shapes(Mark.GOOD)[0]) is (mark is Mark.GOOD)
-
-
-@pytest.mark.parametrize("level", Trust)
-def test_every_answer_has_its_mark(level):
-    page = small_page(mark=level.mark, answer=(("Is it?", "why"),))
-    assert f'class="headline {level.mark.name.lower()}"' in render_page(page)
-    assert "Is it? why" in words(render_page(page))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -325,7 +287,15 @@ def test_everything_in_the_page_is_in_the_html(kind):
     said += [one.text for section in page.sections for one in section.parts if isinstance(one, Paragraph)]
     assert "Uncertainty of a row: the probability that it is apart" in text
     assert [one for one in said if " ".join(one.split()) not in text] == []
+    assert "nan" not in text.split()
+    verdict = " ".join(report_pages.result(kind).verdict.sentence.split())
+    order = [text.index(" ".join(answer.split())) for _, answer in page.answer]
+    order += [text.index("On this page"), text.index(verdict, text.index("On this page"))]
+    assert order == sorted(order)
     has_data = report_pages.result(kind).data is not None
+    if has_data:
+        table = report_pages.result(kind).data.table
+        assert {f"{table.data[row, 0]:.6g}" for row in (0, -1)} <= set(text.split())
     assert ("answer-picture" in written(kind).split("</style>")[1]) is has_data
 
 
@@ -408,22 +378,6 @@ def test_no_limit_is_decided_where_results_are_shown():
         for path in (root / folder).rglob("*.py"):
             if path.name != "parts.py":
                 assert compared_with_limits(path.read_text(encoding="utf-8")) == [], path.name
-
-
-def test_limits_are_found_however_they_are_written():
-    found = (
-        "value > 0.3",
-        "value * 100 > 30",
-        "value > -2",
-        "value > 3 / 10",
-        "MAX_RHAT >= value",
-        "limits.CLEAR < value",
-        "from pyroclust.diagnostics.limits import CLEAR as calm\nvalue < calm",
-        "CALM = 0.3\nvalue < CALM",
-    )
-    assert [bool(compared_with_limits(source)) for source in found] == [True] * len(found)
-    passed = ("value > 0", "value == 3", "len(names) > 2", "data.shape[1] > 2", "num_draws < 10")
-    assert [bool(compared_with_limits(source)) for source in passed] == [False] * len(passed)
 
 
 def test_addresses_of_sections_differ():

@@ -14,13 +14,12 @@ from synthetic_comparison import filled
 from pyroclust import Analysis, compare, to_arviz
 from pyroclust.cli import main
 from pyroclust.diagnostics import Trust
-from pyroclust.distributions import ChineseRestaurantPrior, student_t
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.infer.simulation import simulate
-from pyroclust.models import Mixture, gaussian2d, warped_clusters
+from pyroclust.models import warped_clusters
 from pyroclust.nn import NearestNext, NeighbourScorer
 from pyroclust.report import page_of, render_page
-from pyroclust.saving.guides import load_guide, save_guide
+from pyroclust.saving.guides import save_guide
 
 LABELS = np.repeat(["0", "1"], 6).astype(object)
 
@@ -94,13 +93,6 @@ def test_page_and_files_have_the_units_of_the_table(location):
     assert found.frame()["x"][0] == value
 
 
-def test_which_models_have_a_likelihood():
-    assert gaussian2d().has_likelihood
-    assert load_guide("filter-niw2d").model.has_likelihood
-    assert not warped_clusters().has_likelihood
-    assert not Mixture(ChineseRestaurantPrior(1.0), student_t(2)).has_likelihood
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """An untrained guide in a folder, beside a table of one simulated data set."""
@@ -113,13 +105,6 @@ def folder(tmp_path_factory):
     frame = pd.DataFrame(data[0].numpy(), columns=["x", "y"]).assign(arc=labels[0].numpy())
     frame.to_csv(path / "arcs.csv", index=False)
     return path
-
-
-def test_a_described_guide_comes_back(folder):
-    guide = load_guide(folder / "guide")
-    assert isinstance(guide.scorer, NeighbourScorer)
-    assert isinstance(guide.order, NearestNext)
-    assert guide.model.name == "warped_clusters"
 
 
 def test_command_line(folder, tmp_path, capsys):
@@ -144,16 +129,6 @@ def test_command_line(folder, tmp_path, capsys):
     again = Analysis.read(tmp_path / "out")
     assert (again.verdict.level, list(again.draws)) == (Trust.UNKNOWN, ["guide"])
     assert again.frame()["cluster"].tolist() == frame["cluster"].tolist()
-
-
-def test_terminal(folder, tmp_path, capsys):
-    arguments = ["compare", str(folder / "arcs.csv"), "--guide", str(folder / "guide"), "--columns", "x,y"]
-    with pytest.raises(SystemExit):
-        main([*arguments, "--draws", "20", "--out", str(tmp_path / "out")])
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "How many clusters" in printed
-    assert "May I rely on it" in printed
-    assert "has not passed its certificate" in printed
 
 
 def test_same_seed_same_draws_and_the_caller_keeps_his_numbers(folder):

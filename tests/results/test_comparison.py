@@ -81,6 +81,9 @@ def test_weighted_counts_are_exact_where_weighted_draws_are_shown():
     np.testing.assert_allclose(counts["weighted"], [weights[clusters == value].sum() for value in values])
     shown = found.summary("weighted").draws.num_clusters
     assert abs((shown == values[-1]).mean() - counts["weighted"][-1]) < 0.01
+    worth = found.results["weights"].effective_draws
+    assert found.effective_draws("guide") == worth
+    assert found.seconds_each("guide") == pytest.approx(0.03 / worth)
 
 
 def test_what_the_answer_says(equal):
@@ -142,13 +145,6 @@ def test_results_print_themselves_in_a_line():
         assert "\n" not in repr(part)
     assert found.verdict.level.value in repr(found)
     assert "4 chains of 60 draws, 30 points" in repr(found.draws["mcmc"])
-
-
-def test_effective_draws_have_one_definition():
-    found = filled(make_comparison(temperature=1.6))
-    weights = found.results["weights"]
-    assert found.effective_draws("guide") == weights.effective_draws
-    assert found.seconds_each("guide") == pytest.approx(0.03 / weights.effective_draws)
 
 
 def test_columns_that_are_called_as_ours_stand_beside_these():
