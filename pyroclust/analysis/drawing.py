@@ -42,7 +42,6 @@ _REFINED_DRAWS, _FEW_PROPOSALS, _REFINING_SECONDS, _FEWEST_SWEEPS = 400, 2, 4.0,
 
 @as_step(DRAWING_STEPS, applies=lambda work: work.model is not None and has_kernel(work.model), what="MCMC")
 def mcmc(work: Work) -> None:
-    """Draw by chains of MCMC."""
     settings, analysis = work.settings, work.analysis
     chains = f"{settings.num_chains} chain{'s' * (settings.num_chains != 1)}"
     work.tell(f"running {chains} of {settings.kernel or default_kernel_name(work.model)}")
@@ -164,7 +163,6 @@ def guide(work: Work) -> None:
     opens=(Question.TAIL, Question.WORTH, Question.WEIGHTED),
 )
 def weights(work: Work) -> Weighting:
-    """Weigh all draws of the guide."""
     return Weighting.of(work.analysis.proposals)
 
 

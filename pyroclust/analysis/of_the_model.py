@@ -159,7 +159,6 @@ def other_priors(work: Work) -> list[dict[str, Any]]:
     opens=(Question.FREE,),
 )
 def without_constraints(work: Work) -> None:
-    """Draw from the posterior without the constraints, to say what they changed."""
     analysis = work.analysis
     assert analysis.constraints is not None
     try:
@@ -328,7 +327,6 @@ def _has_normal_clusters(work: Work) -> bool:
     of_the_answer=True,
 )
 def split_clusters(work: Work) -> SplitClusters | None:
-    """Ask whether clusters are split because they are skewed or heavy-tailed."""
     analysis, model = work.analysis, work.model
     estimate = analysis.reference.estimate
     if estimate is None:
@@ -358,5 +356,4 @@ def _has_missing_cells(work: Work) -> bool:
 
 @as_step(MODEL_STEPS, applies=_has_missing_cells, what="What the missing cells may hold", of_the_answer=True)
 def missing(work: Work) -> MissingCells:
-    """Draw the missing cells from their posterior."""
     return missing_cells(work.analysis, seed=work.analysis.seed)

@@ -60,7 +60,6 @@ class Option:
 
 
 def argument(metavar: str, says: str, *, kind: Any = str, default: Any = ...) -> Option:
-    """Return an argument of a command."""
     return Option(metavar, says, kind, default=default, is_argument=True)
 
 
@@ -337,7 +336,6 @@ class Command(TyperCommand):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run it."""
         options = (one for one in self.params if one.param_type_name == "option")
         with one_sentence_errors({str(one.name): one.opts[0] for one in options}):
             return super().invoke(ctx)

@@ -147,7 +147,6 @@ def _distance_table(tests: SourceComparison, corrected: Agreement | None) -> Fig
 
 
 def cost_section(analysis: Analysis) -> Section | None:
-    """Set the cost of the sources beside each other."""
     sources = analysis.sources
     made = [analysis.made(one.key) for one in sources]
     if any(math.isnan(one.seconds) for one in made):

@@ -37,7 +37,6 @@ _PARTS = {
 
 
 def weights_section(analysis: Analysis, weighting: Weighting) -> Section:
-    """Show the guide's importance weights."""
     log_weights = weighting.log_weights
     worth = f"{len(log_weights):,} draws are worth {number(weighting.effective_draws, 0)} exact ones"
     picture = Picture(
@@ -109,7 +108,6 @@ def evidence_section(analysis: Analysis, evidence: Evidence) -> Section:
 
 
 def refining_section(analysis: Analysis, refinement: Any) -> Section:
-    """Show what refining did to the guide's draws."""
     proposals, kept = f"{refinement.proposals.num_draws:,}", f"{refinement.num_ancestors:,}"
     weights, resampled = [], ""
     if refinement.proposals.log_joint is not None:

@@ -55,7 +55,6 @@ def clustering_picture(analysis: Analysis) -> Picture | None:
 
 
 def images_section(analysis: Analysis) -> Section | None:
-    """Show the images of each cluster, from sure to unsure."""
     data, estimate = analysis.data, analysis.reference.estimate
     if data is None or not isinstance(data.shape, Images) or estimate is None:
         return None
@@ -82,7 +81,6 @@ def images_section(analysis: Analysis) -> Section | None:
 
 
 def unsure_images_section(analysis: Analysis) -> Section | None:
-    """Show the images whose place is least sure."""
     data, estimate = analysis.data, analysis.reference.estimate
     if data is None or not isinstance(data.shape, Images) or estimate is None:
         return None
@@ -106,7 +104,6 @@ def unsure_images_section(analysis: Analysis) -> Section | None:
 
 
 def waveforms_section(analysis: Analysis) -> Section | None:
-    """Show the mean waveform of each cluster."""
     data, estimate = analysis.data, analysis.reference.estimate
     if data is None or not isinstance(data.shape, Waveforms) or estimate is None:
         return None
@@ -123,7 +120,6 @@ def waveforms_section(analysis: Analysis) -> Section | None:
 
 
 def graph_section(analysis: Analysis) -> Section | None:
-    """Show the graph, and the matrix of its edges with rows sorted by cluster."""
     data, estimate = analysis.data, analysis.reference.estimate
     if data is None or not isinstance(data.shape, Graph) or estimate is None:
         return None

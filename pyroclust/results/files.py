@@ -118,7 +118,6 @@ def table_content(table: Table) -> tuple[Any, ...]:
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Write a file of JSON."""
     path.write_text(json_text(content), encoding="utf-8")
 
 

@@ -53,7 +53,6 @@ class Weighting:
         return replace(shown, assignments=draws.flat[rows][None], log_joint=None, log_prob=None)
 
     def figures(self) -> dict[str, Any]:
-        """Return what ``summary.json`` says of it."""
         return {
             "draws": len(self.weights),
             "efficiency": self.efficiency,
@@ -132,7 +131,6 @@ class BaselineRow:
         return f"BaselineRow({self.name}: {how})"
 
     def figures(self) -> dict[str, Any]:
-        """Return what ``summary.json`` says of it."""
         result, estimate, labels = self.result, self.to_estimate, self.to_labels
         if result is None:
             return {"name": self.name, "failed": self.failed}

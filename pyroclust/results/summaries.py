@@ -52,12 +52,10 @@ class Estimate:
 
     @property
     def num_clusters(self) -> int:
-        """Number of clusters of the estimate."""
         return int(self.assignments.max()) + 1
 
     @property
     def mean_uncertainty(self) -> float:
-        """Mean uncertainty of a row."""
         return float(np.average(self.uncertainty, weights=self.row_weights))
 
     @property
@@ -66,7 +64,6 @@ class Estimate:
         return num_doubtful(self.uncertainty, row_weights=self.row_weights)
 
     def figures(self) -> dict[str, object]:
-        """Return what ``summary.json`` says of it."""
         return {
             "num_clusters": self.num_clusters,
             "mean_uncertainty": self.mean_uncertainty,
