@@ -86,11 +86,6 @@ def test_what_repeats_an_analysis_can_be_typed(name):
         assert python_arguments({name: context.params[name]}) == {name: value}
 
 
-def test_what_was_denied_is_repeated():
-    made = Repeat.of("diagnose", ["x.npy"], {"transpose": False, "header": False})
-    assert made.command == "pyroclust diagnose x.npy --no-header --no-transpose"
-
-
 @pytest.mark.parametrize(
     ("command", "names"),
     [("compare", (*FAMILIES, *PRIORS, "SOURCE")), ("recipe", (*FAMILIES, *PRIORS)), ("diagnose", ())],
