@@ -12,33 +12,9 @@ from torch.nn import functional as F
 from pyroclust.partitions.constraints import Constraints
 
 
-class Members(Protocol):
-    """The law of who joins, by the log-odds of each point."""
-
-    def draw(self, logits: Tensor) -> Tensor:
-        """Draw who joins, ``(R, T) -> (R, T)`` bool."""
-        ...
-
-    def most_likely(self, logits: Tensor) -> Tensor:
-        """Return who joins rather than not, ``(R, T) -> (R, T)`` bool."""
-        ...
-
-    def log_prob(self, logits: Tensor, joined: Tensor) -> Tensor:
-        """Return the log-probability of who joins in nats, ``(..., R, T), (R, T) -> (..., R)`` float64."""
-        ...
-
-
-def members_of(constraints: Constraints | None, anchor: Tensor, others: Tensor, mask: Tensor) -> Members:
-    """Return the law of who of the others joins each anchor, ``(R,), (R, T), (R, T)``."""
-    if constraints is None:
-        return FreeMembers(mask)
-    column, apart = (one.to(mask.device) for one in constraints.bound_tables)
-    return GroupedMembers(mask, column[others], column[anchor], apart)
-
-
 @dataclass(frozen=True)
-class FreeMembers:
-    """Independent memberships."""
+class Members:
+    """The law of who joins, by the log-odds of each point, ``(R, T)``: independent memberships."""
 
     mask: Tensor  # who may join, (R, T)
 
@@ -49,12 +25,13 @@ class FreeMembers:
         return (logits > 0) & self.mask
 
     def log_prob(self, logits: Tensor, joined: Tensor) -> Tensor:
+        """Return the log-probability of who joins in nats, ``(..., R, T), (R, T) -> (..., R)`` float64."""
         signed = torch.where(joined, logits, -logits)
         return (F.logsigmoid(signed) * self.mask).sum(-1, dtype=torch.float64)
 
 
 @dataclass(frozen=True)
-class GroupedMembers:
+class GroupedMembers(Members):
     r"""Memberships of groups that join as a whole or not at all, and of which some exclude others.
 
     .. math:: p(b) = \prod_{g \text{ open}} p_g^{b_g} (1 - p_g)^{1 - b_g}, \qquad
@@ -64,7 +41,6 @@ class GroupedMembers:
     one that it is apart from has joined. So the probabilities of the allowed sets sum to one.
     """
 
-    mask: Tensor  # who may join, (R, T)
     column: Tensor  # the bound group of each point, (R, T) int64, -1 for free points
     anchor: Tensor  # the bound group of the anchor, (R,), -1 for none
     apart: Tensor  # which bound groups are apart, (G, G) bool
@@ -125,6 +101,14 @@ class GroupedMembers:
 
     def _of_anchor_apart(self) -> Tensor:
         return self.apart[self.anchor.clamp(min=0)] & (self.anchor >= 0).unsqueeze(-1)
+
+
+def members_of(constraints: Constraints | None, anchor: Tensor, others: Tensor, mask: Tensor) -> Members:
+    """Return the law of who of the others joins each anchor, ``(R,), (R, T), (R, T)``."""
+    if constraints is None:
+        return Members(mask)
+    column, apart = (one.to(mask.device) for one in constraints.bound_tables)
+    return GroupedMembers(mask, column[others], column[anchor], apart)
 
 
 @dataclass(frozen=True)

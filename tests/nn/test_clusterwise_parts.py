@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from pyroclust.distributions.clusterwise_steps import FreeMembers, row_blocks
+from pyroclust.distributions.clusterwise_steps import Members, row_blocks
 from pyroclust.nn import AutoencoderDensity, FlowDensity, GaussianDensity, SetEncoder
 from pyroclust.nn.networks.clusterwise_network import AttentivePool, GatedPool, SummedPool
 from pyroclust.nn.networks.latents import DiscreteMemberships, GaussianMemberships
@@ -62,13 +62,13 @@ MASK = torch.tensor([True, True, True, False]).expand(8, -1)
 def test_discrete_memberships_sum_to_one_and_draw_what_they_say() -> None:
     values = torch.randn(3, 1, 1).expand(3, 8, 1)
     log_weights = torch.randn(3, 1).double().log_softmax(0).expand(3, 8)
-    law = DiscreteMemberships(decoder, FreeMembers(MASK), values, log_weights)
+    law = DiscreteMemberships(decoder, Members(MASK), values, log_weights)
     log_prob, variance = law.estimate(JOINED, 1)
     torch.testing.assert_close(log_prob.exp().sum(), torch.tensor(1.0).double(), rtol=0, atol=1e-6)
     assert (variance == 0).all()
     wide = DiscreteMemberships(
         decoder,
-        FreeMembers(MASK[:1].expand(20_000, -1)),
+        Members(MASK[:1].expand(20_000, -1)),
         values[:, :1].expand(-1, 20_000, 1),
         log_weights[:, :1].expand(3, 20_000),
     )
@@ -84,7 +84,7 @@ def test_gaussian_memberships_estimate_the_integral() -> None:
     def posterior(joined: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return mean + 0.2 * joined.sum(-1, keepdim=True), log_scale + 0.1
 
-    law = GaussianMemberships(decoder, FreeMembers(MASK), (mean, log_scale), posterior)
+    law = GaussianMemberships(decoder, Members(MASK), (mean, log_scale), posterior)
     grid = torch.linspace(-8, 8, 4001).double()
     density = torch.distributions.Normal(0.3, torch.tensor(-0.2).exp().double()).log_prob(grid).exp()
     logits = decoder(grid.view(-1, 1, 1).float())

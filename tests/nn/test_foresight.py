@@ -17,7 +17,7 @@ from pyroclust.distributions import (
     Product,
     student_t,
 )
-from pyroclust.distributions.clusterwise_steps import ClusterStep, FreeMembers
+from pyroclust.distributions.clusterwise_steps import ClusterStep, Members
 from pyroclust.distributions.sequential.scorer import Candidates
 from pyroclust.guides import (
     AttentiveClusteringProcess,
@@ -271,7 +271,7 @@ def asked(model: Mixture, data: Tensor) -> Completions:
         torch.tensor([3]),
         others,
         mask,
-        FreeMembers(mask),
+        Members(mask),
         torch.empty(1, 0),
         torch.tensor([2]),
     )
