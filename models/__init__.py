@@ -19,9 +19,8 @@ from pyroclust.models.gaussian_clusters import (
 )
 from pyroclust.models.in_words import in_words
 from pyroclust.models.mixture import Mixture
-from pyroclust.models.predictive import PosteriorPredictive, Replicated
+from pyroclust.models.predictive import PosteriorPredictive, Replicated, SampledPredictive
 from pyroclust.models.reference_mixtures import few_components, gaussian2d, overlap2d, sensitivity2d
-from pyroclust.models.sampled_predictive import SampledPredictive
 from pyroclust.models.spike_waveforms import SpikeWaveforms
 from pyroclust.models.standardised import (
     FAMILIES,

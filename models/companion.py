@@ -79,9 +79,8 @@ class StickBreaking(ComponentWeights):
     def truncation_error(self, num_points: int) -> Tensor:
         r"""Bound the total variation that truncation brings.
 
-        The truncated labels are the full ones, all those from T on made equal. With R_T the mass beyond the
-        first T components, the partitions differ only if one of N points lies beyond, and only if two points
-        lie in different components from T on:
+        With R_T the mass beyond the first T components, partitions differ only if one of N points lies
+        beyond, and only if two points lie in different components from T on:
 
         .. math::
             \min\left( N E[R_T], \; \binom{N}{2} E[R_{T-1}^2] \frac{a + T d}{1 + a + (T-1) d} \right), \quad
@@ -131,7 +130,6 @@ class SymmetricDirichlet(ComponentWeights):
         ).log()
 
     def truncation_error(self, num_points: int) -> Tensor:
-        """Return zero."""
         return torch.zeros((), dtype=torch.float64)
 
 
@@ -207,19 +205,17 @@ Part = TypeVar("Part", bound=Hyperparameterised)
 
 
 class Companion:
-    r"""The mixture of a model with T components, nothing integrated out.
+    r"""The mixture of a model with T components, nothing integrated out: a Pyro program of one data set.
 
     .. math::
         w \sim \text{weights}, \quad \theta_k \sim G_0 \; (k \le T), \quad
         z_i \sim \mathrm{Categorical}(w), \quad x_i \sim F(\theta_{z_i})
 
-    Calling it runs a Pyro program on one data set. Sites: the random hyperparameters by name; the weights
-    (``"sticks"``, ``"weights"``, or ``"extra_components"`` and ``"gammas"``, by the kind of prior); the
-    parameters that the component family names, in the plate ``"components"``; ``"labels"`` and ``"data"`` in
-    the plate ``"points"``. Labels and the number of components are marked for parallel enumeration, at cost
-    O(N T) an evaluation (O(N T^2) with a random number of components); all else is continuous. It runs under
-    ``pyro.infer.NUTS``, ``TraceEnum_ELBO``, ``infer_discrete`` and ``Predictive``, each of which may put
-    plates of its own around it.
+    Sites: the random hyperparameters by name; the weights (``"sticks"``, ``"weights"``, or
+    ``"extra_components"`` and ``"gammas"``, by the kind of prior); the family's parameters, in the plate
+    ``"components"``; ``"labels"`` and ``"data"`` in the plate ``"points"``. Labels and the number of
+    components are marked for parallel enumeration, O(N T) an evaluation, O(N T^2) with a random number of
+    components. It runs under ``pyro.infer.NUTS``, ``TraceEnum_ELBO``, ``infer_discrete`` and ``Predictive``.
 
     Labels are names of components; :func:`~pyroclust.partitions.canonical` turns them into partitions, whose
     prior is that of the mixture but for :meth:`truncation_error`.
@@ -232,8 +228,8 @@ class Companion:
         data: ``(N, D)``.
 
     Raises:
-        ValueError: if T does not fit the prior, a hyperparameter is a batch, or the prior has no such
-            program, or T components do not fit into memory.
+        ValueError: if T does not fit the prior or the memory, a hyperparameter is a batch, or the prior has
+            no such program.
 
     References:
         Ishwaran & James (2001), Gibbs sampling methods for stick-breaking priors.
@@ -279,16 +275,13 @@ class Companion:
             return pyro.sample("data", component.likelihood(chosen), obs=data)
 
     def truncation_error(self, num_points: int) -> Tensor:
-        """Bound the total variation between the companion's and the mixture's law of partition and data.
+        """Bound the total variation of the companion's law of partition and data from the mixture's, ``()``.
 
         Zero where the prior has no more than T components. Cost O(T).
 
-        Shape:
-            output: ``()`` float64.
-
         Raises:
-            ValueError: if ``num_points`` is no count, or a hyperparameter of the prior is random: set it
-                with ``model.given`` first.
+            ValueError: if ``num_points`` is no count, or a hyperparameter of the prior is random: set it with
+                ``model.given`` first.
 
         Example:
             >>> from pyroclust.models import gaussian2d
@@ -300,18 +293,16 @@ class Companion:
 
 
 def companion(mixture: Mixture, num_components: int | None = None) -> Companion:
-    """Return the Pyro program of a mixture with explicit parameters and labels that can be enumerated.
+    """Return the :class:`Companion` of a mixture.
 
     Args:
         mixture: the model.
-        num_components: how many components there are; by default the number M of a Dirichlet-multinomial
-            prior.
+        num_components: T; by default the number M of a Dirichlet-multinomial prior.
 
     Raises:
         ValueError: as :class:`Companion`, and if ``num_components`` is missing.
 
     Example:
-        >>> import torch
         >>> from pyro import poutine
         >>> from pyroclust.models import gaussian2d
         >>> program = companion(gaussian2d(), 10)

@@ -94,31 +94,27 @@ class DeepModel(SimulatedModel, nn.Module):
         nn.Module.__init__(self)
         self._pyro_name = own_name(type(self))
         self.name = name
-        self._event_shape = checked_shape("event_shape", event_shape)
+        self.event_shape = checked_shape("event_shape", event_shape)
         self.observation = NormalObservation() if observation is None else observation
-        self.decoder: Any = DenseDecoder(latent_dim, self._event_shape) if decoder is None else decoder
+        self.decoder: Any = DenseDecoder(latent_dim, self.event_shape) if decoder is None else decoder
         if self.decoder.dim != latent_dim:
             raise ValueError(
                 f"decoder takes {self.decoder.dim} numbers, expected {latent_dim}, the latent numbers of a "
                 f"{type(self).__name__}"
             )
 
-    @property
-    def event_shape(self) -> tuple[int, ...]:
-        return self._event_shape
-
     def _decoded(self, latents: Tensor) -> Tensor:
         """Decode latent numbers, ``(*any, L) -> (*any, *event_shape)``."""
         outputs: Tensor = self.decoder(latents.reshape(-1, latents.shape[-1]))
-        return outputs.view(*latents.shape[:-1], *self._event_shape)
+        return outputs.view(*latents.shape[:-1], *self.event_shape)
 
     def _law(self, outputs: Tensor) -> Any:
         """Return the law of points given what the decoder says."""
-        return self.observation.law(outputs, event_dim=len(self._event_shape))
+        return self.observation.law(outputs, event_dim=len(self.event_shape))
 
     def _mean(self, outputs: Tensor) -> Tensor:
         """Return the means of points given what the decoder says."""
-        return self.observation.mean(outputs, event_dim=len(self._event_shape))
+        return self.observation.mean(outputs, event_dim=len(self.event_shape))
 
 
 @register(Model, name="deep_mixture")
@@ -129,15 +125,13 @@ class DeepMixture(DeepModel):
         c_i \sim \text{Categorical}(\pi), \qquad z_i \sim N(0, I), \qquad
         x_i \sim p\big(x \mid o_\theta(z_i, e_{c_i})\big)
 
-    The decoder's weights are parameters of the program, trained with those of the guide,
-    :class:`~pyroclust.guides.DeepMixtureGuide`, on one collection of data: by stock ``SVI`` or by
-    :func:`pyroclust.infer.fit`. As published all K clusters are equally likely. With a ``prior`` the weights
-    are those of its first K sticks, learned too under their prior (maximum a posteriori), so that clusters
-    which the data do not need may become empty.
+    The decoder's weights are trained with those of the guide, :class:`~pyroclust.guides.DeepMixtureGuide`, on
+    one collection of data, by stock ``SVI`` or by :func:`pyroclust.infer.fit`. All K clusters are equally
+    likely; with a ``prior`` their weights are its first K sticks, learned under their prior (maximum a
+    posteriori), so that clusters may become empty.
 
     Sites: ``"style"``, ``"code"`` (one-hot), ``"data"``, and ``"assignments"``, the partition that the codes
-    make. Points are a plate, so that ``TraceEnum_ELBO`` sums over codes. Simulations, as
-    :func:`pyroclust.calibrate` makes them, are those of the trained decoder. Cost O(N) decodings.
+    make. Points are a plate, so that ``TraceEnum_ELBO`` sums over codes. Cost O(N) decodings.
 
     Args:
         event_shape: shape of one point.
@@ -146,15 +140,14 @@ class DeepMixture(DeepModel):
         decoder: a module ``(R, style_dim + K) -> (R, *event_shape)``; dense layers by default.
         observation: how points scatter around what the decoder says; normal with standard deviation 1 by
             default.
-        prior: of the partition of all points, a process of sticks
-            (:class:`~pyroclust.distributions.ChineseRestaurantPrior` or
-            :class:`~pyroclust.distributions.PitmanYorPrior`) whose numbers are known; equal weights by
-            default.
-        num_points: how many points the collection has, for which a prior counts once; not needed without.
+        prior: a process of sticks, of known numbers: a
+            :class:`~pyroclust.distributions.ChineseRestaurantPrior` or
+            :class:`~pyroclust.distributions.PitmanYorPrior`.
+        num_points: how many points the collection has, for which a prior counts once.
 
     Raises:
         ValueError: if the decoder takes another number of latent numbers, the prior is no process of sticks,
-            or it is given without the number of points.
+            or it comes without the number of points.
 
     Example:
         >>> from pyro import poutine
@@ -200,10 +193,7 @@ class DeepMixture(DeepModel):
         return self._program(data, with_prior=True)
 
     def reconstruction(self, data: Tensor, known: Tensor | None = None) -> Tensor:
-        """Run the program without the densities of style and code: what is left is p(x | z, c).
-
-        The model to give to ``SVI`` with a guide whose codes are relaxed: its factors have the divergences
-        from the prior in closed form.
+        """Run the program without the densities of style and code, for ``SVI`` with relaxed codes.
 
         Args:
             data: ``(*batch, N, *event_shape)``.
@@ -212,37 +202,18 @@ class DeepMixture(DeepModel):
         return self._program(data, with_prior=False)
 
     def outputs(self, style: Tensor, code: Tensor) -> Tensor:
-        """Decode latent numbers.
-
-        Args:
-            style: ``(*any, Z)``.
-            code: points of the simplex, ``(*any, K)``; one-hot, or relaxed.
-
-        Shape:
-            output: ``(*any, *event_shape)``.
-        """
+        """Decode styles ``(*any, Z)`` and codes ``(*any, K)``, one-hot or relaxed."""
         shape = broadcast_shapes(style.shape[:-1], code.shape[:-1])
         return self._decoded(torch.cat([style.expand(*shape, -1), code.expand(*shape, -1)], -1))
 
     def log_likelihood(self, data: Tensor, style: Tensor, code: Tensor) -> Tensor:
-        """Return log p(x | z, c) of every point.
-
-        Shape:
-            data: ``(*batch, N, *event_shape)``; style, code: ``(*any, *batch, N, .)``; output: ``(*any,
-            *batch, N)``.
-        """
+        """Return log p(x | z, c) of every point, ``(*any, *batch, N)``."""
         found: Tensor = self._law(self.outputs(style, code)).log_prob(data)
         return found
 
     @torch.no_grad()
     def generate(self, style: Tensor) -> Tensor:
-        """Return the means of every cluster in given styles: what pictures of a trained model show.
-
-        Args:
-            style: ``(S, Z)``.
-
-        Shape:
-            output: ``(K, S, *event_shape)``.
+        """Return the means of every cluster in given styles, ``(S, Z) -> (K, S, *event_shape)``.
 
         Example:
             >>> DeepMixture((8, 8), num_clusters=3).generate(torch.randn(5, 10)).shape
@@ -253,7 +224,7 @@ class DeepMixture(DeepModel):
             return self._mean(self.outputs(style, codes))
 
     def _program(self, data: Tensor, *, with_prior: bool) -> Tensor:
-        check_shape(data, self._event_shape)
+        check_shape(data, self.event_shape)
         pyro.module(self._pyro_name, self)
         place = data.dim() - self.event_dim
         # Simulations have the dtype and device of the decoder, templates those of the CPU.
@@ -280,16 +251,14 @@ class DeepMixture(DeepModel):
 
 @register(Model, name="semi_supervised_clustering")
 class SemiSupervisedClustering(DeepMixture):
-    r"""Points that a decoder makes of features and one of K classes, of which some points have a label.
+    r"""A :class:`DeepMixture` of features and one of K classes, of which some points have a label.
 
     .. math::
         c_i \sim \text{Categorical}(1/K), \qquad f_i \sim N(0, I), \qquad
         x_i \sim N\big(o_\theta(f_i, e_{c_i}), \tfrac{D}{2} I\big)
 
-    A :class:`~pyroclust.models.DeepMixture` whose styles are many features. The variance makes the loss of a
-    point its mean squared error per number, on the scale of the other terms of
-    :class:`~pyroclust.guides.SemiSupervisedGuide`; simulated points are too noisy to look like data. The law
-    of the features is not trained, and is there for simulations alone.
+    The variance makes the loss of a point its mean squared error per number, on the scale of the other terms
+    of :class:`~pyroclust.guides.SemiSupervisedGuide`. The law of the features is there for simulations alone.
 
     Args:
         event_shape: shape of one point, of D numbers.
@@ -298,7 +267,7 @@ class SemiSupervisedClustering(DeepMixture):
         decoder: a module ``(R, feature_dim + K) -> (R, *event_shape)``; dense layers by default.
 
     Raises:
-        ValueError: as :class:`~pyroclust.models.DeepMixture`.
+        ValueError: as :class:`DeepMixture`.
 
     Example:
         >>> SemiSupervisedClustering((8, 8), num_classes=10)

@@ -266,13 +266,11 @@ class DeformedGlyphs(SimulatedFromArguments):
         c \sim \text{prior}, \qquad k_1, k_2, \ldots \text{ distinct classes}, \qquad
         x_i \sim \text{GlyphImages}(k_{c_i})
 
-    The classes are the characters of the DejaVu fonts that matplotlib brings along (Latin, Greek, Cyrillic,
-    Armenian, Hebrew, Arabic, Georgian, signs), each in up to eight positions: turned by quarters and
-    mirrored. Shapes that look like an earlier one are left out, and so are all digits, so that a guide can be
-    tested on handwritten digits that it has never seen. There is no likelihood.
-
-    Cost some .03 ms an image of 8 x 8 and .06 ms an image of
-    28 x 28 on one core; the shapes are drawn once a process, in a few seconds.
+    The classes are the characters of matplotlib's DejaVu fonts (Latin, Greek, Cyrillic, Armenian, Hebrew,
+    Arabic, Georgian, signs), turned by quarters and mirrored. Shapes that look like an earlier one are left
+    out, and so are all digits, so that a guide can be tested on handwritten digits. Cost some .03 ms an image
+    of 8 x 8 and .06 ms an image of 28 x 28 on one core; the shapes are drawn once a process, in a few
+    seconds.
 
     Args:
         side: H and W of the images.
@@ -292,11 +290,10 @@ class DeformedGlyphs(SimulatedFromArguments):
         ValueError: if an argument is out of range, or the prior is random.
 
     Example:
-        >>> from pyro import poutine
-        >>> model = DeformedGlyphs(8)
-        >>> trace = poutine.trace(poutine.uncondition(model)).get_trace(torch.empty(3, 20, 8, 8))
-        >>> {name: tuple(trace.nodes[name]["value"].shape) for name in ("assignments", "data")}
-        {'assignments': (3, 20), 'data': (3, 20, 8, 8)}
+        >>> from pyroclust.infer import simulate
+        >>> images, labels = simulate(DeformedGlyphs(8), torch.empty(3, 20, 8, 8))
+        >>> images.shape, labels.shape
+        (torch.Size([3, 20, 8, 8]), torch.Size([3, 20]))
 
     References:
         Pakman et al. (2020), Neural Clustering Processes. https://arxiv.org/abs/1901.00409
@@ -319,14 +316,7 @@ class DeformedGlyphs(SimulatedFromArguments):
         self.strength = check_number("strength", strength, at_least=0, at_most=3)
         self.prior = ChineseRestaurantPrior(0.7) if prior is None else prior
         check_known("prior", self.prior)
-
-    @property
-    def event_shape(self) -> tuple[int, ...]:
-        return (self.side, self.side)
-
-    @property
-    def partition_prior(self) -> PartitionPrior:
-        return self.prior
+        self.partition_prior, self.event_shape = self.prior, (self.side, self.side)
 
     def __call__(self, data: Tensor) -> Tensor:
         check_shape(data, self.event_shape)

@@ -36,8 +36,7 @@ class EmbeddedMixture(DeepModel):
         num_clusters: K.
         embedding_dim: E.
         decoder: a module ``(R, E) -> (R, *event_shape)``; dense layers by default.
-        observation: how points scatter around what the decoder says; normal with standard deviation 1 by
-            default.
+        observation: as of :class:`~pyroclust.models.DeepMixture`.
 
     Raises:
         ValueError: if the decoder takes another number of latent numbers.
@@ -91,33 +90,20 @@ class EmbeddedMixture(DeepModel):
 
     @torch.no_grad()
     def set_clusters(self, weights: Tensor, means: Tensor, scales: Tensor) -> None:
-        """Set the mixture: where a training starts.
-
-        Args:
-            weights: ``(K,)``.
-            means: ``(K, E)``.
-            scales: standard deviations, ``(K, E)``.
-        """
+        """Set weights ``(K,)``, means and standard deviations ``(K, E)``: where a training starts."""
         self.logits.copy_(weights.log())
         self.means.copy_(means)
         self.log_scales.copy_(scales.log())
 
     @torch.no_grad()
     def generate(self, noise: Tensor) -> Tensor:
-        """Return the means of every cluster at given places, in its standard deviations from its mean.
-
-        Args:
-            noise: ``(S, E)``, standard normal for typical points.
-
-        Shape:
-            output: ``(K, S, *event_shape)``.
-        """
+        """Return the means of clusters, so many deviations off, ``(S, E) -> (K, S, *event_shape)``."""
         places = self.means.unsqueeze(1) + self.log_scales.exp().unsqueeze(1) * noise
         with evaluating(self):
             return self._mean(self._decoded(places))
 
     def _program(self, data: Tensor, *, collapsed: bool) -> Tensor:
-        check_shape(data, self._event_shape)
+        check_shape(data, self.event_shape)
         pyro.module(self._pyro_name, self)
         place = data.dim() - self.event_dim
         choice = dist.Categorical(logits=self.logits)

@@ -40,9 +40,8 @@ class GaussianClusters(SimulatedFromArguments):
         \log \sigma_{kd} \sim N(\log s, \tau^2), \quad x_i \sim N(\mu_{c_i}, \mathrm{diag}(\sigma_{c_i}^2))
 
     With ``optional`` components each after the first is there with probability one half, and the weights are
-    those of the components that are there, renormalised. The parameters are known to whoever runs the
-    program: this is the model of benchmarks that ask what the true parameters are worth. A mixture of the
-    same law, its parameters integrated out where that is possible, is a :class:`~pyroclust.models.Mixture`.
+    renormalised over them. The model of benchmarks that ask what the true parameters are worth; with
+    parameters integrated out the law is a :class:`~pyroclust.models.Mixture`.
 
     Sites: ``"weights"`` ``(*batch, K)``, 0 where a component is not there; ``"means"`` and ``"scales"``
     ``(*batch, K, D)``; ``"labels"``, components ``(*batch, N)``; ``"assignments"``; ``"data"``.
@@ -60,7 +59,7 @@ class GaussianClusters(SimulatedFromArguments):
 
     Raises:
         ValueError: if a number is out of range, or both or none of ``half_width`` and ``centre_scale`` are
-            given.
+            set.
 
     Example:
         >>> from pyro import poutine
@@ -92,30 +91,20 @@ class GaussianClusters(SimulatedFromArguments):
                 "means are either uniform or normal"
             )
         self.half_width, self.centre_scale = half_width, centre_scale
-        width = check_number("half_width" if centre_scale is None else "centre_scale", self._width, above=0)
-        self._means: Any = Uniform(-width, width) if centre_scale is None else Normal(0.0, width)
+        if centre_scale is None:
+            width = check_number("half_width", half_width, above=0)
+            self._means: Any = Uniform(-width, width)
+        else:
+            self._means = Normal(0.0, check_number("centre_scale", centre_scale, above=0))
         self.scale = check_number("scale", scale, above=0)
         self.scale_spread = check_number("scale_spread", scale_spread, at_least=0, at_most=10)
-
-    @property
-    def _width(self) -> float | None:
-        return self.half_width if self.centre_scale is None else self.centre_scale
-
-    @property
-    def event_shape(self) -> tuple[int, ...]:
-        return (self.dim,)
-
-    @property
-    def typical_scale(self) -> float:
-        """A typical standard deviation within a cluster."""
-        return self.scale
-
-    @property
-    def partition_prior(self) -> PartitionPrior:
-        if self.optional:
-            extra = Binomial(self.num_components - 1, torch.tensor(0.5))
-            return FiniteMixturesPrior(self.concentration, extra)
-        return DirichletMultinomialPrior(self.num_components, self.concentration)
+        self.event_shape, self.typical_scale = (self.dim,), self.scale
+        half = Binomial(self.num_components - 1, torch.tensor(0.5))
+        self.partition_prior: PartitionPrior = (
+            FiniteMixturesPrior(self.concentration, half)
+            if self.optional
+            else DirichletMultinomialPrior(self.num_components, self.concentration)
+        )
 
     def __call__(self, data: Tensor) -> Tensor:
         check_shape(data, self.event_shape)
@@ -160,10 +149,6 @@ def set_transformer_clusters(num_components: int = 4) -> GaussianClusters:
     Args:
         num_components: K.
 
-    Example:
-        >>> set_transformer_clusters().num_components
-        4
-
     References:
         Lee et al. (2019), Set Transformer. https://arxiv.org/abs/1810.00825
     """
@@ -179,10 +164,6 @@ def filtering_clusters(num_components: int = 4) -> GaussianClusters:
 
     Args:
         num_components: K, at most.
-
-    Example:
-        >>> filtering_clusters(12).optional
-        True
 
     References:
         Lee, Lee & Teh (2019), Deep amortized clustering. https://arxiv.org/abs/1909.13433
@@ -205,22 +186,18 @@ class MarginalMixture:
         x_i \sim \sum_k \pi_k \, N\big(\mu_k, \mathrm{diag}(\sigma_k^2)\big)
 
     Sites: ``"log_weights"`` ``(*batch, K)``, ``"means"`` and ``"scales"`` ``(*batch, K, D)``, with flat
-    priors, and ``"data"``. The evidence lower bound of a guide that is a point, as
-    :class:`~pyroclust.guides.SetTransformerMixture`, is then the log-likelihood: stock
-    ``SVI(MarginalMixture(4), guide, optim, Trace_ELBO())`` on simulated data sets trains it. Data cannot be
-    simulated from flat priors: take them from another model.
+    priors, and ``"data"``. The evidence lower bound of a guide that is a point is then the log-likelihood.
+    Data are simulated from another model.
 
     Args:
         num_components: K.
         dim: D.
 
     Example:
-        >>> import torch
         >>> from pyro.infer import SVI, Trace_ELBO
         >>> from pyro.optim import Adam
         >>> from pyroclust.guides import SetTransformerMixture
         >>> from pyroclust.infer import simulate
-        >>> from pyroclust.models import set_transformer_clusters
         >>> clusters = set_transformer_clusters(4)
         >>> guide = SetTransformerMixture(clusters)
         >>> svi = SVI(MarginalMixture(4), guide, Adam({"lr": 1e-3}), Trace_ELBO())

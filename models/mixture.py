@@ -32,9 +32,8 @@ class Mixture:
         c \sim \text{prior}, \qquad
         x \mid c \sim \prod_k \int \prod_{i: c_i=k} F(x_i; \theta) G_0(d\theta)
 
-    Calling it runs the Pyro program, with sites ``"assignments"`` and ``"data"``, and one of its own name for
-    every random hyperparameter, inside one plate a batch dimension: each data set has its own. A template
-    ``torch.empty(B, N, D)`` under ``poutine.uncondition`` simulates B data sets in one batch.
+    Calling it runs the Pyro program, with sites ``"assignments"`` and ``"data"``, and one for every random
+    hyperparameter, inside one plate a batch dimension: each data set has its own.
 
     Args:
         prior: partition prior.
@@ -122,10 +121,8 @@ class Mixture:
                 its range.
 
         Example:
-            >>> from pyro.distributions import Gamma
-            >>> from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
-            >>> model = Mixture(ChineseRestaurantPrior(Gamma(2.0, 4.0)), NormalKnownVariance(2))
-            >>> known = model.given({"concentration": 0.7})
+            >>> from pyroclust.models import sensitivity2d
+            >>> known = sensitivity2d().given({"concentration": 0.7, "prior_scale": 10.0})
             >>> known.log_joint(torch.zeros(3, 2), torch.tensor([0, 0, 1])).item()
             -17.3...
         """
@@ -150,10 +147,8 @@ class Mixture:
         .. math:: p(c, x \mid C) \propto p(c, x) \, 1[c \in C]
 
         with C the partitions that have all that is known. :meth:`log_joint` is restricted to C and not
-        normalised, so that the evidence of this model is :math:`\log p(x, C)`: less that of the free model it
-        is :math:`\log p(C \mid x)`, what the data say of the constraints, and less
-        :meth:`log_prob_constraints` it is :math:`\log p(x \mid C)`. Random hyperparameters are those given
-        that the constraints hold.
+        normalised: the evidence of this model is :math:`\log p(x, C)`. Less that of the free model it is
+        :math:`\log p(C \mid x)`, less :meth:`log_prob_constraints` it is :math:`\log p(x \mid C)`.
 
         Enumeration, collapsed Gibbs sampling, splits and merges, sequential Monte Carlo, importance weights
         and refining keep to the constraints; guides do by their own ``constrained``. Known constraints are
@@ -198,19 +193,15 @@ class Mixture:
         .. math:: p(c, x) = V_M(K) \prod_k w(n_k) \int \prod_{i: c_i = k} F(x_i; \theta)^{w_i} G_0(d\theta),
             \qquad n_k = \sum_{i: c_i = k} w_i, \quad M = \sum_i w_i
 
-        This is the model of the repeated table under must-links: copies of a row stay together, at the cost
-        of the distinct rows. As with constraints, the evidence is :math:`\log p(x, C)`, C the event that
-        copies are together.
-
-        Enumeration and the kernels that take constraints count weights, with constraints on the distinct rows
-        beside them; data cannot be simulated, and guides do not take them.
+        This is the model of the repeated table whose copies of a row stay together, at the cost of the
+        distinct rows. Enumeration and the kernels that take constraints count weights; data cannot be
+        simulated, and guides do not take them.
 
         Args:
             weights: ``(N,)`` whole numbers of at least 1; None for one each.
 
         Raises:
-            ValueError: if they are other numbers (a row of weight 0 says nothing and is to be left out), or
-                the component is not conjugate.
+            ValueError: if they are other numbers, or the component is not conjugate.
 
         Example:
             >>> from pyroclust.models import gaussian2d
@@ -227,11 +218,10 @@ class Mixture:
         return new
 
     def log_prob_constraints(self) -> Tensor:
-        r"""Return the prior log-probability of the constraints in nats, 0 without any.
+        r"""Return the prior log-probability of the constraints in nats, :math:`\log \sum_{c \in C} p(c)`.
 
-        .. math:: \log p(C) = \log \sum_{c \in C} p(c)
-
-        Exact, by enumeration of the allowed partitions of the points that something is known of.
+        Exact, by enumeration of the allowed partitions of the points that something is known of; 0 without
+        any.
 
         Raises:
             ValueError: if there are too many of these, a hyperparameter is random, or rows have weights.
@@ -294,16 +284,11 @@ class Mixture:
 
         Shape:
             data: ``(..., N, D)``; assignments: ``(..., N)`` canonical; output: the broadcast of both batches
-            and of hyperparameters given as batches. Cost O(N F) a partition with F sufficient statistics.
+            and of hyperparameters that are batches. Cost O(N F) a partition with F sufficient statistics.
 
         Raises:
             ValueError: if the shapes do not fit, the labels are not canonical, a hyperparameter is random,
                 the component is not conjugate, or (under validation) data lie outside its support.
-
-        Example:
-            >>> from pyroclust.models import gaussian2d
-            >>> gaussian2d().log_joint(torch.zeros(2, 2), torch.tensor([[0, 0], [0, 1]])).shape
-            torch.Size([2])
         """
         data = as_points(data)
         check_shape(data, self.event_shape)

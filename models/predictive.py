@@ -1,6 +1,7 @@
-"""New points and replicated data sets, given posterior draws of the partition."""
+"""New points, averaged over draws of partitions, or of these and parameters of clusters; replicated data."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -30,6 +31,7 @@ class NewPoints:
     model: Mixture
     _labels: Tensor
     _counts: Tensor
+    _clusters: Tensor
 
     def cluster_probs(self, points: Tensor, partition: Tensor) -> Tensor:
         r"""Return how likely points belong to the clusters of one partition, such as a point estimate.
@@ -37,9 +39,8 @@ class NewPoints:
         .. math:: P(j \mid x^*) = \frac{\sum_s \sum_k p(c^* = k, x^* \mid c^{(s)}, x) \,
             |k \cap j| / |k|}{\sum_s p(x^* \mid c^{(s)}, x)}
 
-        A cluster of a draw counts for those of the partition by the shares of its points that lie in them:
-        this is the probability that a companion of the new point, chosen at random, is in cluster j. The last
-        column is that of a new cluster, and rows sum to 1. Cost O(S K (D + J)) a point.
+        A cluster of a draw counts for those of the partition by the shares of its points that lie in them.
+        The last column is that of a new cluster, and rows sum to 1. Cost O(S K (D + J)) a point.
 
         Shape:
             points: ``(..., D)``; partition: canonical labels ``(N,)`` of J clusters; output: ``(..., J + 1)``
@@ -68,18 +69,27 @@ class NewPoints:
         total = self._in_blocks(value, lambda some: self._log_joint(some).logsumexp((-1, -2)))
         return (total - math.log(len(self._counts))).reshape(value.shape[:-1])
 
+    @abstractmethod
     def log_prob_left_out(self, rows: Tensor, *, hidden: Tensor | None = None) -> Tensor:
         """Return the log predictive densities of points of the data, each left out."""
-        raise TypeError(f"{type(self).__name__} must define log_prob_left_out")
 
+    @abstractmethod
     def _log_joint(self, points: Tensor) -> Tensor:
         """Return log p(c*, x* | draw), ``(M, D) -> (M, S, K + 1)``."""
-        raise TypeError(f"{type(self).__name__} must define _log_joint")
 
     @property
+    @abstractmethod
     def _at_once(self) -> int:
         """How many points fit into the largest work array."""
-        raise TypeError(f"{type(self).__name__} must define _at_once")
+
+    def _left_by(self, rows: Tensor, weight: int, known: Mixture) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the clusters of points, their sizes without them, and the log-weights of all clusters."""
+        own = self._labels[:, rows].T.unsqueeze(-1)  # (M, S, 1)
+        counts = self._counts.expand(len(rows), *self._counts.shape)
+        counts = counts.scatter_add(-1, own, torch.full_like(own, -weight, dtype=counts.dtype))
+        left = counts.gather(-1, own)
+        clusters = self._clusters - (left.squeeze(-1) == 0).long()
+        return own, left, next_cluster_log_weights(known, counts, clusters, new_at=self._clusters)
 
     def _checked(self, points: Tensor) -> Tensor:
         return points
@@ -92,14 +102,13 @@ class NewPoints:
 
 
 class PosteriorPredictive(NewPoints, TorchDistribution):
-    r"""The law of one more point given data, averaged over S posterior draws of the partition.
+    r"""The law of one more point, averaged over S posterior draws of the partition.
 
     .. math::
         p(x^* \mid x) \approx \frac{1}{S} \sum_s \Big[ \sum_{k \le K_s} \frac{V_{N+1}(K_s)}{V_N(K_s)} (n_k -
         d) \, p(x^* \mid x_k) + \frac{V_{N+1}(K_s + 1)}{V_N(K_s)} \, p(x^*) \Big]
 
-    Given a draw, the point joins cluster k, or opens a new one, with the weights of the prior; its density
-    there is the predictive density of the cluster's points. Exact but for the draws.
+    Exact but for the draws.
 
     Args:
         model: a mixture with a conjugate component.
@@ -168,11 +177,9 @@ class PosteriorPredictive(NewPoints, TorchDistribution):
         return self._component.support
 
     def sample_missing(self) -> Tensor:
-        r"""Draw the cells of the data that are missing, once for every draw of the partition.
+        r"""Draw the cells of the data that are missing, once for every draw of the partition, O(S N D).
 
         .. math:: \theta_k \sim p(\theta_k \mid x_k), \qquad x_{id} \sim F_d(\theta_{c_i})
-
-        Cost O(S N D).
 
         Shape:
             output: ``(S, missing cells)`` float64, cells in the order of ``data.isnan().nonzero()``.
@@ -185,7 +192,7 @@ class PosteriorPredictive(NewPoints, TorchDistribution):
             return law.sample()[:, lost[rows]].double()
 
     def log_cluster_probs(self, points: Tensor) -> Tensor:
-        r"""Return the log-probability of every cluster of a point, given each draw of the others' partition.
+        r"""Return the log-probability of every cluster of a point, for each draw of the others' partition.
 
         .. math:: p(c^* = k \mid x^*, c, x) \propto p(c^* = k \mid c) \, p(x^* \mid x_k)
 
@@ -198,32 +205,26 @@ class PosteriorPredictive(NewPoints, TorchDistribution):
         return self._log_joint(self._checked(points)).log_softmax(-1)
 
     def log_new_cluster_prob(self, points: Tensor) -> Tensor:
-        r"""Return the log-probability that a point opens a cluster, given the point and averaged over draws.
+        r"""Return the log-probability that points open a cluster, averaged over draws, ``(..., D) -> (...)``.
 
         .. math:: p(\text{new} \mid x^*, x) =
             \frac{\sum_s p(\text{new} \mid c^{(s)}) \, p(x^*)}{\sum_s p(x^* \mid c^{(s)}, x)}
-
-        Shape:
-            points: ``(..., D)``; output: ``(...)`` float64, in nats.
         """
         points = self._checked(points)
         return self._in_blocks(points, self._log_new).reshape(points.shape[:-1])
 
     def log_prob_left_out(self, rows: Tensor, *, hidden: Tensor | None = None) -> Tensor:
-        r"""Return the log predictive density of points of the data, each taken out of its cluster first.
+        r"""Return the log predictive density of points of the data, each first taken out of its cluster.
 
         .. math:: \log \frac{1}{S} \sum_s p(x_i \mid x_{-i}, c^{(s)}_{-i})
 
         What :meth:`log_prob` says of new points like the data; a little more, as the partitions were drawn
         with the point. Rows with weights are left out with all their copies. Cost O(S K D) a point.
 
-        Shape:
-            rows: places of points, ``(M,)`` int64; hidden: ``(D,)`` of bool; output: ``(M,)`` float64, in
-            nats.
-
         Args:
-            rows: which points.
-            hidden: columns that the density is not of, as of a point where they are missing.
+            rows: places of points, ``(M,)`` int64.
+            hidden: columns that the density is not of, ``(D,)`` of bool, as of a point where they are
+                missing.
         """
         weights = self.model.row_weights
         each = torch.ones_like(rows) if weights is None else weights[rows]
@@ -236,26 +237,17 @@ class PosteriorPredictive(NewPoints, TorchDistribution):
 
     def _left_out(self, rows: Tensor, weight: int, hidden: Tensor | None) -> Tensor:
         draws, points = torch.arange(len(self._labels)), self._data[rows].double()
-        own = self._labels[:, rows].T.unsqueeze(-1)  # (M, S, 1)
-        counts = self._counts.expand(len(rows), *self._counts.shape)
-        counts = counts.scatter_add(-1, own, torch.full_like(own, -weight, dtype=counts.dtype))
-        left = counts.gather(-1, own)
+        own, left, weights = self._left_by(rows, weight, self._known)
         taken = weight * self._component.moments(points).unsqueeze(1)
         moments = self._moments[draws, own.squeeze(-1)] - taken
         packed = self._component.predictive_parameters(left, moments.unsqueeze(-2))
         points = (points if hidden is None else points.masked_fill(hidden, torch.nan))[:, None, None]
         density = self._component.log_predictive(points, self._packed)
         density = density.scatter(-1, own, self._component.log_predictive(points, packed))
-        clusters = self._clusters - (left.squeeze(-1) == 0).long()
-        weights = next_cluster_log_weights(self._known, counts, clusters, new_at=self._clusters)
         return (density + weights).logsumexp((-1, -2)) - math.log(len(draws))
 
     def sample(self, sample_shape: Any = Size()) -> Tensor:
-        """Draw new points, each from a draw of the partition, a cluster, its parameters.
-
-        Shape:
-            output: ``(*sample_shape, D)``.
-        """
+        """Draw new points, each from a draw of the partition, a cluster, its parameters."""
         shape = Size(sample_shape)
         with torch.no_grad():
             draw = torch.randint(len(self._counts), (shape.numel(),))
@@ -349,21 +341,17 @@ class Replicated:
     .. math:: \theta_k \mid c, x \sim p(\theta_k \mid x_{c = k}), \qquad x^{rep}_i \sim F(\theta_{c_i})
 
     Run it with ``pyro.infer.Predictive`` and posterior draws of the site ``"assignments"``, and of the
-    component's random hyperparameters where it has any; what is not given comes from the prior. New points
-    are the site ``"replicated"``. Compare a statistic of theirs with the same of the data.
+    component's random hyperparameters where it has any; what is missing comes from the prior. New points are
+    the site ``"replicated"``, of the shape of the data.
 
     Args:
         model: a mixture with a conjugate component.
-        data: what to replicate.
-
-    Shape:
-        data: ``(*batch, N, D)``; replicates: the same.
+        data: what to replicate, ``(*batch, N, D)``.
 
     Raises:
         ValueError: if the component is not conjugate.
 
     Example:
-        >>> import torch
         >>> from pyro.infer import Predictive
         >>> from pyroclust.models import gaussian2d
         >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]])
@@ -396,3 +384,111 @@ class Replicated:
             parameters = {name: one.to(self.data.dtype) for name, one in draws.items()}
             law = component.likelihood(parameters_of_points(parameters, labels))
             return pyro.sample("replicated", law.to_event(1))
+
+
+class SampledPredictive(NewPoints):
+    r"""The law of one more point under a family that is not conjugate, averaged over S draws.
+
+    .. math:: p(x^* \mid x) \approx \frac{1}{S} \sum_s \Big[ \sum_{k \le K_s} p(c^* = k \mid c^{(s)}) \,
+        F(x^*; \theta_k^{(s)}) + p(\text{new} \mid c^{(s)}) \, \frac{1}{R} \sum_r F(x^*; \theta_r) \Big],
+        \qquad \theta_r \sim G_0
+
+    Args:
+        model: a mixture, its hyperparameters known or integrated out.
+        data: points, ``(N, D)``.
+        assignments: draws of the partition, canonical labels ``(S, N)``.
+        parameters: of the clusters of every draw, by name, ``(S, K, *event)``; K is the largest number of
+            clusters, and rows of clusters that a draw lacks are passed over.
+        num_prior: R.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+
+    Example:
+        >>> from pyroclust.models import gaussian2d
+        >>> data, draws = torch.tensor([[0.0, 0.0], [30.0, 0.0]]), torch.tensor([[0, 1]])
+        >>> centres = {"loc": torch.tensor([[[0.0, 0.0], [30.0, 0.0]]])}
+        >>> law = SampledPredictive(gaussian2d(), data, draws, parameters=centres)
+        >>> law.cluster_probs(torch.tensor([29.0, 0.0]), torch.tensor([0, 1])).round().tolist()
+        [0.0, 1.0, 0.0]
+    """
+
+    def __init__(
+        self,
+        model: Mixture,
+        data: Points,
+        assignments: Tensor,
+        *,
+        parameters: Mapping[str, Tensor],
+        num_prior: int = 1000,
+    ) -> None:
+        self.model, self._data, self._num_prior = model, as_points(data).double(), num_prior
+        check_points(self._data, model.event_shape)
+        self._labels = as_partitions("assignments", assignments, num_points=len(self._data))
+        if self._labels.dim() != 2:
+            raise ValueError(f"assignments has shape {tuple(assignments.shape)}, expected (S, N)")
+        self._clusters = label_range(self._labels)
+        draws, slots = len(self._labels), int(self._clusters.max())
+        for name, value in parameters.items():
+            if value.shape[:2] != (draws, slots):
+                raise ValueError(
+                    f"parameters has {name!r} of shape {tuple(value.shape)}, expected ({draws}, {slots}, ...)"
+                )
+        counts = torch.zeros(draws, slots + 1, dtype=torch.float64)
+        self._counts = counts.scatter_add_(
+            1, self._labels, torch.ones_like(self._labels, dtype=torch.float64)
+        )
+        self._parameters = {name: value.double().flatten(0, 1) for name, value in parameters.items()}
+        # The law of a new cluster is the same whenever it is asked for.
+        with seeded(0):
+            drawn = model.component.sample_prior((num_prior,))
+        self._prior = {name: value.double() for name, value in drawn.items()}
+        self._log_weights = next_cluster_log_weights(model, self._counts, self._clusters)
+
+    def log_prob_left_out(self, rows: Tensor, *, hidden: Tensor | None = None) -> Tensor:
+        r"""Return the log predictive density of points of the data, each left out of it, in nats.
+
+        .. math:: p(x_i \mid x_{-i}) = 1 \Big/ E\big[ 1 / p(x_i \mid c_{-i}, \theta) \,\big|\, x \big]
+
+        with importance weights :math:`1 / p(x_i \mid c_{-i}, \theta)` that are truncated at their mean times
+        the root of S. Cost O(S K D) a point.
+
+        Args:
+            rows: places of points, ``(M,)`` int64.
+            hidden: of no use here: these families take no missing cells.
+
+        References:
+            Ionides (2008), Truncated importance sampling. https://doi.org/10.1198/106186008X320456
+        """
+        found = torch.cat([self._left_out(some) for some in rows.split(self._at_once)])
+        draws = found.shape[-1]
+        largest = (-found).logsumexp(-1, keepdim=True) - math.log(draws) + 0.5 * math.log(draws)
+        weights = torch.minimum(-found, largest)
+        return (weights + found).logsumexp(-1) - weights.logsumexp(-1)
+
+    def _left_out(self, rows: Tensor) -> Tensor:
+        """Return log p(x_i | c_{-i}, theta) of each draw, ``(M, S)``."""
+        _, _, weights = self._left_by(rows, 1, self.model)
+        return (self._log_density(self._data[rows]) + weights).logsumexp(-1)
+
+    def _log_joint(self, points: Tensor) -> Tensor:
+        return self._log_density(points.double()) + self._log_weights
+
+    def _log_density(self, points: Tensor) -> Tensor:
+        """Return the log density of points in all clusters of each draw, ``(M, S, K + 1)``."""
+        draws, columns = self._counts.shape
+        own = self._log_likelihood(points, self._parameters).unflatten(-1, (draws, columns - 1))
+        new = self._log_likelihood(points, self._prior).logsumexp(-1) - math.log(self._num_prior)
+        density = torch.cat([own, torch.full_like(own[..., :1], -torch.inf)], -1)
+        at = self._clusters.view(1, -1, 1).expand(len(points), -1, 1)
+        return density.scatter(-1, at, new.view(-1, 1, 1).expand_as(at).to(density))
+
+    def _log_likelihood(self, points: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+        law = self.model.component.likelihood(parameters)
+        found: Tensor = law.log_prob(points.unsqueeze(-2)).double()
+        return found.nan_to_num(nan=-torch.inf, posinf=-torch.inf, neginf=-torch.inf)
+
+    @property
+    def _at_once(self) -> int:
+        each = self._counts.numel() + self._num_prior
+        return max(1, MAX_ENTRIES // (each * self._data.shape[-1]))

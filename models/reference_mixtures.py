@@ -34,9 +34,8 @@ def gaussian2d(dim: int = 2) -> Mixture:
 def overlap2d(dim: int = 2) -> Mixture:
     r"""Return CRP(0.7), :math:`\mu_k \sim N(0, 3^2 I)`, :math:`x_i \sim N(\mu_k, I)`.
 
-    The same program as :func:`~pyroclust.models.gaussian2d` with means three times as close: about 0.2 of
-    the points could belong to more than one cluster, and a filter that ignores the points to come is far
-    from the posterior.
+    About 0.2 of the points could belong to more than one cluster, and a filter that ignores the points to
+    come is far from the posterior.
 
     Args:
         dim: dimension of the points.
@@ -53,24 +52,12 @@ def sensitivity2d(dim: int = 2) -> Mixture:
         \mu_k \sim N(0, \lambda^2 I), \; x_i \sim N(\mu_k, I)
 
     Meant for guides with ``conditions=["concentration", "prior_scale"]``: the hyperpriors say where such a
-    guide has learned, not what anybody believes. Why these:
-
-    * The concentration has median 0.7, that of :func:`~pyroclust.models.gaussian2d`, and lies between 0.1
-      and 5 in nineteen cases of twenty: 1.5 to 18 clusters expected in 100 points.
-    * The spread of the means lies between 1.5 and 16, likewise. It covers
-      :func:`~pyroclust.models.overlap2d` (3) and :func:`~pyroclust.models.gaussian2d` (10), at -0.85 and
-      +1.16 standard deviations. At 1.5 clusters can hardly be told apart and the data say little; beyond 16
-      they hardly ever overlap, and the exact filter is all it takes.
-    * Log-normal laws have no edges: just outside of these ranges a guide is worse, not wrong at once.
+    guide has learned. In nineteen cases of twenty the concentration lies between 0.1 and 5, which is 1.5 to
+    18 clusters expected in 100 points, and the spread of the means between 1.5 and 16, from clusters that can
+    hardly be told apart to those that hardly ever overlap.
 
     Args:
         dim: dimension of the points.
-
-    Example:
-        >>> import torch
-        >>> model = sensitivity2d().given({"concentration": 0.7, "prior_scale": 10.0})  # gaussian2d
-        >>> model.log_joint(torch.zeros(2, 2), torch.tensor([0, 0])).shape
-        torch.Size([])
     """
     return Mixture(
         ChineseRestaurantPrior(LogNormal(math.log(0.7), 1.0)),
@@ -87,9 +74,8 @@ def few_components(dim: int = 2, *, mean_precision: float = 0.1, most: int = 10)
         M \sim U\{1, \ldots, 10\}, \; w \sim \mathrm{Dirichlet}(1, \ldots, 1), \;
         \Sigma_k \sim IW(D, I), \; \mu_k \sim N(0, \Sigma_k / \lambda), \; x_i \sim N(\mu_{c_i}, \Sigma_{c_i})
 
-    The prior that Cluster-PFN was trained on, where numbers of points are from 100 to 500. Covariances have
-    no mean: some are so wide that others vanish inside. The posterior of M given a partition is
-    ``model.prior.log_components(clusters, num_points)``.
+    The prior that Cluster-PFN was trained on, with 100 to 500 points. Covariances have no mean: some are so
+    wide that others vanish inside.
 
     Args:
         dim: D.
@@ -97,8 +83,7 @@ def few_components(dim: int = 2, *, mean_precision: float = 0.1, most: int = 10)
         most: the largest number of components.
 
     Example:
-        >>> model = few_components()
-        >>> model.prior.log_components(torch.tensor(2), 5).exp().argmax() + 1
+        >>> few_components().prior.log_components(torch.tensor(2), 5).exp().argmax() + 1
         tensor(2)
 
     References:

@@ -129,9 +129,8 @@ class SpikeWaveforms(SimulatedFromArguments):
         c \sim \text{prior}, \qquad w_1, w_2, \ldots \sim \text{neurons}, \qquad
         x_i \sim \text{SpikeRecording}(c_i)
 
-    Clusters are the neurons. What varies within a neuron is amplitude, a shift of part of a sample, drift of
-    the probe, overlaps with other spikes and noise, as ``SpikeRecording`` of this module says. There is no
-    likelihood. Cost some .02 ms a spike on one core.
+    Clusters are the neurons. Within one vary amplitude, a shift of part of a sample, drift of the probe,
+    overlaps with other spikes and noise. Cost some .02 ms a spike on one core.
 
     Args:
         prior: law of the partitions, its hyperparameters known; by default the published mixture of finite
@@ -150,11 +149,10 @@ class SpikeWaveforms(SimulatedFromArguments):
         ValueError: if an argument is out of range, or the prior is random.
 
     Example:
-        >>> from pyro import poutine
-        >>> model = SpikeWaveforms()
-        >>> trace = poutine.trace(poutine.uncondition(model)).get_trace(torch.empty(3, 20, 7, 32))
-        >>> {name: tuple(trace.nodes[name]["value"].shape) for name in ("assignments", "data")}
-        {'assignments': (3, 20), 'data': (3, 20, 7, 32)}
+        >>> from pyroclust.infer import simulate
+        >>> waves, neurons = simulate(SpikeWaveforms(), torch.empty(3, 20, 7, 32))
+        >>> waves.shape, neurons.shape
+        (torch.Size([3, 20, 7, 32]), torch.Size([3, 20]))
 
     References:
         Pakman et al. (2020), Neural Clustering Processes. https://arxiv.org/abs/1901.00409
@@ -174,14 +172,7 @@ class SpikeWaveforms(SimulatedFromArguments):
         check_known("prior", self.prior)
         self.num_channels = check_count("num_channels", num_channels, at_most=512)
         self.num_samples = check_count("num_samples", num_samples, at_least=8, at_most=1024)
-
-    @property
-    def event_shape(self) -> tuple[int, ...]:
-        return (self.num_channels, self.num_samples)
-
-    @property
-    def partition_prior(self) -> PartitionPrior:
-        return self.prior
+        self.partition_prior, self.event_shape = self.prior, (self.num_channels, self.num_samples)
 
     def __call__(self, data: Tensor) -> Tensor:
         check_shape(data, self.event_shape)

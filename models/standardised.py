@@ -31,22 +31,15 @@ WEIGHT = 0.5
 
 @register(Mixture)
 def normal_mixture(dim: int = 2) -> Mixture:
-    r"""Return the mixture of normal clusters for columns of mean 0 and variance 1.
+    r"""Return the mixture of normal clusters for columns of mean 0 and variance 1: the default for numbers.
 
     .. math::
         M - 1 \sim \mathrm{Geometric}(0.4), \; w \sim \mathrm{Dirichlet}(\tfrac12, \ldots, \tfrac12), \;
         \log s \sim N(\log 0.2, 1), \;
         \Sigma_k \sim IW(D + 2, s I), \; \mu_k \sim N(0, \Sigma_k / 0.05), \; x_i \sim N(\mu_k, \Sigma_k)
 
-    Of one column the clusters are those of :func:`~pyroclust.distributions.NormalInverseGamma` with
-    :math:`\sigma^2_k \sim IG(2, s)`. Why these numbers: they answered "how many clusters" best on simulated
-    data sets, as docs/priors.md shows.
-
-    * The scale of clusters is one random number for all of them, so that few wide clusters and many tight
-      ones are judged alike. It integrates out of the likelihood of a partition.
-    * One component has the prior probability 0.4, and two or three as much together. A Dirichlet process
-      would have the number grow with the rows.
-    * Means lie as far apart as the data, whatever the scale: 4.5 standard deviations of a cluster.
+    Of one column :math:`\sigma^2_k \sim IG(2, s)`. The common scale is random, so that few wide clusters and
+    many tight ones are judged alike, and integrates out. docs/priors.md says why these numbers.
 
     Args:
         dim: dimension of the points.
@@ -98,10 +91,9 @@ def niw_mixture(dim: int = 2) -> Mixture:
         \alpha \sim \mathrm{Gamma}(2, 4), \; c \sim CRP(\alpha), \;
         \Sigma_k \sim IW(D + 2, 0.2 I), \; \mu_k \sim N(0, \Sigma_k / 0.08), \; x_i \sim N(\mu_k, \Sigma_k)
 
-    Why these numbers, on standardised data: nu = D + 2 is the least informative choice with a finite mean,
-    :math:`E[\Sigma_k] = 0.2 I`, and leaves correlations spread over (-1, 1). Concentration and spread of
-    the means are those of :func:`~pyroclust.models.nig_mixture`, for the same reason: the expected sample
-    variance of a column is 0.96. ``examples/prior_predictive.py`` draws the picture.
+    The least informative degrees of freedom with a finite mean, :math:`E[\Sigma_k] = 0.2 I`; concentration
+    and spread of the means are those of :func:`nig_mixture`. ``examples/prior_predictive.py`` draws the
+    picture.
 
     Args:
         dim: dimension of the points.
@@ -125,15 +117,12 @@ def nig_mixture(dim: int = 1) -> Mixture:
 
     Why these numbers, on standardised data:
 
-    * A cluster's variance has mean 0.2 and median 0.12: its standard deviation is between 0.23 and 0.61 of
-      the data's in four cases of five. Shape 2 is the heaviest tail with a finite mean, so wide or tight
-      clusters are not forbidden.
-    * Gamma(2, 4) is the prior of Escobar and West (1995): concentrations around 1/2, about 3 clusters in
-      100 points, 1 to 7 in nine cases of ten.
+    * A cluster's variance has mean 0.2 and median 0.12, and the heaviest tail with a finite mean: its
+      standard deviation is between 0.23 and 0.61 of the data's in four cases of five.
+    * Gamma(2, 4) is the prior of Escobar and West: about 3 clusters in 100 points, 1 to 7 in nine cases of
+      ten.
     * The variance between means is 0.2 / 0.08 = 2.5. Two points lie in different clusters with probability
       0.30, so the expected sample variance is 0.2 + 2.5 * 0.30 = 0.96: the prior's data look standardised.
-
-    ``examples/prior_predictive.py`` draws the picture.
 
     Args:
         dim: dimension of the points.
@@ -212,43 +201,30 @@ def standardised_mixture(
 ) -> Mixture:
     r"""Return a mixture for columns of mean 0 and variance 1, by the names of its family and its prior.
 
-    .. math:: c \sim \text{prior}, \qquad \theta_k \sim \text{family}, \qquad x_i \sim F(\theta_{c_i})
+    Families: ``"normal"`` (of :func:`normal_mixture`), ``"diagonal"`` (the same with independent columns,
+    :math:`\sigma^2_{kd} \sim IG(2, s)`), ``"niw"`` and ``"nig"`` (of :func:`niw_mixture` and
+    :func:`nig_mixture`), and ``"student-t"`` (``"nig"`` with tails of 4 degrees of freedom; not conjugate).
 
-    Families:
-
-    * ``"normal"``: normal clusters with a mean and a full covariance of their own, whose common scale is
-      random, :math:`\Sigma_k \sim IW(D + 2, s I)`, :math:`\mu_k \sim N(0, \Sigma_k / 0.05)`,
-      :math:`\log s \sim N(\log 0.2, 1)`. Of one column it is the next. Why these numbers: docs/priors.md.
-    * ``"diagonal"``: the same with independent columns, :math:`\sigma^2_{kd} \sim IG(2, s)`.
-    * ``"niw"``, ``"nig"``: both with the scale 0.2, see :func:`~pyroclust.models.niw_mixture` and
-      :func:`~pyroclust.models.nig_mixture`.
-    * ``"student-t"``: ``"nig"`` with tails of 4 degrees of freedom; not conjugate.
-
-    Priors, with their defaults:
-
-    * ``"gamma-crp"``: Chinese restaurant process with concentration :math:`\alpha \sim \text{Gamma}(2, 4)`.
-    * ``"crp"``: Chinese restaurant process with :math:`\alpha = 1/2`, the mean of that Gamma law.
-    * ``"py"``: Pitman-Yor process with discount 1/4 and concentration 0.3.
-    * ``"mfm"``: mixture of finite mixtures, :math:`M - 1 \sim \text{Geometric}(0.4)` and weights from
-      :math:`\text{Dirichlet}(1/2)`.
+    Priors, with their defaults: ``"gamma-crp"``, a Chinese restaurant process with concentration
+    :math:`\alpha \sim \text{Gamma}(2, 4)`; ``"crp"``, with :math:`\alpha = 1/2`; ``"py"``, a Pitman-Yor
+    process with discount 1/4 and concentration 0.3; ``"mfm"``, a mixture of finite mixtures, :math:`M - 1
+    \sim \text{Geometric}(0.4)`, weights from :math:`\text{Dirichlet}(1/2)`.
 
     Args:
         dim: number of columns.
         family: name of the family; ``"normal"`` by default.
-        prior: name of the prior; ``"mfm"`` by default, ``"crp"`` where a concentration is given.
+        prior: name of the prior; ``"mfm"`` by default, ``"crp"`` where a concentration is set.
         concentration: of ``"crp"`` or ``"py"``; of the Dirichlet weights of ``"mfm"``.
         expected_clusters: prior mean of the number of clusters in ``num_points`` points. It sets the
             concentration of ``"crp"`` and ``"py"``, the mean of the concentration's Gamma law of shape 2, or
             the mean of the geometric law.
-        num_points: N, where ``expected_clusters`` is given.
+        num_points: N, for ``expected_clusters``.
 
     Raises:
         ValueError: if a name is unknown, a number is out of its range, the prior has no concentration to set,
-            or ``concentration`` and ``expected_clusters`` are both given.
+            or ``concentration`` and ``expected_clusters`` are both set.
 
     Example:
-        >>> standardised_mixture(13).name
-        'normal_mixture'
         >>> model = standardised_mixture(3, family="nig", prior="crp", expected_clusters=5, num_points=100)
         >>> model.name, round(model.prior.concentration, 4)
         ('nig-crp', 0.9476)

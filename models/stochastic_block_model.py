@@ -29,14 +29,12 @@ class StochasticBlockModel:
     .. math::
         \log p(A \mid c) = \sum_{k \le l} \log \frac{B(a + e_{kl}, b + m_{kl} - e_{kl})}{B(a, b)}
 
-    with e edges among m pairs of nodes. Blocks bear on one another through the edges between them, so a
-    block has no likelihood of its own, as a cluster of vectors has. Enumeration, collapsed Gibbs sampling,
-    splits and merges, the exact filter, importance weights and refining work as for mixtures.
+    with e edges among m pairs of nodes. Enumeration, collapsed Gibbs sampling, splits and merges, the exact
+    filter, importance weights and refining work as for mixtures.
 
     Args:
-        prior: law of the partition, its hyperparameters known; by default that of the published experiments,
-            a Chinese restaurant process of concentration 0.7. There it is cut off at 12 blocks, which 300
-            nodes have less than once in a thousand times.
+        prior: law of the partition, its hyperparameters known; by default a Chinese restaurant process of
+            concentration 0.7, as published but for a limit of 12 blocks.
         within: (a, b) of edges within a block.
         between: (a, b) of edges between blocks.
         shared: whether all blocks share one probability, and all pairs of blocks another one.
@@ -50,11 +48,10 @@ class StochasticBlockModel:
 
     Example:
         >>> import torch
-        >>> from pyro import poutine
-        >>> model = StochasticBlockModel()
-        >>> trace = poutine.trace(poutine.uncondition(model)).get_trace(torch.empty(3, 20, 20))
-        >>> {name: tuple(trace.nodes[name]["value"].shape) for name in ("assignments", "data")}
-        {'assignments': (3, 20), 'data': (3, 20, 20)}
+        >>> from pyroclust.infer import simulate
+        >>> graphs, labels = simulate(StochasticBlockModel(), torch.empty(3, 20, 20))
+        >>> graphs.shape, labels.shape
+        (torch.Size([3, 20, 20]), torch.Size([3, 20]))
 
     References:
         Nowicki & Snijders (2001), Estimation and prediction for stochastic blockstructures.
@@ -141,12 +138,6 @@ class StochasticBlockModel:
 
         Raises:
             ValueError: if the data are no graphs, the shapes do not fit, or the labels are not canonical.
-
-        Example:
-            >>> import torch
-            >>> every = torch.tensor([[0, 0], [0, 1]])
-            >>> StochasticBlockModel().log_joint(torch.tensor([[0, 1], [1, 0]]), every).shape
-            torch.Size([2])
         """
         graphs = as_adjacency(data, name="data").to(assignments.device)
         check_num_points("assignments", assignments, graphs.shape[-1])

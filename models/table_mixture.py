@@ -44,16 +44,10 @@ def table_mixture(
         \lambda_{kd} \sim \mathrm{Gamma}(1, 1 / m), \quad p_{kd} \sim \mathrm{Beta}(1/2, 1/2), \quad
         q_{kd} \sim \mathrm{Dirichlet}(1/2, \ldots, 1/2)
 
-    Columns are independent given the cluster. Why these numbers:
-
-    * Numbers have mean 0 and variance 1; :func:`~pyroclust.models.nig_mixture` says what follows.
-    * A cluster's mean count is exponential around m, the mean of the columns: most clusters lie between a
-      twentieth and three times of it. Columns whose means have the same power of ten share m.
-    * Answers and categories have Jeffreys' prior: half an observation of each. A cluster says nearly always
-      yes, or nearly always no, more often than half and half, and two rows of it agree more often than not.
-
-    ``examples/prior_of_tables.py`` draws the pictures. Missing cells are integrated out, as
-    :class:`~pyroclust.distributions.PartlyObserved` says.
+    Columns are independent within a cluster. Numbers have mean 0 and variance 1. A cluster's mean count is
+    exponential around m, the mean of the columns; columns whose means have the same power of ten share m.
+    Answers and categories have Jeffreys' prior. ``examples/prior_of_tables.py`` draws the pictures. Missing
+    cells are integrated out, as :class:`~pyroclust.distributions.PartlyObserved` says.
 
     Args:
         numbers: how many columns of numbers.
@@ -62,12 +56,12 @@ def table_mixture(
         levels: number of categories of each other column.
         missing: whether cells may be missing, nan.
         family: that of the numbers is ``"nig"`` by default; ``"normal"`` with a random scale, or ``"niw"``
-            with a full covariance where no cell is missing. Numbers alone, all there, take any family, as
-            :func:`standardised_mixture` says, with full covariances by default.
-        prior: name of the prior, ``"gamma-crp"`` by default; see :func:`standardised_mixture`.
+            with a full covariance where no cell is missing. Numbers alone, all there, take any family of
+            :func:`standardised_mixture`, by default with full covariances.
+        prior: name of the prior, ``"gamma-crp"`` by default.
         concentration: of that prior.
-        expected_clusters: prior mean of the number of clusters in ``num_points`` points.
-        num_points: N, where ``expected_clusters`` is given.
+        expected_clusters: as of :func:`standardised_mixture`.
+        num_points: likewise.
 
     Raises:
         ValueError: if there is no column, a number is out of range, or the family is another.
@@ -122,14 +116,11 @@ def table_mixture(
 def default_mixture(
     *, family: str | None = None, prior: str | None = None, concentration: float | None = None, **columns: Any
 ) -> Mixture:
-    """Return the model that a table is clustered with where nothing else is asked for.
-
-    It is :func:`table_mixture` with normal clusters of a common random scale, and a mixture of finite
-    mixtures; docs/priors.md says why. Without numbers only the prior is another.
+    """Return :func:`table_mixture` as a table is clustered by default: docs/priors.md says why.
 
     Args:
-        family: as there, ``"normal"`` by default.
-        prior: as there, ``"mfm"`` by default, ``"crp"`` where a concentration is given.
+        family: ``"normal"`` by default.
+        prior: ``"mfm"`` by default, ``"crp"`` where a concentration is set.
         concentration: of that prior.
         **columns: the columns and what else :func:`table_mixture` takes.
 

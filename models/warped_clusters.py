@@ -86,10 +86,6 @@ def warped_arcs(dim: int = 2, *, centre_scale: float = 4.0) -> PyroComponent:
     Raises:
         ValueError: if ``dim`` is not 2 or ``centre_scale`` not positive.
 
-    Example:
-        >>> warped_arcs().sample(torch.tensor([0, 0, 1])).shape
-        torch.Size([3, 2])
-
     References:
         Lee, Lee & Teh (2019), Deep amortized clustering. https://arxiv.org/abs/1909.13433
     """
@@ -102,15 +98,12 @@ def warped_arcs(dim: int = 2, *, centre_scale: float = 4.0) -> PyroComponent:
 def warped_clusters(
     prior: PartitionPrior | None = None, *, dim: int = 2, centre_scale: float = 4.0
 ) -> Mixture:
-    r"""Return clusters along arcs of ellipses in the plane, with no tractable likelihood: simulate only.
+    r"""Return a mixture of :func:`warped_arcs`, with no tractable likelihood: simulate only.
 
-    The clusters are those of :func:`~pyroclust.models.warped_arcs`.
-
-    The published partitions have four components, each after the first kept with probability one half, and
-    weights from Dirichlet(5) renormalised over those kept. Weights of a symmetric Dirichlet that are
-    renormalised over some components are symmetric Dirichlet again: this is the mixture of finite mixtures
-    with :math:`M - 1 \sim \text{Binomial}(3, 1/2)` and :math:`\gamma = 5`, the default prior here. The
-    published test sets have up to twelve components, ``FiniteMixturesPrior(5.0, Binomial(11, 0.5))``.
+    The default prior is that of the published training sets: four components, each after the first kept with
+    probability one half, and weights from Dirichlet(5) renormalised over those kept, which is the mixture of
+    finite mixtures with :math:`M - 1 \sim \text{Binomial}(3, 1/2)` and :math:`\gamma = 5`. Published test
+    sets have up to twelve components, ``FiniteMixturesPrior(5.0, Binomial(11, 0.5))``.
 
     Args:
         prior: any partition prior.
@@ -118,10 +111,8 @@ def warped_clusters(
         centre_scale: standard deviation of the centres.
 
     Example:
-        >>> from pyro import poutine
-        >>> model = warped_clusters()
-        >>> trace = poutine.trace(poutine.uncondition(model)).get_trace(torch.empty(3, 100, 2))
-        >>> trace.nodes["data"]["value"].shape
+        >>> from pyroclust.infer import simulate
+        >>> simulate(warped_clusters(), torch.empty(3, 100, 2))[0].shape
         torch.Size([3, 100, 2])
 
     References:

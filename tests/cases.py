@@ -1,7 +1,7 @@
 """The families, priors and kernels that the contract tests run on, and which cases stand for a whole grid.
 
 A new family, prior or kernel gets a line here and is then tested wherever all of its kind are;
-``test_cases.py`` fails while one is missing.
+``test_suite.py`` fails while one is missing.
 """
 
 from collections.abc import Collection, Iterable

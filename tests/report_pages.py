@@ -8,19 +8,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from certificate_cases import stored_certificate
-from near_cases import near_case
+import torch
 from PIL import Image
 from synthetic_comparison import analysis_of, filled, make_comparison, table_of
+from torch import Tensor
 
-from pyroclust import diagnose, forest
+from pyroclust import calibrate_near, diagnose, forest
 from pyroclust.analysis.diagnose import DRAWS_STEPS
 from pyroclust.analysis.steps import Settings, Work, run_steps
+from pyroclust.calibration import Certificate
+from pyroclust.calibration.calibrating import LocalCalibration
+from pyroclust.calibration.certificate import CalibrationRow, SampledRow, certificate_content
 from pyroclust.calibration.simulations import SimulatedDatasets
 from pyroclust.data.tables import Standardised
 from pyroclust.diagnostics import EvidenceMethod, Finding, LogEvidence
 from pyroclust.diagnostics.short_chains import CheckedRound
+from pyroclust.infer import exact_posterior
 from pyroclust.infer.mcmc.refine import Refinement
+from pyroclust.models import overlap2d
 from pyroclust.partitions import Draws
 from pyroclust.report import Page, page_of, render_page
 from pyroclust.report.parts import DPI
@@ -284,3 +289,31 @@ def written(kind: str) -> str:
         if kind not in RENDERED:
             patch.setattr("pyroclust.report.parts._palette_png", blank)
         return render_page(page(kind))
+
+
+def exact(data: Tensor) -> Tensor:
+    partitions, log_probs = exact_posterior(overlap2d(), data)
+    return partitions[torch.distributions.Categorical(logits=log_probs).sample((19,))]
+
+
+def one_cluster(data: Tensor) -> Tensor:
+    return torch.zeros(19, *data.shape[:2], dtype=torch.int64)
+
+
+@cache
+def near_case(*, wrong: bool = False, far: bool = False) -> LocalCalibration:
+    data = torch.tensor([[0.0, 0.0], [0.3, 0.1], [1.5, 1.0], [1.2, -0.4]]) * (1e3 if far else 1.0)
+    sampler = one_cluster if wrong else exact
+    return calibrate_near(
+        sampler, overlap2d(), data, num_simulations=600, num_nearest=200, num_draws=19, seed=1
+    )
+
+
+def stored_certificate(*passed: bool) -> dict[str, Any]:
+    """Return a certificate with a test of calibration each, and weights that fail."""
+    ranks = {True: (50, 50, 50, 50), False: (200, 0, 0, 0)}
+    calibration = tuple(
+        CalibrationRow(f"functional_{number}", 30, 200, 99, ranks[one]) for number, one in enumerate(passed)
+    )
+    sampled = SampledRow(30, 200, 99, 0.1, 0.1, 0.1, -1.0, -1.0, share_high_k=0.9)
+    return certificate_content(Certificate(1, sampled=(sampled,), calibration=calibration))

@@ -69,10 +69,10 @@ class LabelledImages(LabelledTables):
                 f"collections have images of shapes {shapes}, expected one shape, (H, W), in all: crop or "
                 "scale them first"
             )
-        self._image_shape = shapes[0]
         flat = [one.reshape(len(one), math.prod(shapes[0])) for one in images]
         labels = [one for _, one in collections]
         super().__init__(list(zip(flat, labels, strict=True)), prior=prior, standardise=False, name=name)
+        self.event_shape = shapes[0]
 
     @classmethod
     def from_folder(
@@ -112,10 +112,6 @@ class LabelledImages(LabelledTables):
                 "are the labels"
             )
         return cls([(found.images, list(found.classes))], prior=prior, name=Path(folder).resolve().name)
-
-    @property
-    def event_shape(self) -> tuple[int, ...]:
-        return self._image_shape
 
 
 # Of the affine part and of the smooth part, in units of half an image.

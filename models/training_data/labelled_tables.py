@@ -222,16 +222,9 @@ class LabelledTables(SimulatedModel):
         self._rows = LabelledRows.of([labels for _, labels in pairs])
         padded = torch.nn.utils.rnn.pad_sequence([points for points, _ in pairs], batch_first=True)
         self._points = padded.flatten(0, 1).to(torch.get_default_dtype())
-        self._dim, self.typical_scale = dims[0], _within_class_scale(pairs)
-
-    @property
-    def dim(self) -> int:
-        """Number of columns."""
-        return self._dim
-
-    @property
-    def event_shape(self) -> tuple[int, ...]:
-        return (self.dim,)
+        # Number of columns.
+        self.dim, self.typical_scale = dims[0], _within_class_scale(pairs)
+        self.event_shape = (self.dim,)
 
     def __call__(self, data: Tensor) -> Tensor:
         check_shape(data, self.event_shape)
@@ -315,13 +308,9 @@ class AbsentTables(SimulatedModel):
     ) -> None:
         self.typical_scale = check_number("typical_scale", typical_scale, above=0)
         dim = check_count("dim", dim)
-        self._event_shape = (dim,) if event_shape is None else checked_shape("event_shape", event_shape)
+        self.event_shape = (dim,) if event_shape is None else checked_shape("event_shape", event_shape)
         if math.prod(self.event_shape) != dim:
             raise ValueError(f"event_shape is {self.event_shape}, expected a shape of {dim} numbers, the dim")
-
-    @property
-    def event_shape(self) -> tuple[int, ...]:
-        return self._event_shape
 
     def __call__(self, data: Tensor) -> NoReturn:
         raise ValueError(
@@ -398,11 +387,7 @@ class PartiallyLabelled(SimulatedModel):
         self.points, self.labels = data.to(torch.get_default_dtype()), self.labels.long()
         self.deformation = deformation
         self.share, self.name = check_number("share", share, at_least=0, at_most=1), name
-        self.typical_scale = self._scale()
-
-    @property
-    def event_shape(self) -> tuple[int, ...]:
-        return tuple(self.points.shape[1:])
+        self.typical_scale, self.event_shape = self._scale(), tuple(data.shape[1:])
 
     def __call__(self, data: Tensor, known: Tensor | None = None) -> Tensor:
         check_shape(data, self.event_shape)

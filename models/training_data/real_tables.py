@@ -55,6 +55,7 @@ class UnlabelledTables(SimulatedModel):
 
     def __init__(self, tables: Sequence[Points], *, dim: int, name: str = "unlabelled_tables") -> None:
         self._dim, self.name = check_count("dim", dim), name
+        self.event_shape = (self._dim,)
         kept = [_columns(place, one) for place, one in enumerate(tables)]
         kept = [one for one in kept if one.shape[1] >= self._dim and len(one) > 1]
         if not kept:
@@ -67,10 +68,6 @@ class UnlabelledTables(SimulatedModel):
         # Laid end to end: padded to the longest and the widest, a few would take most of the memory.
         self._values = torch.cat([one.flatten() for one in kept])
         self._starts = (self._rows * self._columns).cumsum(0) - self._rows * self._columns
-
-    @property
-    def event_shape(self) -> tuple[int, ...]:
-        return (self._dim,)
 
     @property
     def num_tables(self) -> int:
@@ -146,10 +143,7 @@ class RowsOfTable(SimulatedModel):
 
     def __init__(self, model: Mixture, rows: Tensor, *, numbers: int) -> None:
         self.model, self.rows, self.numbers, self.name = model, rows, numbers, "rows_of_table"
-
-    @property
-    def event_shape(self) -> tuple[int, ...]:
-        return tuple(self.model.event_shape)
+        self.event_shape = tuple(model.event_shape)
 
     def __call__(self, data: Tensor) -> Tensor:
         check_shape(data, self.event_shape)

@@ -38,15 +38,7 @@ class LosingCells(SimulatedModel):
                 "cells, as table_mixture(..., missing=True) has"
             )
         self.model, self.name = model, f"{model.name}, {self.share:.0%} lost"
-
-    @property
-    def event_shape(self) -> tuple[int, ...]:
-        return tuple(self.model.event_shape)
-
-    @property
-    def typical_scale(self) -> float:
-        """That of the model."""
-        return self.model.typical_scale
+        self.event_shape, self.typical_scale = tuple(model.event_shape), model.typical_scale
 
     def __call__(self, data: Tensor) -> Tensor:
         check_shape(data, self.event_shape)
@@ -71,10 +63,7 @@ class ShuffledColumns(SimulatedModel):
     def __init__(self, law: LosingCells, share: float) -> None:
         self.share = check_number("share", share, at_least=0, at_most=1)
         self.law, self.model, self.name = law, law.model, f"{law.name}, {self.share:.0%} noise"
-
-    @property
-    def event_shape(self) -> tuple[int, ...]:
-        return self.law.event_shape
+        self.event_shape = law.event_shape
 
     def __call__(self, data: Tensor) -> Tensor:
         points: Tensor = sampled(self.law, data)["data"]["value"]
@@ -229,12 +218,8 @@ class DistortedClusters(SimulatedModel):
                 f"model has points of shape {tuple(model.event_shape)}, expected vectors, (D,): other points "
                 "have no columns to distort"
             )
-        self.model, self.name = model, name
+        self.model, self.name, self.event_shape = model, name, tuple(model.event_shape)
         self.probability = check_number("probability", probability, at_least=0, at_most=1)
-
-    @property
-    def event_shape(self) -> tuple[int, ...]:
-        return tuple(self.model.event_shape)
 
     def __call__(self, data: Tensor) -> Tensor:
         check_shape(data, self.event_shape)

@@ -20,8 +20,7 @@ from pyroclust.diagnostics.limits import written_p
 from pyroclust.distributions.protocols import takes_missing
 from pyroclust.infer.mcmc.parameters import parameters_of_draws
 from pyroclust.models import PosteriorPredictive
-from pyroclust.models.predictive import NewPoints
-from pyroclust.models.sampled_predictive import SampledPredictive
+from pyroclust.models.predictive import NewPoints, SampledPredictive
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData, ColumnOfMissing, MissingCells
 from pyroclust.saving.models import build_model

@@ -200,21 +200,15 @@ class SimulatedModel:
     scale_is_known = False
     is_trained_with_guide = False
     name: str
-
-    @property
-    def event_shape(self) -> tuple[int, ...]:
-        """Shape of one point."""
-        raise TypeError(f"{type(self).__name__} must define event_shape")
+    # Of one point.
+    event_shape: tuple[int, ...]
+    # The law of the partitions, where it is known.
+    partition_prior: PartitionPrior | None = None
 
     @property
     def event_dim(self) -> int:
         """Dimensions of a data set: that of its points and those of a point."""
         return 1 + len(self.event_shape)
-
-    @property
-    def partition_prior(self) -> PartitionPrior | None:
-        """The law of the partitions: none is known, unless a subclass says so."""
-        return None
 
     @property
     def hyperpriors(self) -> Mapping[str, Distribution]:
@@ -313,12 +307,8 @@ class Program(SimulatedModel):
         self.program = program
         self.name = _name_of(program) if name is None else name
         shape = self._find_event_shape() if event_shape is None else event_shape
-        self._event_shape = checked_shape("event_shape", shape)
+        self.event_shape = checked_shape("event_shape", shape)
         self.typical_scale = self._find_scale() if typical_scale is None else typical_scale
-
-    @property
-    def event_shape(self) -> tuple[int, ...]:
-        return self._event_shape
 
     def __call__(self, data: Tensor) -> Any:
         """Run the program."""
@@ -356,7 +346,7 @@ class Program(SimulatedModel):
 
     def _find_scale(self) -> float:
         """Return the median standard deviation per column within simulated clusters."""
-        data, labels = self._sites(self._run(_LARGE, self._event_shape), _LARGE)
+        data, labels = self._sites(self._run(_LARGE, self.event_shape), _LARGE)
         flat = data.flatten(2).double()
         member = torch.nn.functional.one_hot(labels).double()
         counts = member.sum(1)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 from cases import short_and_long
-from enumerated_guide import EnumeratedGuide
+from exact_guides import EnumeratedGuide
 from scipy import stats
 from torch import Tensor
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyro
 import pytest
 import torch
-from enumerated_guide import EnumeratedGuide
+from exact_guides import EnumeratedGuide
 
 from pyroclust.calibration import (
     Certificate,

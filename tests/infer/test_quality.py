@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from enumerated_guide import EnumeratedGuide
+from exact_guides import EnumeratedGuide
 from torch import Tensor
 
 from pyroclust.distributions import ChineseRestaurantProcess

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from exact_sequential_guide import ExactGuide
+from exact_guides import ExactGuide
 from pyro.distributions import Poisson
 from torch import Tensor
 

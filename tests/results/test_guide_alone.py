@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 import torch
 import xarray as xr
-from certificate_cases import stored_certificate
-from report_pages import alone_case, alone_comparison, alone_world
+from report_pages import alone_case, alone_comparison, alone_world, stored_certificate
 from synthetic_comparison import filled
 
 from pyroclust import Analysis, compare, to_arviz

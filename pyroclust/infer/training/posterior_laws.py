@@ -347,10 +347,7 @@ class _WithPartitions(SimulatedModel):
 
     def __init__(self, law: Any, settings: PosteriorTables) -> None:
         self.law, self.model, self.name, self._settings = law, law.model, law.name, settings
-
-    @property
-    def event_shape(self) -> tuple[int, ...]:
-        return tuple(self.law.event_shape)
+        self.event_shape = tuple(law.event_shape)
 
     def __call__(self, data: Tensor) -> Tensor:
         each = min(self._settings.partitions, len(data))

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
-from exact_sequential_guide import ExactGuide
+from exact_guides import ExactGuide
 from partition_laws import check_invariance, check_law
 from torch import Tensor
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from enumerated_guide import EnumeratedGuide
+from exact_guides import EnumeratedGuide
 from pyro.distributions import Gamma
 
 from pyroclust.diagnostics.importance import evidence_by_order
