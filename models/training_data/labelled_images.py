@@ -23,9 +23,7 @@ from pyroclust.partitions.raw_labels import as_class_labels
 class LabelledImages(LabelledTables):
     """Data sets drawn from labelled images: :class:`LabelledTables` whose points keep their shape.
 
-    Points have no useful distance here: a guide needs an encoder, as
-    :class:`~pyroclust.nn.ImageEncoder`. What a guide should do with classes it has never seen, it learns best
-    from many classes, each data set having a few of them.
+    Points have no useful distance here: a guide needs an encoder, as :class:`~pyroclust.nn.ImageEncoder`.
 
     Args:
         collections: pairs of images ``(n, H, W)`` and class labels ``(n,)``, numbers or text.
@@ -40,16 +38,12 @@ class LabelledImages(LabelledTables):
             not one label an image; or the prior is random.
 
     Example:
-        >>> import torch
-        >>> from pyro import poutine
+        >>> from pyroclust.infer import simulate
         >>> from sklearn.datasets import load_digits
         >>> model = LabelledImages([(load_digits().images / 16, load_digits().target)])
-        >>> trace = poutine.trace(poutine.uncondition(model)).get_trace(torch.empty(3, 20, 8, 8))
-        >>> {name: tuple(trace.nodes[name]["value"].shape) for name in ("assignments", "data")}
-        {'assignments': (3, 20), 'data': (3, 20, 8, 8)}
-
-    References:
-        Pakman et al. (2020), Neural Clustering Processes. https://arxiv.org/abs/1901.00409
+        >>> images, labels = simulate(model, torch.empty(3, 20, 8, 8))
+        >>> images.shape, labels.shape
+        (torch.Size([3, 20, 8, 8]), torch.Size([3, 20]))
     """
 
     def __init__(
@@ -86,24 +80,13 @@ class LabelledImages(LabelledTables):
         """Read labelled images from a folder that has one folder of images a class.
 
         Args:
-            folder: see :func:`pyroclust.core.image_files.read_image_folder`.
+            folder: of images, in folders.
             size: scale the images to so many pixels a side; None for images of one size.
             dark_ink: whether the writing is dark on a light ground; found out by default.
             prior: law of the partitions; None for the proportions of the folder.
 
         Raises:
             ValueError: if the folder cannot be read, or its images have no classes.
-
-        Example:
-            >>> import tempfile
-            >>> from pathlib import Path
-            >>> from PIL import Image
-            >>> folder = Path(tempfile.mkdtemp())
-            >>> for place in range(4):
-            ...     (folder / "ab"[place % 2]).mkdir(exist_ok=True)
-            ...     Image.new("L", (8, 8), 20 * place).save(folder / "ab"[place % 2] / f"{place}.png")
-            >>> LabelledImages.from_folder(folder).event_shape
-            (8, 8)
         """
         found = read_image_folder(folder, size=size, dark_ink=dark_ink)
         if found.classes is None:
@@ -134,8 +117,8 @@ def bent_classes(
 
     with Z a matrix of standard normal numbers and u a smooth field, one pair for all images of a class and
     variant. All images of a collection are turned by quarters and mirrored alike. What tells two classes
-    apart is so another thing in every collection, and a guide that goes on learning from few classes cannot
-    learn them by heart. What such collections are for: ``LabelledImages(bent_classes(...), prior=...)``.
+    apart is another thing in every collection, so that a guide cannot learn few classes by heart:
+    ``LabelledImages(bent_classes(...), prior=...)``.
 
     Args:
         images: ``(n, H, W)``, square.

@@ -93,11 +93,8 @@ class ClassesByPrior(_LabelledDraws):
 
     .. math:: p(c) \propto \text{prior}(c) \, P(\text{all clusters of } c \text{ find room})
 
-    The table is uniform, the classes of the clusters are distinct and uniform, rows are drawn without
-    replacement. Where a table has fewer classes than there are clusters, or a class fewer rows than its
-    cluster, partition, table and classes are drawn again, together: the law is the joint one given that
-    everything fits, and partitions follow the prior exactly only where everything always fits. Cost O(M log
-    M) a data set and round.
+    Where a table has fewer classes than there are clusters, or a class fewer rows than its cluster,
+    partition, table and classes are drawn again, together. Cost O(M log M) a data set and round.
     """
 
     def __init__(self, rows: LabelledRows, num_points: int, *, prior: PartitionPrior) -> None:
@@ -158,24 +155,21 @@ class LabelledTables(SimulatedModel):
     r"""Data sets drawn from labelled tables: a model to simulate from, for training guides on real data.
 
     Without a prior, a table is chosen uniformly among those with at least N points, and N of its points
-    without replacement; their classes are the partition, with the classes in the proportions of the table:
+    without replacement; their classes are the partition:
 
     .. math:: t \sim U, \qquad i_1, \ldots, i_N \sim t, \qquad c = \text{canonical}(y_{i_1}, \ldots, y_{i_N})
 
     With a prior, as the Neural Clustering Process papers draw from labelled images, the partition comes
     first, every cluster gets a class of its own, and its points come from that class without replacement;
-    what does not fit is drawn again, as :class:`ClassesByPrior` says.
-
-    The sites are ``"members"`` (which rows, a latent that no guide has), ``"assignments"`` and ``"data"``.
-    Only the shape of the argument counts under ``poutine.uncondition``. There is no ``log_joint``: judge a
-    guide by its log-probability of the classes of held-out tables. Cost O(M log M) a data set, tables of M
-    rows.
+    what does not fit is drawn again. Sites: ``"members"`` (which rows), ``"assignments"`` and ``"data"``.
+    There is no ``log_joint``: judge a guide by its log-probability of the classes of held-out tables. Cost
+    O(M log M) a data set, tables of M rows.
 
     Args:
         tables: pairs of points ``(n, D)`` and class labels ``(n,)``, numbers or text, all with the same D.
         prior: law of the partitions, its hyperparameters known; None for the proportions of the tables.
-        standardise: shift and scale every column of every table to mean 0 and variance 1; guides see one
-            scale, and should be given standardised data later.
+        standardise: whether to bring every column of every table to mean 0 and variance 1; guides should see
+            standardised data later.
         name: what reports call the model.
 
     Attributes:
@@ -187,12 +181,11 @@ class LabelledTables(SimulatedModel):
             is random.
 
     Example:
-        >>> from pyro import poutine
+        >>> from pyroclust.infer import simulate
         >>> from sklearn.datasets import load_iris
-        >>> model = LabelledTables([load_iris(return_X_y=True)])
-        >>> trace = poutine.trace(poutine.uncondition(model)).get_trace(torch.empty(3, 20, 4))
-        >>> {name: tuple(trace.nodes[name]["value"].shape) for name in ("assignments", "data")}
-        {'assignments': (3, 20), 'data': (3, 20, 4)}
+        >>> rows, classes = simulate(LabelledTables([load_iris(return_X_y=True)]), torch.empty(3, 20, 4))
+        >>> rows.shape, classes.shape
+        (torch.Size([3, 20, 4]), torch.Size([3, 20]))
 
     References:
         Pakman et al. (2020), Neural Clustering Processes. https://arxiv.org/abs/1901.00409
@@ -326,13 +319,10 @@ class PartiallyLabelled(SimulatedModel):
         i_1, \ldots, i_m \sim \text{rows with a label}, \qquad i_{m+1}, \ldots, i_N \sim \text{rows without},
         \qquad x_j = X_{i_j}, \quad y_j = Y_{i_j}
 
-    without replacement and in random order, m being the share of N that has labels. Where one kind of row
-    does not suffice, there are more of the other. The sites are ``"members"`` (which rows), ``"known"``
-    (their labels, negative where there is none) and ``"data"``. There is no site ``"assignments"``: the
-    partition of points without labels is not known, so that guides are trained by
-    :class:`~pyroclust.infer.PartialFenchelYoungLoss` or a loss of their own, and not by InclusiveKL. Only the
-    shape of the argument counts under ``poutine.uncondition``. A saved guide keeps shape and scale, not the
-    points. Cost O(n log n) a batch.
+    without replacement and in random order, m being the share of N that has labels; where one kind of row
+    does not suffice, there are more of the other. Sites: ``"members"`` (which rows), ``"known"`` (their
+    labels, negative where there is none) and ``"data"``, and no ``"assignments"``: guides are trained by
+    :class:`~pyroclust.infer.PartialFenchelYoungLoss` or a loss of their own. Cost O(n log n) a batch.
 
     Args:
         points: vectors ``(n, D)`` or images ``(n, H, W)``.

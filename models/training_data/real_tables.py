@@ -28,11 +28,9 @@ class UnlabelledTables(SimulatedModel):
         x_{nd} = \frac{t_{i_n j_d} - m_d}{s_d}
 
     A table is chosen uniformly among those with at least N rows, then N of its rows and D of its columns
-    without replacement; each column is shifted and scaled to mean 0 and variance 1 over these rows. There is
-    no partition: a :class:`~pyroclust.infer.PosteriorPool` draws some from the posterior of a model.
-
-    The only site is ``"data"``, and only the shape of the argument counts under ``poutine.uncondition``. Cost
-    O(M log M) a data set, tables of M rows; of longer tables than 4,000 rows as many are kept, evenly spaced.
+    without replacement; each column is brought to mean 0 and variance 1 over these rows. The only site is
+    ``"data"``: a :class:`~pyroclust.infer.PosteriorPool` draws partitions. Cost O(M log M) a data set, tables
+    of M rows; of tables longer than 4,000 rows as many are kept, evenly spaced.
 
     Args:
         tables: points, ``(n, columns)`` each. Columns with fewer than ten different values are left out, and
@@ -133,12 +131,11 @@ _FEWEST_ROWS = 10
 
 
 class RowsOfTable(SimulatedModel):
-    r"""Data sets drawn from one table: N of its rows each, without replacement.
+    r"""Data sets drawn from one table: N of its rows each, without replacement, and no partition.
 
     .. math:: i_1, \ldots, i_N \sim \text{rows}, \qquad x_{nd} = t_{i_n d}
 
-    Columns of numbers are shifted and scaled to mean 0 and variance 1 over the rows drawn. There is no
-    partition: :class:`~pyroclust.infer.PosteriorTables` draws some.
+    Columns of numbers are brought to mean 0 and variance 1 over the rows drawn.
     """
 
     def __init__(self, model: Mixture, rows: Tensor, *, numbers: int) -> None:

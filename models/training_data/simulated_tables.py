@@ -21,13 +21,10 @@ _HALF = 0.5
 
 
 class LosingCells(SimulatedModel):
-    r"""Data sets of a mixture of which cells are lost, each with the same probability.
+    r"""Data sets of a mixture of which cells are lost, each with the same probability, whatever they hold.
 
     .. math:: (c, x) \sim \text{model}, \qquad r_{id} \sim \text{Bernoulli}(p), \qquad x_{id} \leftarrow
         \text{nan where } r_{id} = 1
-
-    Cells are lost whatever they hold, so that the partition is a draw of the model's posterior given those
-    that are left. Cost O(N D) a data set, beside the simulation.
     """
 
     def __init__(self, model: Mixture, share: float) -> None:
@@ -55,8 +52,7 @@ class ShuffledColumns(SimulatedModel):
 
     .. math:: x_{nd} \leftarrow x_{\pi_d(n) d}, \qquad \pi_d \text{ a random permutation where d is noise}
 
-    A column says nothing of the clusters then, and has the values that it had. The partition of the
-    simulation is no draw of the posterior any more, and there is none:
+    The partition of the simulation is no draw of the posterior any more, and there is none:
     :class:`~pyroclust.infer.PosteriorTables` draws some.
     """
 
@@ -108,13 +104,11 @@ class AnyTable:
         \text{Multinomial}(D, w)
 
     Counts have a mean that is log-uniform between 0.3 and 20, categories 3 to 8 levels; families are those of
-    :func:`~pyroclust.models.table_mixture`. The prior is the Chinese restaurant process with a Gamma law of
-    its concentration in half of the models, and else that process with a concentration between 0.2 and 3, a
-    Pitman-Yor process, or a mixture of finite mixtures. In half of the models no cell is lost, in the others
-    a share between 0 and ``most_lost``.
-
-    A guide with a :class:`~pyroclust.nn.ColumnScorer` is trained on it as its law of data: every batch has
-    the model, and the guide of that model, that :meth:`draw_model` gives.
+    :func:`~pyroclust.models.table_mixture`. Half of the models have the Chinese restaurant process with a
+    Gamma law of its concentration, the others that process with a concentration between 0.2 and 3, a
+    Pitman-Yor process, or a mixture of finite mixtures. In half of them no cell is lost, in the others a
+    share up to ``most_lost``. Every batch of the training of a guide with a
+    :class:`~pyroclust.nn.ColumnScorer` has the model that :meth:`draw_model` gives.
 
     Args:
         least_columns: smallest D.
@@ -189,11 +183,8 @@ class DistortedClusters(SimulatedModel):
             \text{with probability } \epsilon \sim U(0, .1) \\
         \text{rounding:} \quad & x_{id} \leftarrow r \lfloor x_{id} / r + 1/2 \rfloor, \; r \sim U(.01, .3)
 
-    with m the means of the clusters. Each happens to a data set with the same probability; the columns are
-    standardised before and after. The partition of the simulation is no draw of the model's posterior any
-    more, and there is none: a :class:`~pyroclust.infer.PosteriorPool` draws some.
-
-    The only site is ``"data"``. Cost O(N D^2) a data set, beside the simulation.
+    with m the means of the clusters. Each happens to a data set with the same probability. The only site is
+    ``"data"``: a :class:`~pyroclust.infer.PosteriorPool` draws partitions. Cost O(N D^2) a data set.
 
     Args:
         model: what data sets are simulated from: points are vectors.

@@ -166,18 +166,9 @@ def real_tables_row(
 ) -> RealTablesRow:
     """Hold draws of a guide, and of the exact filter of its model, against long chains on real tables.
 
-    Args:
-        guide: of a conjugate model, without conditions.
-        tables: data sets on the scale that the guide was made for, ``(n, D)`` each.
-        source: which tables these are, in words.
-        num_draws: draws a table, a multiple of 8: in equal parts from posteriors with visiting orders of
-            their own.
-        seed: of the draws.
-        reference: the chains of a table by its place and its points; by default
-            :func:`~pyroclust.infer.mcmc.chains.reference_chains` of the model.
-
-    Raises:
-        ValueError: if there is no table, the model has no exact filter, or the number of draws is another.
+    ``source`` says in words which tables these are; the draws of each come in equal parts from eight
+    posteriors with visiting orders of their own; ``reference`` makes the chains of a table by its place and
+    its points, by default those of :func:`~pyroclust.infer.mcmc.chains.reference_chains`.
     """
     tables = list(tables)
     if not tables:

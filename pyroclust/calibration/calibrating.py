@@ -259,8 +259,7 @@ def calibrate(
     Four parts: ranks of partition functionals (simulation-based calibration), coverage of credible balls,
     reliability of pair probabilities, and the prior of the number of clusters against the averaged posterior.
     All tests are exact, or exact up to chi-square approximations, for independent draws: thin a chain until
-    they are. A sampler that passes is right on average over the model's data sets, as far as these quantities
-    and this many data sets can tell. Beside the draws it costs O(B S N (N + min(S, 100))).
+    they are. Beside the draws it costs O(B S N (N + min(S, 100))).
 
     Args:
         sampler: a guide (anything with ``posterior(data)``), or a callable from data ``(B, N, ...)`` to draws
@@ -317,21 +316,16 @@ def calibrate_near(
 ) -> LocalCalibration:
     """Calibrate a sampler on simulated data sets that look like the observed one.
 
-    Data sets of the same size are simulated, and those are kept whose summaries (distances between points,
-    means and spreads of columns: those of :func:`~pyroclust.diagnostics.familiarity`) are nearest to the
-    observed ones, in the metric of their covariance.
+    Data sets of the same size are simulated, with the same cells missing, and those are kept whose summaries
+    (those of :func:`~pyroclust.diagnostics.familiarity`) are nearest to the observed ones, in the metric of
+    their covariance.
 
-    *Why this is valid.* A data set is kept for what the data are, and not for its partition. Given the data,
-    the true partition is a draw from p(c | x) whether the data set is kept or not, and draws of an exact
-    sampler are further draws from it: truth and draws stay exchangeable in every kept data set, and all tests
-    keep their level. The prior of the number of clusters is no reference any more: near this data set other
-    numbers of clusters may be usual, so that part is left out.
-
-    Where cells of the data are missing, the same are left out of every simulation.
-
-    *What it cannot see.* Errors that cancel in the neighbourhood, or that belong to this very data set; and
-    whether the model describes the data. For data unlike all simulations the nearest ones are not near: see
-    ``radius`` beside ``median_distance``, and ``p_value_data``.
+    *Why this is valid.* A data set is kept for what the data are, and not for its partition: truth and draws
+    stay exchangeable in every kept data set, and all tests keep their level. The prior of the number of
+    clusters is no reference any more, so that part is left out. *What it cannot see.* Errors that cancel in
+    the neighbourhood, or that belong to this very data set; and whether the model describes the data. For
+    data unlike all simulations the nearest ones are not near: see ``radius`` beside ``median_distance``, and
+    ``p_value_data``.
 
     Args:
         sampler: as for :func:`calibrate`; a guide with conditions must be conditioned first, and ``model`` be

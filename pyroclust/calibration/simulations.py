@@ -76,10 +76,8 @@ def simulate_datasets(
     """Simulate 199 data sets of as many points, at most 300, from the guide's model.
 
     Where the model has a likelihood and log q is exact, the guide draws 32 partitions of the data and of
-    every simulation for their weights, eight by each of four visiting orders where its orders differ; of data
-    of more than 150 points it draws those of 150 random ones, and of the first 150 of each simulation. Where
-    cells of the data are missing, the same are in simulations, row by row. Cost: 6,400 draws of at most 150
-    points.
+    every simulation for their weights, eight by each of four visiting orders where its orders differ, and of
+    150 points at most. Where cells of the data are missing, the same are in simulations, row by row.
 
     ``max_points`` are the most points in training, where known; ``see`` says what data sets are compared by,
     ``(..., N, D)`` to vectors without gaps, in place of the points. The caller's random state is left alone.

@@ -31,8 +31,8 @@ def sweep_cost(num_moments: int, *, num_clusters: float) -> float:
 
     .. math:: \max(1, F / 20)^{1/2} \max(1, K / 20)
 
-    F are the numbers that a cluster keeps, K the clusters of the draws on average;
-    ``benchmarks/sweep_costs.py`` sets it beside times.
+    F are the numbers that a cluster keeps, K the clusters of the draws; ``benchmarks/sweep_costs.py`` has
+    times.
     """
     clusters = max(1.0, num_clusters / _USUAL_CLUSTERS)
     return float(max(1.0, num_moments / _USUAL_MOMENTS) ** 0.5 * clusters)
