@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, partial
+from functools import partial
 from importlib.metadata import version
 from typing import Any, Self, TypeVar
 
@@ -24,13 +24,8 @@ from pyroclust.calibration.certificate import (
     CalibrationRow,
     Certificate,
     CoverageRow,
-    ExactRow,
-    OrderRow,
-    RealTablesRow,
     ReliabilityRow,
-    SampledRow,
     SpeedRow,
-    TruthRow,
 )
 from pyroclust.calibration.simulations import draw_partitions
 from pyroclust.core.machine import check_memory
@@ -182,11 +177,8 @@ class CertificateSettings:
 _PARTS = ("num_exact", "num_sampled", "num_truths", "num_calibrated", "num_ordered", "num_timed")
 
 
-# Parts of a certificate, each with random numbers of its own.
-_EXACT, _SAMPLED, _TRUTH, _CALIBRATION, _ORDER, _SPEED = range(6)
 _LIBRARIES = ("pyroclust", "torch", "pyro-ppl")
 
-Measured = TypeVar("Measured")
 Row = TypeVar("Row")
 
 
@@ -235,124 +227,92 @@ def certify(
     baseline = _filter_of(guide) if baseline is None else baseline
     settings = settings or CertificateSettings()
     _check_memory(settings)
-    bench = _Bench(guide, baseline, settings, progress or (lambda _: None))
+    tell = progress or (lambda _: None)
+    simulated = partial(simulate_batches, guide.model, guide, baseline)
     tries = Attempts()
+    rows: dict[str, Any] = {}
     with torch.no_grad():
-        calibration = tries.value_or_none("calibration", bench.calibration)
-        certificate = Certificate(
-            seed=settings.seed,
-            exact=tries.value_or_none("comparison with exact posteriors", bench.exact) or (),
-            sampled=tries.value_or_none("importance sampling", bench.sampled) or (),
-            truth=tries.value_or_none("log q of the truth", bench.truth) or (),
-            order=tries.value_or_none("dependence on the order", bench.order),
-            speed=tries.value_or_none("speed", bench.speed),
-            real_tables=tries.value_or_none("real tables", partial(bench.real_tables, tables, tables_source)),
-            baseline=None if baseline is None else type(baseline).__name__,
-            conditions=guide.conditions,
-            versions={library: version(library) for library in _LIBRARIES},
-            made_for=_made_for(guide),
-            failures=tries.reasons,
-            **(calibration or {}),
-        )
+        with pyro_seeded(settings.seed):
+            few = tries.value_or_none("simulation", partial(simulated, num_datasets=1, num_points=2))
+        # The model has one once the guide's conditions are set.
+        has_likelihood = few is not None and bool(few[0].model.has_likelihood)
+        for field, part in _parts(settings, has_likelihood=has_likelihood).items():
+            measure = partial(part.rows, simulated, seed=settings.seed, tell=tell)
+            rows[field] = tries.value_or_none(part.name, measure) or ()
+        if tables:
+            tell(f"real tables, {len(tables)} of them")
+            of_tables = partial(real_tables_row, guide, tables, source=tables_source, seed=settings.seed)
+            rows["real_tables"] = tries.value_or_none("real tables", of_tables)
+    order, speed, calibration = (next(iter(rows.pop(one)), None) for one in ("order", "speed", "calibration"))
+    certificate = Certificate(
+        seed=settings.seed,
+        order=order,
+        speed=speed,
+        baseline=None if baseline is None else type(baseline).__name__,
+        conditions=guide.conditions,
+        versions={library: version(library) for library in _LIBRARIES},
+        made_for=_made_for(guide),
+        failures=tries.reasons,
+        **rows,
+        **({} if calibration is None else _calibration_rows(calibration)),
+    )
     return replace(certificate, seconds=round(time.perf_counter() - start, 1))
 
 
 @dataclass(frozen=True)
-class _Bench:
-    """A guide and what it is measured with; every method measures one part, or leaves it out."""
+class _Part:
+    """A part of a certificate: fresh data sets of some sizes, and what measures them."""
 
-    guide: Any
-    baseline: Any | None
-    settings: CertificateSettings
-    progress: Callable[[str], None]
+    # Of its random numbers.
+    key: int
+    name: str
+    data: str
+    # Numbers of data sets by their numbers of points.
+    datasets: Mapping[int, int]
+    measure: Callable[[Sequence[SimulatedBatch]], Any]
 
-    def exact(self) -> tuple[ExactRow, ...]:
-        wanted = self.settings.num_exact
-        if not wanted or not self._has_likelihood:
-            return ()
-        return (self._on_fresh(_EXACT, "exact posteriors", wanted, self.settings.exact_points, exact_row),)
+    def rows(
+        self, simulated: Callable[..., Sequence[SimulatedBatch]], *, seed: int, tell: Callable[[str], None]
+    ) -> tuple[Any, ...]:
+        found = []
+        for num_points, num_datasets in self.datasets.items():
+            tell(f"{self.data}, {num_datasets} data sets of {num_points} points")
+            with pyro_seeded(seed, self.key, num_points):
+                batches = simulated(num_datasets=num_datasets, num_points=num_points)
+                found.append(self.measure(batches))
+        return tuple(found)
 
-    def sampled(self) -> tuple[SampledRow, ...]:
-        if not self.settings.num_sampled or not self._has_likelihood:
-            return ()
-        measure = partial(sampled_row, num_draws=self.settings.num_draws)
-        return tuple(
-            self._on_fresh(_SAMPLED, "importance sampling", self.settings.datasets_at(size)[0], size, measure)
-            for size in self.settings.sampled_points
-        )
 
-    def truth(self) -> tuple[TruthRow, ...]:
-        if not self.settings.num_truths:
-            return ()
-        return tuple(
-            self._on_fresh(_TRUTH, "log q of the truth", self.settings.datasets_at(size)[1], size, truth_row)
-            for size in self.settings.sampled_points
-        )
+def _parts(settings: CertificateSettings, *, has_likelihood: bool) -> dict[str, _Part]:
+    """Return the parts by their names in a certificate; one that is left out has no data sets."""
 
-    def calibration(self) -> dict[str, Any]:
-        settings = self.settings
+    def calibration(batches: Sequence[SimulatedBatch]) -> Calibration:
+        draws = draw_partitions(batches, num_draws=settings.calibrated_draws, with_uniforms=True)
+        prior = cluster_count_law(batches)
+        return calibration_of(draws, prior=prior, num_bins=settings.num_bins, seed=settings.seed)
 
-        def measure(batches: Sequence[SimulatedBatch]) -> Calibration:
-            draws = draw_partitions(batches, num_draws=settings.calibrated_draws, with_uniforms=True)
-            return calibration_of(
-                draws, prior=cluster_count_law(batches), num_bins=settings.num_bins, seed=settings.seed
-            )
+    def speed(batches: Sequence[SimulatedBatch]) -> SpeedRow:
+        return speed_row(batches[0], num_draws=settings.num_draws, num_repeats=settings.num_timed)
 
-        if not settings.num_calibrated:
-            return {}
-        return _calibration_rows(
-            self._on_fresh(
-                _CALIBRATION, "calibration", settings.num_calibrated, settings.calibrated_points, measure
-            )
-        )
-
-    def order(self) -> OrderRow | None:
-        settings = self.settings
-        measure = partial(order_row, num_orders=settings.num_orders)
-        if not settings.num_ordered:
-            return None
-        return self._on_fresh(
-            _ORDER, "visiting orders", settings.num_ordered, settings.ordered_points, measure
-        )
-
-    def speed(self) -> SpeedRow | None:
-        draws, repeats = self.settings.num_draws, self.settings.num_timed
-
-        def measure(batches: Sequence[SimulatedBatch]) -> SpeedRow:
-            return speed_row(batches[0], num_draws=draws, num_repeats=repeats)
-
-        if not repeats:
-            return None
-        return self._on_fresh(_SPEED, "speed", 1, self.settings.timed_points, measure)
-
-    def real_tables(self, tables: Sequence[Points], source: str) -> RealTablesRow | None:
-        if not tables:
-            return None
-        self.progress(f"real tables, {len(tables)} of them")
-        return real_tables_row(self.guide, tables, source=source, seed=self.settings.seed)
-
-    @cached_property
-    def _has_likelihood(self) -> bool:
-        """Whether the model has one once the guide's conditions are set."""
-        with pyro_seeded(self.settings.seed):
-            return bool(self._simulate(1, 2)[0].model.has_likelihood)
-
-    def _on_fresh(
-        self,
-        part: int,
-        what: str,
-        num_datasets: int,
-        num_points: int,
-        measure: Callable[[Sequence[SimulatedBatch]], Measured],
-    ) -> Measured:
-        self.progress(f"{what}, {num_datasets} data sets of {num_points} points")
-        with pyro_seeded(self.settings.seed, part, num_points):
-            return measure(self._simulate(num_datasets, num_points))
-
-    def _simulate(self, num_datasets: int, num_points: int) -> tuple[SimulatedBatch, ...]:
-        return simulate_batches(
-            self.guide.model, self.guide, self.baseline, num_datasets=num_datasets, num_points=num_points
-        )
+    numbers = {size: settings.datasets_at(size) for size in settings.sampled_points}
+    sampled = {
+        size: number for size, (number, _) in numbers.items() if settings.num_sampled and has_likelihood
+    }
+    truths = {size: number for size, (_, number) in numbers.items() if settings.num_truths}
+    exact = {settings.exact_points: settings.num_exact} if settings.num_exact and has_likelihood else {}
+    calibrated = {settings.calibrated_points: settings.num_calibrated} if settings.num_calibrated else {}
+    ordered = {settings.ordered_points: settings.num_ordered} if settings.num_ordered else {}
+    timed = {settings.timed_points: 1} if settings.num_timed else {}
+    weigh = partial(sampled_row, num_draws=settings.num_draws)
+    turn = partial(order_row, num_orders=settings.num_orders)
+    return {
+        "calibration": _Part(3, "calibration", "calibration", calibrated, calibration),
+        "exact": _Part(0, "comparison with exact posteriors", "exact posteriors", exact, exact_row),
+        "sampled": _Part(1, "importance sampling", "importance sampling", sampled, weigh),
+        "truth": _Part(2, "log q of the truth", "log q of the truth", truths, truth_row),
+        "order": _Part(4, "dependence on the order", "visiting orders", ordered, turn),
+        "speed": _Part(5, "speed", "speed", timed, speed),
+    }
 
 
 def _check_memory(settings: CertificateSettings) -> None:

@@ -16,7 +16,7 @@ from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior
 from pyroclust.infer.simulation import simulate
 from pyroclust.models import Mixture, gaussian2d, overlap2d, sensitivity2d, table_mixture
-from pyroclust.partitions import canonical, num_clusters
+from pyroclust.partitions import num_clusters
 
 MODEL = overlap2d()
 MORE = Mixture(ChineseRestaurantPrior(1.4), MODEL.component)
@@ -308,9 +308,3 @@ def test_refusals() -> None:
     asks = PredictiveFilter(sensitivity2d(), conditions=["concentration", "prior_scale"])
     with pytest.raises(ValueError, match=r"conditions concentration, prior_scale, .* guide.condition"):
         calibrate_near(asks, asks.model, torch.zeros(5, 2))
-
-
-def test_labels_are_made_canonical_by_first_appearance() -> None:
-    """Merging the last cluster leaves labels that need no renaming; the test's own tool is right."""
-    draws = merged(simulate(MODEL, torch.empty(20, 6, 2))[0])
-    assert torch.equal(draws, canonical(draws))

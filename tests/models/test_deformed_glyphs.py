@@ -13,7 +13,6 @@ from pyroclust.models.deformed_glyphs import (
     GlyphShapes,
     _classes_of,
     _laid,
-    _quarter_turns,
     glyph_shapes,
 )
 
@@ -60,13 +59,6 @@ def test_without_deformations_images_differ_by_font_and_softness_alone(
     assert len({tuple(row.flatten().tolist()) for row in drawn(shapes, torch.full((60,), one)) > 0.5}) == 60
 
 
-def test_half_of_the_images_are_of_the_first_font(shapes: GlyphShapes) -> None:
-    one = int((shapes.glyphs == shapes.characters.index("R")).nonzero()[0])
-    images = drawn(shapes, torch.full((1000,), one), strength=0.0) > 0.5
-    _, counts = images.flatten(1).unique(dim=0, return_counts=True)
-    assert sorted(counts.tolist())[-3:] == pytest.approx([250, 250, 500], abs=60)
-
-
 def test_deformations_turn_shear_and_scale_by_what_they_say(shapes: GlyphShapes) -> None:
     torch.manual_seed(0)
     law = GlyphImages(shapes, torch.zeros(1, 1, dtype=torch.int64), side=8, margin=0.1, strength=1.0)
@@ -110,19 +102,6 @@ def test_sides_of_images_are_those_that_classes_were_compared_in(shapes: GlyphSh
     images = [drawn(shapes, one.nonzero()[0].repeat(40), strength=0.0).mean(0) for one in (own, upright)]
     expected = torch.from_numpy(_laid(images[1].unsqueeze(0).numpy(), side).copy())[0]
     assert (images[0] - expected).abs().max() < 0.05
-
-
-def test_quarter_turns_are_the_symmetries_of_the_square() -> None:
-    turns = _quarter_turns(torch.device("cpu"))
-    assert len({tuple(one.flatten().round().int().tolist()) for one in turns}) == NUM_SIDES
-    assert turns.det().abs().sub(1).abs().max() < 1e-6
-
-
-def test_pixels_are_shares_of_ink() -> None:
-    torch.manual_seed(0)
-    data, _ = simulate(DeformedGlyphs(8), torch.empty(6, 20, 8, 8))
-    assert 0 <= data.min() <= data.max() <= 1
-    assert (data.std((-1, -2)) > 0).all()
 
 
 def test_clusters_have_distinct_classes() -> None:

@@ -171,14 +171,6 @@ def test_every_family_simulates(prior, component):
         assert model.log_joint(data, labels).shape == (3, 2)
 
 
-def test_parallel_predictive_adds_a_dimension():
-    model = random_mixture()
-    predictive = pyro.infer.Predictive(poutine.uncondition(model), num_samples=5, parallel=True)
-    draws = predictive(torch.empty(3, 6, 2))
-    assert draws["data"].shape == (5, 3, 6, 2)
-    assert draws["rate"].shape == (5, 3)
-
-
 def test_given_leaves_the_model_alone():
     model = random_mixture()
     known = model.given({"concentration": 0.7, "rate": 2.0, "mean": 0.0})

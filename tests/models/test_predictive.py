@@ -240,19 +240,6 @@ def test_prior_predictive(model, shape, parallel):
         )
 
 
-def test_prior_predictive_draws_hyperparameters_afresh():
-    torch.manual_seed(8)
-    found = Predictive(poutine.uncondition(RANDOM), num_samples=20_000, parallel=True)(torch.empty(2, 1))
-    together = found["assignments"][:, 1] == 0
-    given = 1 / (1 + found["concentration"].reshape(-1).double())
-    error = (given * (1 - given)).mean().sqrt() / 20_000**0.5
-    assert (together.double() - given).mean().abs() < 4 * error
-    gap = (found["data"][together, 0, 0] - found["data"][together, 1, 0]).double() / found["scale"].reshape(
-        -1
-    )[together]
-    assert gap.var().item() == pytest.approx(2, rel=0.06)
-
-
 LABELS, STUDENT = torch.zeros(2, 3).long(), Mixture(ChineseRestaurantPrior(1.0), student_t())
 
 

@@ -435,8 +435,6 @@ def nested_lists(depth: int) -> Any:
 REFUSED = {
     "no table": ([], r"model is \[\], expected a table"),
     "name": ({"name": "overlap", "dim": 2}, "unknown model 'overlap', did you mean 'overlap2d'"),
-    "no name": ({"dim": 2}, "unknown model 'mixture'"),
-    "name of another kind": ({"name": 3}, "model.name is 3, expected text"),
     "arguments of another kind": (
         {"name": "overlap2d", "arguments": 3},
         "model.arguments is 3, expected a table",
@@ -454,51 +452,29 @@ REFUSED = {
         "nig_mixture.rate: .* both prior and component",
     ),
     "hyperparameter out of range": ({"name": "gaussian2d", "scale": -2.0}, "gaussian2d.scale: scale is -2.0"),
-    "hyperparameter of another kind": ({"name": "gaussian2d", "scale": "2"}, "gaussian2d.scale is '2'"),
     "dim of another kind": (
         {"name": "gaussian2d", "dim": "2"},
         "gaussian2d.dim is '2', expected a whole number",
     ),
-    "dim, broken": ({"name": "gaussian2d", "dim": 2.0}, "gaussian2d.dim is 2.0, expected a whole number"),
-    "dim, huge": ({"name": "gaussian2d", "dim": 10**400}, "gaussian2d.dim is 1000"),
     "dim, bool": ({"name": "gaussian2d", "dim": True}, "gaussian2d.dim is True, expected a whole number"),
     "no prior": ({"component": KNOWN}, "model lacks 'prior', expected prior, component"),
-    "no component": ({"prior": CRP}, "model lacks 'component', expected prior, component"),
-    "argument beside parts": (mixture(dim=2), "unknown argument 'model.dim'"),
-    "prior without a class": (mixture(prior={"concentration": 0.7}), "prior is .* expected a class"),
-    "prior of another kind": (mixture(prior=0.7), "prior is 0.7, expected a class"),
     "class": (
         mixture(prior={"class": "PitmanYor"}),
         "prior: unknown class 'PitmanYor', did you mean 'PitmanYorPrior'",
     ),
     "class, dangerous": (mixture(prior={"class": "os.system"}), "prior: unknown class 'os.system'"),
-    "class of another kind": (mixture(prior={"class": [3]}), r"prior.class is \[3\], expected text"),
     "prior for family": (mixture(component=CRP), "component: unknown class 'ChineseRestaurantPrior'"),
-    "unknown argument": (
-        mixture(prior=CRP | {"discont": 1}),
-        "unknown argument 'prior.discont'",
-    ),
+    "unknown argument": (mixture(prior=CRP | {"discont": 1}), "unknown argument 'prior.discont'"),
     "missing argument": (
         mixture(prior={"class": "PitmanYorPrior", "concentration": 0.7}),
         "prior lacks 'discount', expected discount, concentration",
     ),
-    "text": (with_concentration("0.7"), "prior.concentration is '0.7', expected a finite number"),
-    "nothing": (with_concentration(None), "prior.concentration is None, expected a finite number"),
     "nan": (with_concentration(float("nan")), "prior.concentration is nan, expected a finite number"),
-    "nan in a list": (
-        with_concentration([float("nan")]),
-        "prior.concentration is .* expected a list of finite",
-    ),
     "out of range": (with_concentration(-1.0), "prior: concentration is -1.0, expected a positive number"),
     "empty list": (with_concentration([]), "prior.concentration is .*, expected a list of finite numbers"),
     "ragged list": (with_concentration([[1.0], [1.0, 2.0]]), "expected a list of finite numbers"),
     "list of truths": (with_concentration([True]), "expected a list of finite numbers"),
-    "half components": (
-        mixture(
-            prior={"class": "DirichletMultinomialPrior", "num_components": 2.5, "weight_concentration": 1.0}
-        ),
-        "prior.num_components is 2.5, expected a whole number",
-    ),
+    "class of another kind": (mixture(prior={"class": [3]}), r"prior.class is \[3\], expected text"),
     "random where it must be known": (
         mixture(prior={"class": "GammaConcentration", "shape": {"class": "Gamma"}, "rate": 1.0}),
         "prior.shape is .*, expected a finite number",
@@ -521,11 +497,6 @@ REFUSED = {
         random_concentration(**{"class": "Gama"}),
         "unknown distribution 'Gama', did you mean 'Gamma'",
     ),
-    "no distribution": (
-        with_concentration({"rate": 1.0}),
-        "prior.concentration is .*expected a class with its arguments, such as .'class': 'Gamma'",
-    ),
-    "unknown parameter": (random_concentration(scale=1.0), "unknown argument 'prior.concentration.scale'"),
     "missing parameter": (
         with_concentration({"class": "Gamma", "rate": 1.0}),
         "prior.concentration lacks 'concentration'",
@@ -533,10 +504,6 @@ REFUSED = {
     "parameter out of range": (
         random_concentration(rate=-1.0),
         "prior.concentration: Expected parameter rate",
-    ),
-    "parameter that is random": (
-        random_concentration(rate={"class": "Gamma"}),
-        "prior.concentration.rate is {",
     ),
     "validation": (
         random_concentration(validate_args=False),
@@ -547,24 +514,14 @@ REFUSED = {
         r"prior: concentration has a prior of shape \(2,\)",
     ),
     "dtype": (random_concentration(dtype="int64"), "prior.concentration.dtype is 'int64'"),
-    "dtype of another kind": (random_concentration(dtype=[1]), r"prior.concentration.dtype is \[1\]"),
     "both probs and logits": (
         with_concentration({"class": "Geometric", "probs": 0.1, "logits": 0.1}),
         "prior.concentration: Either `probs` or `logits` must be specified",
-    ),
-    "neither probs nor logits": (
-        with_concentration({"class": "Geometric"}),
-        "prior.concentration: Either `probs` or `logits`",
     ),
     "parts of another kind": (
         mixture(component={"class": "Product", "parts": 3}),
         "component.parts is 3, expected a list",
     ),
-    "a part of another kind": (
-        mixture(component={"class": "Product", "parts": [3]}),
-        r"component.parts\[0\] is 3",
-    ),
-    "no parts": (mixture(component={"class": "Product", "parts": []}), "component: parts is empty"),
     "a part that is not conjugate": (
         mixture(component={"class": "Product", "parts": [{"class": "student_t"}]}),
         "unknown class 'student_t'. Known: BernoulliBeta",
