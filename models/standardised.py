@@ -58,8 +58,7 @@ def normal_mixture(dim: int = 2) -> Mixture:
         Richardson & Green (1997), On Bayesian analysis of mixtures with an unknown number of components.
         https://doi.org/10.1111/1467-9868.00095
     """
-    dim = check_count("dim", dim)
-    return Mixture(FiniteMixturesPrior(WEIGHT, law_of_number()), normals(dim), name="normal_mixture")
+    return Mixture(PRIORS["mfm"].usual, normals(check_count("dim", dim)), name="normal_mixture")
 
 
 def law_of_number() -> Geometric:
@@ -98,12 +97,8 @@ def niw_mixture(dim: int = 2) -> Mixture:
     Args:
         dim: dimension of the points.
     """
-    dim = check_count("dim", dim)
-    return Mixture(
-        GammaConcentration(2.0, 4.0),
-        NormalInverseWishart(dim, 0.08, dof=dim + 2.0, scale=0.2),
-        name="niw_mixture",
-    )
+    component = FAMILIES["niw"](check_count("dim", dim))
+    return Mixture(PRIORS["gamma-crp"].usual, component, name="niw_mixture")
 
 
 @register(Mixture)
@@ -131,9 +126,7 @@ def nig_mixture(dim: int = 1) -> Mixture:
         Escobar & West (1995), Bayesian density estimation and inference using mixtures.
         https://doi.org/10.1080/01621459.1995.10476550
     """
-    return Mixture(
-        GammaConcentration(2.0, 4.0), NormalInverseGamma(dim, 0.08, shape=2.0, rate=0.2), name="nig_mixture"
-    )
+    return Mixture(PRIORS["gamma-crp"].usual, FAMILIES["nig"](dim), name="nig_mixture")
 
 
 _DISCOUNT = 0.25

@@ -282,11 +282,11 @@ def _standardised(position: int, points: Tensor) -> Tensor:
 
 def _within_class_scale(pairs: Sequence[tuple[Tensor, Tensor]]) -> float:
     """Return the root mean square of what is left of all points when the means of classes are taken off."""
-    squares = [(points - class_means(points, labels)).square().mean(-1) for points, labels in pairs]
+    squares = [(points - _class_means(points, labels)).square().mean(-1) for points, labels in pairs]
     return max(torch.cat(squares).mean().sqrt().item(), 1e-3)
 
 
-def class_means(points: Tensor, labels: Tensor) -> Tensor:
+def _class_means(points: Tensor, labels: Tensor) -> Tensor:
     member = torch.nn.functional.one_hot(labels).to(points)
     return member @ (member.T @ points / member.sum(0).unsqueeze(-1))
 
@@ -411,9 +411,6 @@ class PartiallyLabelled(SimulatedModel):
     def _scale(self) -> float:
         known = self.labels >= 0
         if not bool(known.any()):
-            return max((self.points - self.points.mean(0)).double().square().mean().sqrt().item(), 1e-3)
-        flat, classes = (
-            self.points[known].flatten(1).double(),
-            self.labels[known].unique(return_inverse=True)[1],
-        )
-        return max((flat - class_means(flat, classes)).square().mean().sqrt().item(), 1e-3)
+            known = ~known
+        classes = self.labels[known].unique(return_inverse=True)[1]
+        return _within_class_scale([(self.points[known].flatten(1).double(), classes)])
