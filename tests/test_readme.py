@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from test_faces import blocks
 
 from pyroclust import guides, list_guides, models
 from pyroclust.analysis import steps
@@ -20,10 +21,6 @@ PAGES = [ROOT / "README.md", *(page for page in DOCS if page.stem != "gallery")]
 # Imported before any block is run: what registers itself meanwhile is forgotten after the block.
 FACES = (guides, models)
 SMALLER = {"steps=1000": "steps=20", "num_datasets=100": "num_datasets=20"}
-
-
-def blocks(page: Path) -> list[str]:
-    return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 
 
 BLOCKS = {f"{page.stem} {number}": code for page in PAGES for number, code in enumerate(blocks(page), 1)}

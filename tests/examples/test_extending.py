@@ -4,7 +4,6 @@ import ast
 import dataclasses
 import html
 import json
-import re
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from rich.console import Console
+from test_faces import blocks
 
 from pyroclust import Analysis, diagnose, load_guide, save_guide
 from pyroclust.analysis import steps
@@ -31,7 +31,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 def defined() -> SimpleNamespace:
     """Return the classes and functions of the page's blocks, whose other statements are not run."""
     found = {"__name__": "extending"}
-    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
+    for block in blocks(PAGE):
         tree = ast.parse(block)
         tree.body = [one for one in tree.body if isinstance(one, DEFINES)]
         exec(compile(tree, PAGE.name, "exec"), found)
