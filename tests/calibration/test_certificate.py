@@ -27,7 +27,7 @@ from pyroclust.diagnostics.judging import tail_summary
 from pyroclust.distributions import ChineseRestaurantPrior
 from pyroclust.guides import AttentiveClusteringProcess, NeuralClusteringProcess, PredictiveFilter
 from pyroclust.infer.simulation import simulate_batches
-from pyroclust.models import gaussian2d, nig_mixture, overlap2d, sensitivity2d, warped_clusters
+from pyroclust.models import Mixture, gaussian2d, nig_mixture, overlap2d, sensitivity2d, warped_clusters
 
 TINY = CertificateSettings(
     seed=5,
@@ -80,6 +80,17 @@ def test_the_filter_of_two_points_is_calibrated() -> None:
     certificate = certify(guide, settings=settings)
     assert failures(certificate) == []
     assert certificate.exact[0].mean_kl == pytest.approx(0, abs=1e-9)
+
+
+def test_twice_the_concentration_is_found() -> None:
+    model = overlap2d()
+    more = Mixture(ChineseRestaurantPrior(1.4), model.component)
+    certificate = calibrated(EnumeratedGuide(model, believed=more))
+    found = failures(certificate)
+    assert any("num_clusters" in one for one in found)
+    assert any("averaged posterior of K" in one for one in found)
+    row = certificate.num_clusters
+    assert row.total_variation > 3 * row.total_variation_noise
 
 
 @pytest.mark.parametrize("power", [0.8, pytest.param(1.25, marks=pytest.mark.prove)])
