@@ -129,7 +129,7 @@ def plot_distances(
 
     Args:
         draws: ``(chains, draws, N)``, posterior draws.
-        found: such as :func:`pyroclust.diagnostics.partition_convergence` of the same draws.
+        found: such as :func:`pyroclust.diagnostics.distance_rhat` of the same draws.
         axes: at most as many as there are references.
         loss: the distance that ``found`` was made with.
 
