@@ -155,7 +155,7 @@ def _listed(folder: Path) -> str:
         structs.replace(real, about=_HOSTILE),
         structs.replace(real, name=_HOSTILE, described_model=model),
     ]
-    with mock.patch("pyroclust.saving.cards.list_guides", return_value=tuple(strange)):
+    with mock.patch("pyroclust.cli.guides.list_guides", return_value=tuple(strange)):
         code, out, err = run_command(["guides"])
     assert code == 0, err
     return _plain(out)
