@@ -1,9 +1,10 @@
-"""Cards and weights of guides that were damaged, or written by somebody else."""
+"""Cards, weights and certificates of guides that were damaged, or written by somebody else."""
 
 import copy
 import hashlib
+import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, reduce
 from operator import getitem
@@ -13,23 +14,27 @@ from typing import Any
 
 import pytest
 import torch
-from faults.cases import Case, refused, refuses, run_command, snapshot
+from faults.cases import Case, refused, refuses, run_command, snapshot, table
+from rich.console import Console
 from safetensors.torch import load, save
 
+from pyroclust import list_guides
 from pyroclust.analysis.picking import pick_guide
-from pyroclust.calibration import CertificateSettings
+from pyroclust.calibration import Certificate, CertificateSettings
+from pyroclust.calibration.certificate import judge_certificate
 from pyroclust.calibration.checking import check_guide, store_certificate
+from pyroclust.cli.guides import guide_list
 from pyroclust.data.datasets import read_table
 from pyroclust.data.tables import standardise
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.models import nig_mixture
-from pyroclust.nn.features import ConditionInputs
 from pyroclust.results.data import AnalysedData
-from pyroclust.saving.cards import read_card
+from pyroclust.saving.cards import find_guide, read_card
 from pyroclust.saving.guides import load_guide, save_guide
 
 CARD, WEIGHTS = "card.json", "weights.safetensors"
 State = dict[str, torch.Tensor]
+CASES, _, case = table("cards")
 
 
 @cache
@@ -40,7 +45,7 @@ def saved() -> tuple[str, bytes]:
         return Path(folder, CARD).read_text(), Path(folder, WEIGHTS).read_bytes()
 
 
-def card_case(name: str, write: Callable[[], tuple[bytes, bytes | None]], words: str) -> Case:
+def loaded(name: str, write: Callable[[], tuple[bytes, bytes | None]], words: str) -> Case:
     """Loading a folder with this card and these weights has to end in one sentence."""
 
     def run(folder: Path) -> str:
@@ -56,19 +61,13 @@ def card_case(name: str, write: Callable[[], tuple[bytes, bytes | None]], words:
 def edited(name: str, words: str, path: str, value: Any) -> Case:
     """A card with one entry changed, of which dots say where it is."""
 
-    def write() -> tuple[bytes, bytes | None]:
-        card, weights = saved()
+    def change(card: str) -> str:
         content = json.loads(card)
         *places, last = path.split(".")
         reduce(getitem, places, content)[last] = value
-        return json.dumps(content).encode(), weights
+        return json.dumps(content)
 
-    return card_case(name, write, words)
-
-
-def scored(name: str, words: str, path: str, value: Any) -> Case:
-    """A card with one argument of its scorer changed."""
-    return edited(name, words, f"arguments.scorer.arguments.{path}", value)
+    return text(name, words, change)
 
 
 def text(name: str, words: str, make: Callable[[str], str | bytes]) -> Case:
@@ -79,19 +78,19 @@ def text(name: str, words: str, make: Callable[[str], str | bytes]) -> Case:
         made = make(card)
         return made.encode() if isinstance(made, str) else made, weights
 
-    return card_case(name, write, words)
+    return loaded(name, write, words)
 
 
-def weighted(name: str, words: str, change: Callable[[State], State]) -> Case:
-    """Other weights, with the checksum that fits them."""
+def weighted(name: str, words: str, change: Callable[[State], State] | None) -> Case:
+    """Other weights, or weights cut off, with the checksum that fits them."""
 
     def write() -> tuple[bytes, bytes | None]:
         card, weights = saved()
-        changed = save(change(load(weights)))
+        changed = weights[:-100] if change is None else save(change(load(weights)))
         content = json.loads(card) | {"weights": {"sha256": hashlib.sha256(changed).hexdigest()}}
         return json.dumps(content).encode(), changed
 
-    return card_case(name, write, words)
+    return loaded(name, write, words)
 
 
 def with_one(number: float) -> Callable[[State], State]:
@@ -106,35 +105,9 @@ def with_one(number: float) -> Callable[[State], State]:
     return change
 
 
-def removed(key: str) -> Callable[[str], str]:
-    """Leave an entry out."""
-
-    def change(card: str) -> str:
-        content: Mapping[str, Any] = json.loads(card)
-        return json.dumps({one: value for one, value in content.items() if one != key})
-
-    return change
-
-
-def no_weights() -> tuple[bytes, bytes | None]:
-    return saved()[0].encode(), None
-
-
 def others_weights() -> tuple[bytes, bytes | None]:
     card, weights = saved()
-    state = copy.deepcopy(load(weights))
-    return card.encode(), save({name: value + 1 for name, value in state.items()})
-
-
-def short_weights() -> tuple[bytes, bytes | None]:
-    card, weights = saved()
-    content = json.loads(card) | {"weights": {"sha256": hashlib.sha256(weights[:-100]).hexdigest()}}
-    return json.dumps(content).encode(), weights[:-100]
-
-
-def huge_weights() -> tuple[bytes, bytes | None]:
-    card, weights = saved()
-    return card.encode(), weights + bytes(10_000_000)
+    return card.encode(), save({name: value + 1 for name, value in load(weights).items()})
 
 
 def certified(change: Callable[[dict[str, Any]], None]) -> Callable[[Path], str]:
@@ -155,7 +128,7 @@ def certified(change: Callable[[dict[str, Any]], None]) -> Callable[[Path], str]
         changed = json.loads(json.dumps(content))
         change(changed)
         if changed["weights"] != content["weights"]:
-            (folder / WEIGHTS).write_bytes(OTHER[0])
+            (folder / WEIGHTS).write_bytes(other_weights())
         (folder / CARD).write_text(json.dumps(changed))
         load_guide(folder)
         found = read_card(folder)
@@ -174,10 +147,13 @@ def certified(change: Callable[[dict[str, Any]], None]) -> Callable[[Path], str]
     return run
 
 
+@cache
+def other_weights() -> bytes:
+    return save({name: value * 1.01 for name, value in load(saved()[1]).items()})
+
+
 def _new_weights(content: dict[str, Any]) -> None:
-    state = load(saved()[1])
-    OTHER[:] = [save({name: value * 1.01 for name, value in state.items()})]
-    content["weights"] = {"sha256": hashlib.sha256(OTHER[0]).hexdigest()}
+    content["weights"] = {"sha256": hashlib.sha256(other_weights()).hexdigest()}
 
 
 def _new_model(content: dict[str, Any]) -> None:
@@ -210,137 +186,158 @@ def _notes(name: str, words: str, **notes: Any) -> Case:
     return Case("cards", name, f"refused: “{words}”", run)
 
 
-OTHER: list[bytes] = []
-NESTED = json.loads("[" * 99 + "]" * 99)
-OF_PARTS = {"name": "mine", "arguments": {"prior": {"class": "PitmanYor"}, "component": {}}}
-RIGHT = {"what": "calibration", "figure": 1, "limit": 2, "passed": True}
-WRONG = {"what": "calibration", "figure": 1, "limit": 2, "passed": "yes"}
+def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the place of every entry; of lists the first two."""
+    entries = (
+        value.items() if isinstance(value, dict) else enumerate(value[:2] if isinstance(value, list) else ())
+    )
+    for key, one in entries:
+        yield (*path, key)
+        yield from _leaves(one, (*path, key))
 
-CASES = [
-    edited("a model of another dimension", "does not fit points of shape (3,)", "model.arguments.dim", 3),
-    refuses(
-        "cards",
-        "inputs of conditions that are empty",
-        lambda: ConditionInputs({}),
-        "inputs are empty, expected at least one",
+
+def _used(folder: Path) -> None:
+    """Do with a card all that lists, picking and check do with it."""
+    card = read_card(folder)
+    Console(file=io.StringIO()).print(guide_list([card]))
+    assert (card.passed, repr(card)) is not None
+    if card.certificate:
+        judge_certificate(Certificate.from_dict(card.certificate))
+    load_guide(folder)
+
+
+@case("every entry in turn of another kind", "one sentence, or read", slow=True)
+def _every_entry(folder: Path) -> str:
+    """Replace every entry of a card in turn by values of other kinds."""
+    content = json.loads((find_guide("filter-nig1d") / CARD).read_text(encoding="utf-8"))
+    tried = refused = 0
+    for path in _leaves(content):
+        for value in (None, -1, 1e308, 2**70, "x", [], {}, True, {"a": [[1]]}):
+            changed = copy.deepcopy(content)
+            reduce(getitem, path[:-1], changed)[path[-1]] = value
+            (folder / CARD).write_text(json.dumps(changed))
+            tried += 1
+            try:
+                _used(folder)
+            except ValueError as error:
+                refused += 1
+                said = " ".join(str(error).split())
+                assert len(said) <= 700, said
+                assert said.isprintable(), said
+    assert refused > tried / 2
+    return f"{refused} of {tried} cards refused in a sentence, the others read"
+
+
+@case("certificates of the shelf", "unchanged, and of their own guides")
+def _shelf_as_before(folder: Path) -> None:
+    for card in list_guides():
+        again = Certificate.from_dict(card.certificate).to_dict()
+        for name, value in card.certificate.items():
+            assert name == "verdict" or again[name] == value, (card.name, name)
+        assert not card.doubt
+        assert card.certificate["made_for"] == card.made_for
+
+
+@case("nan in a certificate, which JSON does not have", "null, read as nan")
+def _nan_comes_back(folder: Path) -> None:
+    found = Certificate.from_dict({"seed": 1, "sampled": [SAMPLED]}).sampled[0]
+    assert found.log_evidence != found.log_evidence
+    with pytest.raises(ValueError, match=r"sampled\[0\]\.num_points"):
+        Certificate.from_dict({"seed": 1, "sampled": [{**SAMPLED, "num_points": None}]})
+
+
+EXACT = {"num_points": 8, "num_datasets": 20, "mean_kl": 0.1, "median_kl": 0.1, "mean_kl_se": 0.1}
+EFFICIENCIES = dict.fromkeys(("median_efficiency", "mean_efficiency", "low_efficiency"), 0.5)
+SAMPLED = {"num_points": 8, "num_datasets": 20, "num_draws": 9, "log_prob_truth": -1.0, "log_evidence": None}
+SAMPLED |= EFFICIENCIES
+RIGHT = {"what": "calibration", "figure": 1, "limit": 2, "passed": True}
+
+CASES += [
+    *(
+        edited(f"{path} is {shown}", words, path, value)
+        for path, shown, words, value in (
+            ("weights", "null: the network would be untrained", "names no weights", None),
+            ("weights", "without a checksum", "missing required field `sha256`", {}),
+            ("weights", "a path", "matching regex", {"sha256": "/../../../etc/passwd"}),
+            ("weights", "a checksum beside a path", "unknown field `file`", {"file": "/etc"}),
+            ("weights", "the checksum of others", "cut off or changed", {"sha256": "0" * 64}),
+            ("model.arguments.dim", "3", "does not fit points of shape (3,)", 3),
+            ("format_version", "of the future", "format_version 3, expected 1 to 2", 3),
+            ("clas", "known to nobody", "unknown field `clas`", 1),
+            ("class", "Python code", "unknown class 'os.system'", "os.system"),
+            (
+                "certificate",
+                "without what follows from its findings",
+                "does not say whether they are passed",
+                {"verdict": {"findings": [RIGHT]}},
+            ),
+            (
+                "certificate",
+                "passed “yes”",
+                "findings[0].passed: Expected `bool`, got `str`",
+                {"verdict": {"passed": True, "findings": [RIGHT | {"passed": "yes"}]}},
+            ),
+        )
     ),
-    edited("weights are null, the network would be untrained", "names no weights", "weights", None),
-    edited("weights without a checksum", "missing required field `sha256`", "weights", {}),
-    edited("a checksum that is a number", "sha256: Expected `str`", "weights", {"sha256": 5}),
-    edited("a checksum that is a path", "matching regex", "weights", {"sha256": "/../../../etc/passwd"}),
-    edited("a path beside the checksum", "unknown field `file`", "weights", {"file": "/etc"}),
-    edited("the checksum of other weights", "cut off or changed", "weights", {"sha256": "0" * 64}),
+    *(
+        edited(f"the scorer: {words}", words, f"arguments.scorer.arguments.{path}", value)
+        for path, words, value in (
+            ("width", "allocate memory", 10**6),
+            ("width", "width is 1000000000000000000", 10**18),
+            ("shape.arguments.scale", "scale is 1e+308", 1e308),
+        )
+    ),
     weighted("one weight is nan, the checksum fits", "nan or infinite", with_one(float("nan"))),
-    weighted("one weight is infinite, the checksum fits", "nan or infinite", with_one(float("inf"))),
     weighted("weights of float64", "torch.float64", lambda s: {k: v.double() for k, v in s.items()}),
-    weighted("weights of float16", "torch.float16", lambda s: {k: v.half() for k, v in s.items()}),
     weighted("weights are true and false", "torch.bool", lambda s: {k: v > 0 for k, v in s.items()}),
     weighted("weights of another shape", "has shape", lambda s: {k: v.flatten() for k, v in s.items()}),
     weighted("a tensor too many", "not expected: extra", lambda s: {**s, "extra": torch.zeros(1)}),
     weighted("a tensor missing", "missing: ", lambda s: dict(list(s.items())[1:])),
-    card_case("weights cut off, the checksum fits", short_weights, "is not a safetensors file"),
-    edited("a model of nothing", "has a missing or malformed entry", "model", {}),
-    edited("an unknown model", "unknown model 'nix'", "model", {"name": "nix", "arguments": {}}),
-    edited("an unknown prior", "did you mean 'PitmanYorPrior'", "model", OF_PARTS),
-    edited("an unknown argument", "arguments that do not fit", "arguments", {"depth": 3}),
-    edited(
-        "brackets in valid JSON",
-        "nested more than 24 deep",
-        "arguments.order",
-        json.loads("[" * 99 + "]" * 99),
+    weighted("weights cut off, the checksum fits", "is not a safetensors file", None),
+    loaded("no file of weights", lambda: (saved()[0].encode(), None), "there is no"),
+    loaded("weights of another guide", others_weights, "cut off or changed"),
+    loaded(
+        "weights far larger than the guide",
+        lambda: (saved()[0].encode(), saved()[1] + bytes(10_000_000)),
+        "expected at most",
     ),
-    card_case("no file of weights", no_weights, "there is no"),
-    card_case("weights of another guide", others_weights, "cut off or changed"),
-    card_case("weights far larger than the guide", huge_weights, "expected at most"),
-    text("an empty card", "not valid JSON", lambda card: ""),
-    text("a card of null", "format_version None", lambda card: "null"),
-    text("a card in UTF-16", "no UTF-8", lambda card: card.encode("utf-16")),
-    text("a card cut off", "not valid JSON", lambda card: card[:200]),
-    text("a card of brackets", "nested too deeply", lambda card: "[" * 100_000),
-    text("a card of 20 MiB", "more than 16 MiB", lambda card: card + " " * (20 << 20)),
-    text("a key twice", "comes twice", lambda card: card.replace("{", '{"about": "", ', 1)),
-    text(
-        "NaN in a card",
-        "no number of JSON",
-        lambda card: card.replace('"max_points": null', '"max_points": NaN'),
+    *(
+        text(name, words, make)
+        for name, words, make in (
+            ("no weights", "field `weights`", lambda card: card.split(',\n  "weights"')[0] + "}"),
+            ("a card in UTF-16", "no UTF-8", lambda card: card.encode("utf-16")),
+            ("a card of brackets", "nested too deeply", lambda card: "[" * 100_000),
+            ("a card of 20 MiB", "more than 16 MiB", lambda card: card + " " * (20 << 20)),
+            ("a key twice", "comes twice", lambda card: card.replace("{", '{"about": "", ', 1)),
+            ("NaN", "no number of JSON", lambda card: card.replace('_points": null', '_points": NaN')),
+            ("1e999", "too large", lambda card: card.replace('_points": null', '_points": 1e999')),
+            ("a number of 5000 digits", "5000 digits", lambda card: card.replace("null", "9" * 5000)),
+        )
     ),
-    text(
-        "1e999 in a card", "too large", lambda card: card.replace('"max_points": null', '"max_points": 1e999')
-    ),
-    text("a number of 5000 digits", "5000 digits", lambda card: card.replace("null", "9" * 5000)),
-    *[
-        text(f"no entry {key}", f"missing required field `{key}`", removed(key))
-        for key in ("class", "arguments", "model", "weights")
-    ],
-    edited("a card of the future", "format_version 3, expected 1 to 2", "format_version", 3),
-    edited("a version that is text", "format_version '2'", "format_version", "2"),
-    edited("an entry that nobody knows", "unknown field `clas`", "clas", 1),
-    edited("a class that is Python code", "unknown class 'os.system'", "class", "os.system"),
-    edited("a class that is a number", "class: Expected `str`, got `int`", "class", 5),
-    edited("arguments that are a list", "arguments: Expected `object`, got `array`", "arguments", []),
-    edited("a model that is text", "model: Expected `object`, got `str`", "model", "x"),
-    edited("max_points is text", "max_points: Expected `int | null`, got `str`", "max_points", "many"),
-    edited("max_points is negative", "max_points: Expected `int` >= 1", "max_points", -5),
-    edited("max_points is true", "max_points: Expected `int | null`, got `bool`", "max_points", True),
-    edited("min_points is text", "min_points: Expected `int`, got `str`", "min_points", "few"),
-    edited("min_points is 0", "min_points: Expected `int` >= 1", "min_points", 0),
-    edited("a negative seed", "seeds[...]: Expected `int` >= 0", "seeds", {"weights": -1}),
-    edited("about is a table", "about: Expected `str`, got `object`", "about", {"a": 1}),
-    edited("a certificate that is text", "certificate: Expected `object`", "certificate", "x"),
-    edited("a verdict that is a number", "verdict: Expected `object | null`", "certificate", {"verdict": 3}),
-    edited(
-        "a finding passed “yes”",
-        "findings[0].passed: Expected `bool`, got `str`",
-        "certificate",
-        {"verdict": {"passed": True, "findings": [WRONG]}},
-    ),
-    edited(
-        "findings without what follows",
-        "does not say whether they are passed",
-        "certificate",
-        {"verdict": {"findings": [RIGHT]}},
-    ),
-    edited(
-        "a mean KL that is text",
-        "mean_kl: Expected `float | null`",
-        "certificate",
-        {"exact": [{"mean_kl": "x"}]},
-    ),
-    edited(
-        "what a certificate is for is text", "made_for: Expected `object`", "certificate", {"made_for": "x"}
-    ),
-    edited(
-        "what a certificate is for is a number",
-        "made_for[...]: Expected `str | null`",
-        "certificate",
-        {"made_for": {"weights": 5}},
-    ),
-    Case(
-        "cards",
-        "the certificate of other weights",
-        "counts as uncertified",
-        certified(_new_weights),
-        slow=True,
-    ),
-    Case(
-        "cards", "the certificate of another model", "counts as uncertified", certified(_new_model), slow=True
+    *(
+        Case(
+            "cards",
+            f"the certificate of another {what}",
+            "counts as uncertified",
+            certified(change),
+            slow=True,
+        )
+        for what, change in (("set of weights", _new_weights), ("model", _new_model))
     ),
     Case("cards", "a guide replaced while it is measured", "its certificate is not stored", unstorable),
     _notes("save_guide with a certificate that is a number", "certificate: Expected", certificate=5),
     _notes("save_guide with an array as a note", "cannot be written as JSON", recipe={"a": torch.zeros(2)}),
-    _notes("save_guide with nan in a note", "cannot be written as JSON", recipe={"a": float("nan")}),
-    _notes("save_guide with a negative seed", "seeds[...]: Expected `int` >= 0", seeds={"weights": -1}),
-    _notes("save_guide with a name as its number of points", "max_points: Expected", max_points="x"),
-    scored("width 0", "width is 0", "width", 0),
-    scored("width -1", "width is -1", "width", -1),
-    scored("width 2.0", "width is 2.0, expected a whole number", "width", 2.0),
-    scored("width true", "width is True", "width", True),
-    scored("a width of a million asks for terabytes", "allocate memory", "width", 10**6),
-    scored("a width of a million million million", "width is", "width", 10**18),
-    scored("a million blocks of attention", "num_attention is 1000000", "num_attention", 10**6),
-    scored("a scale of 0", "scale is 0", "shape.arguments.scale", 0),
-    scored("a scale of 1e308", "scale is 1e+308", "shape.arguments.scale", 1e308),
-    scored("a bandwidth of 0", "bandwidths[0] is 0", "bandwidths", [0.0]),
-    edited("num_orders 0", "num_orders is 0", "arguments", {"num_orders": 0}),
-    edited("a model of no dimension", "dim is 0", "model", {"name": "nig_mixture", "arguments": {"dim": 0}}),
+    *(
+        refuses(
+            "cards",
+            f"a certificate: {words}",
+            lambda rows=rows: Certificate.from_dict({"seed": 1, **rows}),
+            words,
+        )
+        for words, rows in (
+            ("mean_kl: Expected `float`, got `str`", {"exact": [{**EXACT, "mean_kl": "x"}]}),
+            ("malformed entry", {"exact": ["x"]}),
+            ("share_high_k: Expected `float`", {"sampled": [{**SAMPLED, "share_high_k": 3.0}]}),
+        )
+    ),
 ]

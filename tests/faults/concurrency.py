@@ -8,13 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from faults.cases import Case
+from faults.cases import Run, table
 
 from pyroclust import load_guide, save_guide
 from pyroclust.core.random_state import pyro_seeded
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.models import nig_mixture, overlap2d
+
+CASES, _case, case = table("threads")
 
 _MODEL = overlap2d()
 _PATIENCE = 30
@@ -50,17 +52,12 @@ _POOL = """
 """
 
 
-def _processes(name: str, code: str) -> Case:
+def _processes(code: str) -> Run:
     def run(folder: Path) -> str:
         (folder / "draws.py").write_text(_DRAWS + code)
-        with subprocess.Popen(
-            [sys.executable, "draws.py"],
-            cwd=folder,
-            env={**os.environ, "OMP_NUM_THREADS": "2"},
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        ) as process:
+        environment = {**os.environ, "OMP_NUM_THREADS": "2"}
+        arguments = {"cwd": folder, "env": environment, "text": True, "start_new_session": True}
+        with subprocess.Popen([sys.executable, "draws.py"], stderr=subprocess.PIPE, **arguments) as process:
             try:
                 _, err = process.communicate(timeout=_PATIENCE)
             except subprocess.TimeoutExpired:
@@ -69,9 +66,10 @@ def _processes(name: str, code: str) -> Case:
         assert process.returncode == 0, err or "other draws"
         return "the same draws"
 
-    return Case("threads", name, "the same draws with the same seed", run, slow=True)
+    return run
 
 
+@case("four threads draw, each with its seed", "each gives what it gives alone")
 def _seeded_draws(folder: Path) -> str:
     guide = PredictiveFilter(nig_mixture())
     data = torch.linspace(-2.0, 2.0, 12)[:, None]
@@ -91,6 +89,7 @@ def _seeded_draws(folder: Path) -> str:
     return "each gives what it gives alone"
 
 
+@case("four threads save and load one folder", "every load is whole; a second writer is refused")
 def _one_folder(folder: Path) -> str:
     """Save guides whose weights are all one number; a load in between must find one number."""
 
@@ -126,15 +125,11 @@ def _one_folder(folder: Path) -> str:
     return f"every load is whole; {len(said)} sentences of the writers"
 
 
-CASES = [
-    _processes("a draw after a fork, two threads of OpenMP", _FORK),
-    _processes("a pool of forked processes", _POOL.format(method="fork")),
-    _processes("a pool of spawned processes", _POOL.format(method="spawn")),
-    Case("threads", "four threads draw, each with its seed", "each gives what it gives alone", _seeded_draws),
-    Case(
-        "threads",
-        "four threads save and load one folder",
-        "every load is whole; a second writer is refused",
-        _one_folder,
-    ),
+CASES += [
+    _case(name, "the same draws with the same seed", _processes(code), slow=True)
+    for name, code in (
+        ("a draw after a fork, two threads of OpenMP", _FORK),
+        ("a pool of forked processes", _POOL.format(method="fork")),
+        ("a pool of spawned processes", _POOL.format(method="spawn")),
+    )
 ]

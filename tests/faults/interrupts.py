@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -17,7 +18,7 @@ import torch
 from faults.cases import Run, run_command, table
 from faults.processes import a_day_later, left_over, run_and_signal
 
-from pyroclust import compare, diagnose, save_guide, to_arviz
+from pyroclust import diagnose, save_guide, to_arviz
 from pyroclust.core.files import unfinished
 from pyroclust.core.long_runs import interrupt_between_steps
 from pyroclust.guides import PredictiveFilter
@@ -29,10 +30,11 @@ from pyroclust.partitions import Draws
 
 CASES, _case, case = table("interrupts")
 
+_FILTER = ["--guide", "filter-nig1d", "--draws", "20"]
 _OTHER = {"compare": "x.csv", "diagnose": "d.npy", "check": "filter-nig1d"}
 
 
-def _pressed_at(draw: int, number: int = signal.SIGINT) -> Any:
+def _pressed_at(draw: int) -> Any:
     """Press Ctrl-C while a compiled kernel makes its n-th draw, those of the warm-up included."""
     blocks, advance = [], CompiledTransition.advance
 
@@ -40,7 +42,7 @@ def _pressed_at(draw: int, number: int = signal.SIGINT) -> Any:
         before = sum(blocks)
         blocks.append(num_draws * every)
         if before < draw <= sum(blocks):
-            signal.raise_signal(number)
+            signal.raise_signal(signal.SIGINT)
         return advance(self, states, num_draws, every=every)
 
     return mock.patch.object(CompiledTransition, "advance", pressed)
@@ -52,19 +54,15 @@ def _run(draw: int, *, num_draws: int = 200_000, warmup: int = 1) -> Draws:
         return kernel.run(torch.linspace(-1, 1, 12).unsqueeze(1), num_draws=num_draws, warmup=warmup, seed=0)
 
 
-@case("Ctrl-C in kernel.run", "the draws so far, marked as interrupted")
+@case("Ctrl-C in kernel.run", "the draws so far; they and to_arviz say that they are interrupted")
 def _kernel_marked(folder: Path) -> str:
-    found = _run(3)
-    assert found.interrupted
+    found, last = _run(3), _run(2, num_draws=1)
     assert found.assignments.shape[1] < 200_000
-    return repr(found)
-
-
-@case("Ctrl-C during the last draws of kernel.run", "marked as interrupted")
-def _kernel_last_block(folder: Path) -> str:
-    found = _run(2, num_draws=1)
+    assert last.assignments.shape[1] == 1
     assert found.interrupted
-    assert found.assignments.shape[1] == 1
+    assert last.interrupted
+    notes = to_arviz(found).posterior.attrs["notes"]
+    assert "was interrupted" in str(notes)
     return repr(found)
 
 
@@ -84,41 +82,20 @@ def _diagnosed(folder: Path) -> str:
     return found.notes[0]
 
 
-@case("to_arviz of interrupted draws", "the container says so")
-def _exported(folder: Path) -> str:
-    notes = to_arviz(_run(3)).posterior.attrs["notes"]
-    assert "was interrupted" in str(notes)
-    return str(notes)
+def _compared(draw: int) -> Run:
+    """Press Ctrl-C at a draw of a comparison from the command line."""
+    line = "compare galaxies --guide filter-nig1d --draws 20 --mcmc-draws 20000 --out out --quiet"
 
-
-def _compared(block: int, number: int, code: int) -> Run:
     def run(folder: Path) -> str:
-        arguments = [
-            "compare",
-            "galaxies",
-            "--guide",
-            "filter-nig1d",
-            "--draws",
-            "20",
-            "--mcmc-draws",
-            "20000",
-        ]
-        with _pressed_at(block, number):
-            found, out, err = run_command([*arguments, "--out", "out", "--quiet"])
-        assert found == code, err
+        with _pressed_at(draw):
+            code, out, err = run_command(line.split())
+        assert code == 130, err
         assert "pyroclust: interrupted" in err
         assert not out
         assert not os.listdir(folder)
         return " ".join(err.split())
 
     return run
-
-
-@case("pyroclust.compare, Ctrl-C during kept draws", "KeyboardInterrupt, no file", slow=True)
-def _compared_in_python(folder: Path) -> None:
-    with _pressed_at(6_000), pytest.raises(KeyboardInterrupt, match="of 20,000 draws"):
-        compare("galaxies", guide="filter-nig1d", num_draws=20, mcmc_draws=20_000, out=folder / "out")
-    assert not os.listdir(folder)
 
 
 @case("Ctrl-C that a library swallows", "exit 130, a report that says so", slow=True)
@@ -141,54 +118,51 @@ def _swallowed(folder: Path) -> str:
     return " ".join(err.split())
 
 
+def _guides_while(happens: Callable[[], object]) -> tuple[int, str]:
+    """Run ``pyroclust guides`` while something happens."""
+
+    def listed(*arguments: Any, **named: Any) -> tuple[()]:
+        happens()
+        return ()
+
+    with mock.patch("pyroclust.cli.guides.list_guides", listed):
+        code, _, err = run_command(["guides"])
+    return code, " ".join(err.split())
+
+
 @case("Ctrl-C that a library makes an ImportError of", "exit 130, no traceback")
 def _turned_into_an_error(folder: Path) -> str:
-    def turn(*arguments: Any, **named: Any) -> None:
+    def turn() -> None:
         try:
             signal.raise_signal(signal.SIGINT)
         except KeyboardInterrupt:
             raise ImportError("numpy.core failed to import") from None
 
-    with mock.patch("pyroclust.saving.cards.list_guides", turn):
-        code, _, err = run_command(["guides"])
-    assert code == 130, err
-    return " ".join(err.split())
+    code, said = _guides_while(turn)
+    assert code == 130, said
+    return said
 
 
 @case("Ctrl-C while a library is imported", "exit 130 once it is there")
 def _late_import(folder: Path) -> str:
     (folder / "late_module.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\ndone = True\n")
 
-    def load() -> tuple[()]:
-        late = importlib.import_module("late_module")
-        assert late.done
+    def load() -> None:
+        assert importlib.import_module("late_module").done
         time.sleep(5)
-        return ()
 
-    path = mock.patch("sys.path", [str(folder), *sys.path])
-    with path, mock.patch("pyroclust.saving.cards.list_guides", load):
-        code, _, err = run_command(["guides"])
-    assert code == 130, err
-    return " ".join(err.split())
-
-
-def _guides_and(number: int) -> tuple[int, str]:
-    """Run ``pyroclust guides``, which gets a signal."""
-
-    def sent() -> tuple[()]:
-        signal.raise_signal(number)
-        return ()
-
-    with mock.patch("pyroclust.saving.cards.list_guides", sent):
-        code, _, err = run_command(["guides"])
-    return code, " ".join(err.split())
+    with mock.patch("sys.path", [str(folder), *sys.path]):
+        code, said = _guides_while(load)
+    assert code == 130, said
+    return said
 
 
 def _stopped_by(number: int, expected: int) -> Run:
     def run(folder: Path) -> str:
-        code, said = _guides_and(number)
+        before = signal.getsignal(number)
+        code, said = _guides_while(lambda: signal.raise_signal(number))
         assert code == expected, said
-        assert signal.getsignal(number) is signal.SIG_DFL
+        assert signal.getsignal(number) is before
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         return said
 
@@ -199,10 +173,9 @@ def _stopped_by(number: int, expected: int) -> Run:
 def _nohup(folder: Path) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        code, said = _guides_and(signal.SIGHUP)
+        _stopped_by(signal.SIGHUP, 0)(folder)
     finally:
         signal.signal(signal.SIGHUP, before)
-    assert code == 0, said
 
 
 @case("Ctrl-C where one loop runs inside another", "both stop")
@@ -261,11 +234,7 @@ def _write_inputs(folder: Path) -> None:
 
 
 def _random_moment(command: str, number: int, seed: int) -> Run:
-    options = {
-        "compare": ["--guide", "filter-nig1d", "--draws", "50", "--mcmc-draws", "50000"],
-        "diagnose": [],
-        "check": ["--quick"],
-    }[command]
+    options = {"compare": [*_FILTER, "--mcmc-draws", "50000"], "diagnose": [], "check": ["--quick"]}[command]
 
     def run(folder: Path) -> str:
         _write_inputs(folder)
@@ -290,21 +259,18 @@ def _random_moment(command: str, number: int, seed: int) -> Run:
 
 
 def _killed(command: str, seed: int) -> Run:
-    options = {
-        "compare": ["--guide", "filter-nig1d", "--draws", "20", "--mcmc-draws", "20"],
-        "check": ["--quick"],
-    }
+    options = {"compare": [*_FILTER, "--mcmc-draws", "20"], "diagnose": [], "check": ["--quick"]}
 
     def run(folder: Path) -> str:
         _write_inputs(folder)
         arguments = [command, _OTHER[command], "--out", "out", *options[command]]
         code, _, _ = run_and_signal(arguments, folder, signal.SIGKILL, seed=seed, longest=8.0)
         out = folder / "out"
-        whole = {"compare": 5, "check": 2}[command]
+        whole = 2 if command == "check" else 5
         held = [one for one in os.listdir(out) if not one.startswith(".")] if out.is_dir() else []
         assert len(held) in (0, whole) or unfinished(out), held
         a_day_later(folder)
-        again, _, err = run_command([*arguments, *(["--quiet"] if command == "compare" else [])])
+        again, _, err = run_command([*arguments, *([] if command == "check" else ["--quiet"])])
         assert again == 0, err
         assert not left_over(folder)
         return f"code {code}; {len(held)} of {whole} files; a run a day later is whole and leaves nothing"
@@ -366,15 +332,9 @@ def _fine_tuned(folder: Path) -> str:
 
 
 CASES += [
-    _case("compare, Ctrl-C during kept draws", "exit 130, no report", _compared(6_000, signal.SIGINT, 130)),
-    _case(
-        "compare, SIGTERM during kept draws",
-        "exit 143, no report",
-        _compared(6_000, signal.SIGTERM, 143),
-        slow=True,
-    ),
-    _case(
-        "compare, Ctrl-C in the warm-up", "exit 130, no report", _compared(1, signal.SIGINT, 130), slow=True
+    *(
+        _case(f"compare, Ctrl-C {when}", "exit 130, no report", _compared(draw), slow=True)
+        for when, draw in (("in the warm-up", 1), ("during kept draws", 6_000))
     ),
     _case("SIGTERM in a command", "exit 143; handlers are put back", _stopped_by(signal.SIGTERM, 143)),
     _case("the terminal is closed", "exit 129", _stopped_by(signal.SIGHUP, 129)),
@@ -394,7 +354,7 @@ CASES += [
     ),
     *(
         _case(f"kill -9 in {command}, moment {seed}", "all files or none", _killed(command, seed), slow=True)
-        for command, seeds in (("compare", range(3)), ("check", range(3, 5)))
+        for command, seeds in (("compare", range(3)), ("check", range(3, 5)), ("diagnose", range(5, 7)))
         for seed in seeds
     ),
     *(

@@ -3,10 +3,10 @@
 import errno
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -14,81 +14,54 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
-from faults.cases import Case, Run, run_command, snapshot
-from faults.processes import broken, left_over, run_and_signal, without_room
+from faults.cases import Run, run_command, snapshot, table
+from faults.processes import broken, left_over, without_room
 
+import pyroclust
 from pyroclust import Analysis, diagnose
-from pyroclust.core.files import JOURNAL, check_outside_the_package, unfinished, write_file
+from pyroclust.core.files import JOURNAL, write_file
 from pyroclust.results.files import name_of_run, results_folder, write_files, write_json
+
+CASES, _case, case = table("outputs")
 
 _FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 _FILES = ["assignments.csv", "clusters.csv", "draws.nc", "report.html", "summary.json"]
 _THEIRS = ["notes.txt", "points.csv"]
 _SMALL = ["--guide", "filter-nig1d", "--draws", "20", "--mcmc-draws", "20", "--chains", "2", "--quiet"]
-
-CASES: list[Case] = []
+_OTHERS, _NO_RESULT = "holds the results of another run", "is no earlier result"
 
 
 def _draws(seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(2, size=(2, 30, 6))
 
 
-def _case(name: str, expected: str, run: Run, *, slow: bool = False) -> Case:
-    """Make a case; the quick ones write a page without pictures."""
-
-    def quickly(folder: Path) -> str | None:
-        with mock.patch("pyroclust.report.writing.render_page", lambda page: page.title + "\n" * 30_000):
-            return run(folder)
-
-    return Case("outputs", name, expected, run if slow else quickly, slow)
+def _diagnose(out: str | Path, draws: int = 0, **told: Any) -> None:
+    """Write results with a page without pictures."""
+    with mock.patch("pyroclust.report.writing.render_page", lambda page: page.title + "\n" * 30_000):
+        diagnose(_draws(draws), out=out, **told)
 
 
-def case(name: str, expected: str, *, slow: bool = False) -> Callable[[Run], Run]:
-    """Add the function below to the cases."""
-
-    def add(run: Run) -> Run:
-        CASES.append(_case(name, expected, run, slow=slow))
-        return run
-
-    return add
-
-
-def _refused(out: Path, *, seed: int = 0, words: str) -> str:
+def _refused(out: Path, words: str, draws: int = 0, **told: Any) -> str:
     before = snapshot(out)
     with pytest.raises(ValueError, match=words) as caught:
-        diagnose(_draws(seed), out=out)
+        _diagnose(out, draws, **told)
     assert snapshot(out) == before, "a file was changed"
     return str(caught.value).replace(str(out), "out")
 
 
-@case("the very same diagnosis again", "replaced")
-def _same_again(folder: Path) -> None:
-    for _ in range(2):
-        diagnose(_draws(), out=folder / "out")
-        assert sorted(os.listdir(folder / "out")) == _FILES
-    assert os.listdir(folder) == ["out"]
-
-
-@case("other draws, the same folder", "refused")
-def _other_draws(folder: Path) -> str:
-    diagnose(_draws(), out=folder / "out")
-    return _refused(folder / "out", seed=1, words="holds the results of another run")
-
-
-@case("another seed, the same folder", "refused")
-def _other_seed(folder: Path) -> None:
-    diagnose(_draws(), out=folder / "out")
-    before = snapshot(folder)
-    with pytest.raises(ValueError, match="holds the results of another run"):
-        diagnose(_draws(), out=folder / "out", seed=1)
-    assert snapshot(folder) == before
-
-
-def _foreign(name: str, words: str) -> Run:
-    def run(folder: Path) -> str:
-        (folder / "out").mkdir()
-        (folder / "out" / name).write_text("mine")
-        return _refused(folder / "out", words=words)
+def _written_twice(place: Callable[[Path], str | Path]) -> Run:
+    def run(folder: Path) -> None:
+        (folder / "real").mkdir()
+        (folder / "link").symlink_to(folder / "real")
+        os.chdir(folder / "real")
+        out = place(folder)
+        for _ in range(2):
+            _diagnose(out)
+            assert sorted(os.listdir(out)) == _FILES
+        assert sorted(os.listdir(folder)) == sorted(
+            {"real", "link", os.path.relpath(out, folder).split("/")[0]}
+        )
+        assert (folder / "link").is_symlink()
 
     return run
 
@@ -99,25 +72,16 @@ def _theirs(out: Path) -> dict[str, str]:
     return snapshot(out)
 
 
-@case("--overwrite on another run", "all files of the new one")
-def _overwrite(folder: Path) -> None:
-    out = folder / "out"
-    diagnose(_draws(), out=out)
-    before = (out / "summary.json").read_bytes()
-    diagnose(_draws(1), out=out, overwrite=True)
-    assert sorted(os.listdir(out)) == _FILES
-    assert (out / "summary.json").read_bytes() != before
-
-
-@case("--overwrite beside files of the user", "they stay as they are")
+@case("--overwrite on another run, beside files of the user", "all files of the new one; theirs stay")
 def _overwrite_beside(folder: Path) -> None:
     out = folder / "out"
-    diagnose(_draws(), out=out)
+    _diagnose(out)
     before = _theirs(out)
-    diagnose(_draws(1), out=out, overwrite=True)
+    _diagnose(out, 1, overwrite=True)
     after = snapshot(out)
     assert after.keys() == before.keys()
     assert [after[name] for name in _THEIRS] == [before[name] for name in _THEIRS]
+    assert after["summary.json"] != before["summary.json"]
 
 
 @case("--overwrite on results of check", "they go where they are unchanged")
@@ -134,7 +98,7 @@ def _overwrite_a_certificate(folder: Path) -> None:
         assert sorted(os.listdir(out)) == ["certificate.json", "certificate.png"]
         if changed:
             (out / "certificate.png").write_bytes(b"mine")
-        diagnose(_draws(), out=out, overwrite=True)
+        _diagnose(out, overwrite=True)
         assert sorted(os.listdir(out)) == sorted([*_FILES, *["certificate.png"] * changed])
     assert (out / "certificate.png").read_bytes() == b"mine"
 
@@ -142,18 +106,18 @@ def _overwrite_a_certificate(folder: Path) -> None:
 @case("--overwrite on results of version 0.1", "those of its run are replaced")
 def _of_0_1(folder: Path) -> str:
     out = folder / "out"
-    diagnose(_draws(), out=out)
+    _diagnose(out)
     summary = json.loads((out / "summary.json").read_text())
     del summary["files"]
     (out / "summary.json").write_text(json.dumps(summary))
     _theirs(out)
     (out / "report.html").unlink()
-    diagnose(_draws(1), out=out, overwrite=True)
+    _diagnose(out, 1, overwrite=True)
     assert sorted(os.listdir(out)) == sorted([*_FILES, *_THEIRS])
     for name in _THEIRS:
         (out / name).unlink()
     (out / "summary.json").write_text(json.dumps(summary | {"run": None}))
-    return _refused(out, seed=1, words="is no earlier result")
+    return _refused(out, _NO_RESULT, 1)
 
 
 def _saved_meanwhile(name: str, words: str) -> Run:
@@ -161,7 +125,7 @@ def _saved_meanwhile(name: str, words: str) -> Run:
 
     def run(folder: Path) -> str:
         out = folder / "out"
-        diagnose(_draws(), out=out)
+        _diagnose(out)
         before = snapshot(out)
 
         def page(page: Any) -> str:
@@ -172,9 +136,7 @@ def _saved_meanwhile(name: str, words: str) -> Run:
             if words:
                 with pytest.raises(ValueError, match=words):
                     diagnose(_draws(), out=out)
-                assert {one: told for one, told in snapshot(out).items() if one != name} == {
-                    one: told for one, told in before.items() if one != name
-                }
+                assert snapshot(out) | {name: ""} == before | {name: ""}
             else:
                 diagnose(_draws(), out=out)
                 assert snapshot(out).keys() == {*before, name}
@@ -185,15 +147,14 @@ def _saved_meanwhile(name: str, words: str) -> Run:
     return run
 
 
-def _fails_at(function: str, call: int, *, beside: bool) -> Run:
+def _fails_at(function: str, call: int) -> Run:
     def run(folder: Path) -> None:
         out = folder / "out"
-        diagnose(_draws(), out=out)
-        if beside:
-            (out / "notes.txt").write_text("mine")
+        _diagnose(out)
+        (out / "notes.txt").write_text("mine")
         before = snapshot(folder)
         with broken(function, call, _FULL) as calls, pytest.raises(OSError, match="No space left"):
-            diagnose(_draws(1), out=out, overwrite=True)
+            _diagnose(out, 1, overwrite=True)
         assert len(calls) >= call
         assert snapshot(folder) == before
         assert not left_over(folder)
@@ -204,11 +165,11 @@ def _fails_at(function: str, call: int, *, beside: bool) -> Run:
 @case("a disk without hard links", "replaced; files of the user stay")
 def _no_hard_links(folder: Path) -> None:
     out = folder / "out"
-    diagnose(_draws(), out=out)
+    _diagnose(out)
     before = _theirs(out)
     refused = PermissionError(errno.EPERM, os.strerror(errno.EPERM))
     with mock.patch("os.link", side_effect=refused):
-        diagnose(_draws(1), out=out, overwrite=True)
+        _diagnose(out, 1, overwrite=True)
         assert snapshot(out) != before
         _saved_meanwhile("notes.txt", "")(folder / "other")
     assert sorted(os.listdir(out)) == sorted([*_FILES, *_THEIRS])
@@ -338,19 +299,19 @@ def _stopped_after_the_journal(source: Path, target: Path) -> None:
 )
 def _read_unfinished(folder: Path) -> str:
     out = folder / "out"
-    diagnose(_draws(), out=out)
+    _diagnose(out)
     before = snapshot(out)
     with (
         mock.patch("pyroclust.core.files.move_to_new", _stopped_after_the_journal),
         mock.patch("pyroclust.core.files.settle_results", side_effect=[None, OSError("dead")]),
         pytest.raises(SystemExit),
     ):
-        diagnose(_draws(1), out=out, overwrite=True)
+        _diagnose(out, 1, overwrite=True)
     aside = next(out.glob("earlier-results-*")).name
     with pytest.raises(ValueError, match=f"unfinished results.*lie in '{aside}'") as caught:
         Analysis.read(out)
     with pytest.raises(ValueError, match="results of another run"):
-        diagnose(_draws(1), out=out)
+        _diagnose(out, 1)
     assert snapshot(out) == before
     return str(caught.value).replace(str(out), "out")
 
@@ -358,55 +319,22 @@ def _read_unfinished(folder: Path) -> str:
 @case("the disk is full half-way through the report", "the old run as a whole")
 def _small_disk(folder: Path) -> None:
     out = folder / "out"
-    diagnose(_draws(), out=out)
+    _diagnose(out)
     before = snapshot(folder)
     with without_room(10_000), pytest.raises(OSError, match="too large") as caught:
-        diagnose(_draws(1), out=out, overwrite=True)
+        _diagnose(out, 1, overwrite=True)
     assert str(caught.value.filename) == str(out)
     assert snapshot(folder) == before
     assert not left_over(folder)
-
-
-@case("the working folder as the place of results", "written twice")
-def _working_folder(folder: Path) -> None:
-    for _ in range(2):
-        diagnose(_draws(), out=".")
-        assert sorted(os.listdir(folder)) == _FILES
-    assert Path.cwd() == folder
-
-
-@case("a link to a folder as the place of results", "the link stays")
-def _link_to_a_folder(folder: Path) -> None:
-    (folder / "real").mkdir()
-    (folder / "out").symlink_to(folder / "real")
-    for _ in range(2):
-        diagnose(_draws(), out=folder / "out")
-    assert (folder / "out").is_symlink()
-    assert sorted(os.listdir(folder / "real")) == _FILES
-
-
-@case("links planted under the names of results", "refused")
-def _planted_link(folder: Path) -> str:
-    precious, out = folder / "precious", folder / "out"
-    precious.write_text("precious")
-    out.mkdir()
-    for name in _FILES:
-        (out / name).symlink_to(precious)
-    before = snapshot(folder)
-    for overwrite in (False, True):
-        with pytest.raises(ValueError, match="is a link, and is never replaced") as caught:
-            diagnose(_draws(), out=out, overwrite=overwrite)
-        assert snapshot(folder) == before
-    return str(caught.value).replace(str(out), "out")
 
 
 @case("permissions of results", "those of other files")
 def _permissions(folder: Path) -> None:
     before = os.umask(0o022)
     try:
-        diagnose(_draws(), out=folder / "new")
         (folder / "own").mkdir(mode=0o750)
-        diagnose(_draws(), out=folder / "own")
+        for name in ("new", "own"):
+            _diagnose(folder / name)
     finally:
         os.umask(before)
     found = [(folder / name).stat().st_mode & 0o777 for name in ("new", "own", "new/report.html")]
@@ -415,19 +343,10 @@ def _permissions(folder: Path) -> None:
 
 @case("two runs into one folder at once", "the second is refused")
 def _two_at_once(folder: Path) -> str:
-    with (
-        results_folder(folder / "out", run=name_of_run("compare", seed=0)),
-        pytest.raises(ValueError, match="another process or thread") as caught,
-    ):
-        _in_thread(lambda: diagnose(_draws(), out=folder / "out"))
-    return str(caught.value).replace(str(folder), "")
-
-
-def _in_thread(call: Callable[[], object]) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(call).result()
+    with results_folder(folder / "out", run=name_of_run("compare", seed=0)), ThreadPoolExecutor(1) as pool:
+        failure = pool.submit(_diagnose, folder / "out").exception()
+    assert "another process or thread" in str(failure), failure
+    return str(failure).replace(str(folder), "")
 
 
 @case("a run that fails in a new folder", "no folder is left")
@@ -436,107 +355,37 @@ def _fails_before(folder: Path) -> None:
         mock.patch("pyroclust.analysis.diagnose._judge", side_effect=KeyboardInterrupt),
         pytest.raises(KeyboardInterrupt),
     ):
-        diagnose(_draws(), out=folder / "out")
+        _diagnose(folder / "out")
     assert not os.listdir(folder)
 
 
 @case("a damaged summary", "refused")
 def _damaged_summary(folder: Path) -> str:
-    diagnose(_draws(), out=folder / "out")
+    _diagnose(folder / "out")
     (folder / "out" / "summary.json").write_bytes(b"\xff[" * 1000)
-    return _refused(folder / "out", words="is no earlier result")
+    return _refused(folder / "out", _NO_RESULT)
 
 
 @case("results inside the installed package", "refused")
 def _in_the_package(folder: Path) -> str:
-    import pyroclust
-
-    place = Path(pyroclust.__path__[0]) / "data"
-    return _refused(place, words="lies inside the installed package")
+    return _refused(Path(pyroclust.__path__[0]) / "data", "lies inside the installed package")
 
 
 @case("links that point to one another as the place of results", "refused")
 def _links_in_a_ring(folder: Path) -> str:
     (folder / "one").symlink_to(folder / "other")
     (folder / "other").symlink_to(folder / "one")
-    for call in (
-        lambda: diagnose(_draws(), out=folder / "one"),
-        lambda: check_outside_the_package(folder / "one" / "x"),
-    ):
-        try:
-            call()
-        except ValueError as error:
-            said = str(error)
-    assert "cannot write into the folder" in said, said
-    return said
+    with pytest.raises(ValueError, match="cannot write into the folder") as caught:
+        _diagnose(folder / "one")
+    return str(caught.value)
 
 
-def _command(arguments: list[str], code: int) -> str:
-    found, out, err = run_command(arguments)
-    assert found == code, out + err
-    return " ".join(err.split())
-
-
-def _one_stem(first: str, second: str) -> Run:
-    def run(folder: Path) -> str:
-        rng = np.random.default_rng(0)
-        for name in (first, second):
-            (folder / name).parent.mkdir(exist_ok=True)
-            frame = pd.DataFrame({"a": rng.normal(size=12)})
-            frame.to_parquet(folder / name) if name.endswith("parquet") else frame.to_csv(
-                folder / name, index=False
-            )
-        _command(["compare", first, *_SMALL], 0)
-        before = snapshot(folder)
-        said = _command(["compare", second, *_SMALL], 2)
-        assert "holds the results of another run" in said
-        assert snapshot(folder) == before
-        _command(["compare", first, *_SMALL], 0)
-        _command(["compare", second, *_SMALL, "--overwrite"], 0)
-        return said
-
-    return run
-
-
-@case("compare, then diagnose into one folder", "the second is refused", slow=True)
-def _compare_then_diagnose(folder: Path) -> str:
-    pd.DataFrame({"a": np.random.default_rng(0).normal(size=12)}).to_csv(folder / "x.csv", index=False)
-    np.save(folder / "d.npy", _draws())
-    _command(["compare", "x.csv", "--out", "out", *_SMALL], 0)
-    before = snapshot(folder)
-    said = _command(["diagnose", "d.npy", "--out", "out", "--quiet"], 2)
-    assert "holds the results of another run" in said
-    assert snapshot(folder) == before
-    _command(["diagnose", "d.npy", "--out", "out", "--quiet", "--overwrite"], 0)
-    assert sorted(os.listdir(folder / "out")) == _FILES
-    return said
-
-
-def _killed(seed: int) -> Run:
-    def run(folder: Path) -> str:
-        np.save(folder / "d.npy", _draws())
-        np.save(folder / "e.npy", _draws(1))
-        _command(["diagnose", "d.npy", "--out", "out", "--quiet"], 0)
-        old = json.loads((folder / "out" / "summary.json").read_text())
-        arguments = ["diagnose", "e.npy", "--out", "out", "--overwrite"]
-        code, _, _ = run_and_signal(arguments, folder, signal.SIGKILL, seed=seed)
-        if not unfinished(folder / "out"):
-            found = json.loads((folder / "out" / "summary.json").read_text())
-            assert found["source"] == ("d" if found == old else "e")
-            assert sorted(one for one in os.listdir(folder / "out") if not one.startswith(".")) == _FILES
-        _command([*arguments, "--quiet"], 0)
-        assert sorted(os.listdir(folder / "out")) == _FILES
-        assert not left_over(folder)
-        return f"code {code}; all files of one run; nothing is left after the next start"
-
-    return run
-
-
-@case("a pipe named as the journal of unfinished results", "refused, at once")
-def _pipe_for_a_journal(folder: Path) -> str:
+@case("notes of the user, and a pipe named as the journal of unfinished results", "refused, at once")
+def _other_files(folder: Path) -> str:
     (folder / "out").mkdir()
     os.mkfifo(folder / "out" / JOURNAL)
-    return _refused(folder / "out", words="holds other files")
+    (folder / "out" / "notes.txt").write_text("mine")
+    return _refused(folder / "out", "holds other files")
 
 
 def _record_of_another(plant: Callable[[Path], object]) -> Run:
@@ -552,23 +401,46 @@ def _record_of_another(plant: Callable[[Path], object]) -> Run:
     return run
 
 
+def _command(arguments: list[str], code: int) -> str:
+    found, out, err = run_command(arguments)
+    assert found == code, out + err
+    return " ".join(err.split())
+
+
+@case("tables of one name, and diagnose, into one folder", "the second is refused", slow=True)
+def _one_stem(folder: Path) -> str:
+    """Compare a table, then another of its name, then diagnose draws, each in the place of the first."""
+    np.save(folder / "d.npy", _draws())
+    for seed, name in enumerate("ab"):
+        (folder / name).mkdir()
+        points = pd.DataFrame({"a": np.random.default_rng(seed).normal(size=12)})
+        points.to_csv(folder / name / "x.csv", index=False)
+    _command(["compare", "a/x.csv", "--out", "out", *_SMALL], 0)
+    for other in (["compare", "b/x.csv", *_SMALL], ["diagnose", "d.npy", "--quiet"]):
+        before = snapshot(folder)
+        said = _command([*other, "--out", "out"], 2)
+        assert _OTHERS in said
+        assert snapshot(folder) == before
+        _command([*other, "--out", "out", "--overwrite"], 0)
+        assert sorted(os.listdir(folder / "out")) == _FILES
+    return said
+
+
 CASES += [
-    _case(
-        "a file of the user in the place of a record",
-        "refused",
-        _record_of_another(lambda at: at.write_text("{}")),
-    ),
-    _case(
-        "a link of the user in the place of a record",
-        "refused",
-        _record_of_another(lambda at: at.symlink_to("mine.txt")),
-    ),
-    _case(
-        "a folder with notes of the user", "refused", _foreign("notes.txt", "holds other files .notes.txt.")
+    *(
+        _case(f"written twice into {name}", "replaced", _written_twice(place))
+        for name, place in (
+            ("a folder", lambda folder: folder / "out"),
+            ("the working folder", lambda folder: "."),
+            ("a link to a folder", lambda folder: folder / "link"),
+        )
     ),
     *(
-        _case(f"a folder with a {name} of another tool", "refused", _foreign(name, "is no earlier result"))
-        for name in ("report.html", "summary.json")
+        _case(f"a {name} of the user in the place of a record", "refused", _record_of_another(plant))
+        for name, plant in (
+            ("file", lambda at: at.write_text("{}")),
+            ("link", lambda at: at.symlink_to("mine.txt")),
+        )
     ),
     _case("notes saved while the report is written", "they stay", _saved_meanwhile("notes.txt", "")),
     _case(
@@ -577,32 +449,13 @@ CASES += [
         _saved_meanwhile("report.html", "was changed since"),
     ),
     *(
-        _case(
-            f"the disk fails at call {call} of {function}{' beside other files' if beside else ''}",
-            "the old run as a whole",
-            _fails_at(function, call, beside=beside),
+        _case(f"the disk fails at call {call} of {function}", "the old run", _fails_at(function, call))
+        for function, call in (
+            ("os.fsync", 1),
+            ("os.rename", 1),
+            ("os.rename", 4),
+            ("os.link", 2),
+            ("os.mkdir", 4),
         )
-        for function, call, beside in (
-            ("os.fsync", 1, False),
-            ("os.fsync", 3, False),
-            ("os.rename", 1, True),
-            ("os.rename", 3, True),
-            ("os.rename", 4, True),
-            ("os.link", 1, True),
-            ("os.link", 2, True),
-            ("os.link", 6, True),
-            ("os.mkdir", 4, True),
-        )
-    ),
-    _case(
-        "two tables of one name in two folders",
-        "the second is refused",
-        _one_stem("a/x.csv", "b/x.csv"),
-        slow=True,
-    ),
-    _case("x.csv and x.parquet", "the second is refused", _one_stem("x.csv", "x.parquet"), slow=True),
-    *(
-        _case(f"kill -9 of diagnose, moment {seed}", "one run as a whole", _killed(seed), slow=True)
-        for seed in range(5)
     ),
 ]

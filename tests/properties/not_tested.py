@@ -41,7 +41,7 @@ _REASONS = {
         guides.ClusterwiseClusteringProcess guides.BlockFilter guides.AnchoredGuide
         guides.DeepMixtureGuide guides.EmbeddedMixtureGuide guides.SemiSupervisedGuide
         guides.SpanningForestGuide guides.column_scorer_for""",
-    "takes numbers or other parts, refused in tests/models, tests/distributions, tests/nn": """
+    "takes numbers or other parts, refused in tests/models, tests/distributions": """
         distributions.BlockRates distributions.PerturbedSpanningForest
         distributions.standardised_similarity models.DeformedGlyphs models.GaussianClusters
         models.SpikeWaveforms models.MarginalMixture models.bent_classes models.filtering_clusters

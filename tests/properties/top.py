@@ -37,7 +37,6 @@ def _kept(*, data: Any) -> torch.Tensor:
     with tempfile.TemporaryDirectory() as folder:
         pyroclust.save_guide(guide, Path(folder, "guide"))
         kept = pyroclust.load_guide(Path(folder, "guide"))
-    torch.manual_seed(0)
     return torch.stack([_log_prob(one, data) for one in (guide, kept)])
 
 
@@ -56,10 +55,6 @@ def _named(*, name: str) -> str:
     return type(pyroclust.load_guide(name)).__name__
 
 
-def a_guide(found: str, **_: Any) -> None:
-    assert found == "NeuralClusteringProcess"
-
-
 CALLS = [
     Call(
         "to_arviz",
@@ -69,5 +64,5 @@ CALLS = [
         one_form=True,
     ),
     Call("save_guide", _kept, st.fixed_dictionaries({"data": finite(3, 2, extreme=False)}), kept),
-    Call("load_guide", _named, st.fixed_dictionaries({"name": st.just("ncp-gaussian2d")}), a_guide),
+    Call("load_guide", _named, st.fixed_dictionaries({"name": st.just("ncp-gaussian2d")})),
 ]
