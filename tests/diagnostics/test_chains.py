@@ -20,7 +20,7 @@ from pyroclust.diagnostics import (
     rhat,
     variation_of_information,
 )
-from pyroclust.diagnostics.chains import least_rows, num_large_clusters
+from pyroclust.diagnostics.chains import convergence_with_log_joint, least_rows, num_large_clusters
 from pyroclust.partitions import Draws
 from pyroclust.results.answer import AnswerInWords
 from pyroclust.results.summaries import DrawsSummary
@@ -134,6 +134,16 @@ def test_references_come_from_every_chain():
     found = distance_rhat(draws, seed=0, num_references=4)
     assert (found.references == draws[:, 0]).all()
     assert found.rhat == math.inf
+
+
+def test_rounding_of_sums_is_no_difference_between_chains():
+    """Each chain adds up the density of the partition that nearly all draws have in another order."""
+    rng = np.random.default_rng(0)
+    draws = (rng.random((4, 500, 1)) < 0.05) * np.array([0, 0, 1])
+    log_joint = -3000.0 - 2.5 * draws[..., 2] + 5e-13 * np.arange(4)[:, None]
+    assert rhat(log_joint) > 1.2
+    rows = {row.name: row for row in convergence_with_log_joint(draws, log_joint)}
+    assert rows["log_joint"].rhat < 1.01
 
 
 def test_one_chain_is_split():
