@@ -334,7 +334,7 @@ def convergence_with_log_joint(
         return convergence(functionals(draws, reference=draws[0, -1], row_weights=row_weights))
     best = np.unravel_index(log_joint.argmax(), log_joint.shape)
     values = functionals(draws, reference=draws[best], row_weights=row_weights)
-    # Sums of one partition that came about by other moves differ in their last digits, and ranks would see it.
+    # Sums of one partition that came about by other moves differ in their last digits, which ranks would see.
     return convergence(values | {name: log_joint.round(_DIGITS)})
 
 
