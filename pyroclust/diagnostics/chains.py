@@ -334,8 +334,12 @@ def convergence_with_log_joint(
         return convergence(functionals(draws, reference=draws[0, -1], row_weights=row_weights))
     best = np.unravel_index(log_joint.argmax(), log_joint.shape)
     values = functionals(draws, reference=draws[best], row_weights=row_weights)
-    # Sums of one partition that came about by other moves differ in their last digits, which ranks would see.
-    return convergence(values | {name: log_joint.round(_DIGITS)})
+    return convergence(values | {name: without_rounding(log_joint)})
+
+
+def without_rounding(log_joint: np.ndarray) -> np.ndarray:
+    """Return log densities without the digits in which sums of one partition differ: ranks see them."""
+    return np.asarray(log_joint, dtype=np.float64).round(_DIGITS)
 
 
 @dataclass(frozen=True)

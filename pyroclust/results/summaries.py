@@ -12,7 +12,7 @@ from pyroclust import diagnostics
 from pyroclust.baselines.scores import adjusted_rand_where_known
 from pyroclust.core.messages import Attempts
 from pyroclust.diagnostics import Finding, Verdict
-from pyroclust.diagnostics.chains import least_rows, num_large_clusters
+from pyroclust.diagnostics.chains import least_rows, num_large_clusters, without_rounding
 from pyroclust.diagnostics.clusters import membership as membership_in
 from pyroclust.diagnostics.differences import Marginals, Noise, marginals_and_noise
 from pyroclust.diagnostics.findings import (
@@ -243,7 +243,7 @@ class DrawsSummary:
     def functionals(self) -> dict[str, np.ndarray]:
         """By name, ``(chains, draws)``, with ``log_joint`` where it is known."""
         joint = self.draws.log_joint
-        first = {} if joint is None else {"log_joint": np.asarray(joint, dtype=np.float64)}
+        first = {} if joint is None else {"log_joint": without_rounding(joint)}
 
         def values() -> dict[str, np.ndarray]:
             reference = self.labels[0, 0] if self.estimate is None else self.assignments

@@ -144,6 +144,10 @@ def test_rounding_of_sums_is_no_difference_between_chains():
     assert rhat(log_joint) > 1.2
     rows = {row.name: row for row in convergence_with_log_joint(draws, log_joint)}
     assert rows["log_joint"].rhat < 1.01
+    assert (
+        max_rhat(DrawsSummary(Draws(assignments=draws, log_joint=log_joint), name="MCMC", seed=0).convergence)
+        < 1.01
+    )
 
 
 def test_one_chain_is_split():
