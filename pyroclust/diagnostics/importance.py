@@ -80,7 +80,7 @@ def importance_efficiency(log_weights: np.ndarray) -> float:
     """
     shifted, _ = _checked(log_weights)
     with np.errstate(over="ignore"):
-        return float(np.exp(2 * logsumexp(shifted) - logsumexp(2 * shifted)) / len(shifted))
+        return min(1.0, float(np.exp(2 * logsumexp(shifted) - logsumexp(2 * shifted)) / len(shifted)))
 
 
 def effective_draws(weights: np.ndarray) -> float:

@@ -83,7 +83,8 @@ def judge_example(call: Call, data: DataObject) -> None:
         assert way == "broken" or (way == "form" and call.one_form), f"refused: {refusal}"
         return
     told = {name: plain(value) for name, value in given.items()}
-    if way != "good":
+    # Without a seed two calls differ.
+    if way != "good" and told.get("seed", 0) is not None:
         same(found, call.function(**told))
     if call.right is not None:
         call.right(found, **told)

@@ -26,7 +26,7 @@ def renumbered(found: torch.Tensor, *, assignments: torch.Tensor) -> None:
 
 
 def recognised(found: torch.Tensor, *, assignments: torch.Tensor) -> None:
-    same = (partitions.canonical(assignments) == assignments).all(-1)
+    same = (partitions.canonical(assignments.long()) == assignments).all(-1)
     assert torch.equal(found.reshape(-1), same.reshape(-1))
 
 

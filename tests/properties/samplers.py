@@ -86,16 +86,21 @@ def _schedule(**settings: Any) -> list[float]:
     return [float(found.draw_points()), *(found.learning_rate_at(step) for step in range(20))]
 
 
-def _standard(*, data: Any) -> tables.Standardised:
-    return tables.standardise(tables.read_table(data))
+def _points(found: tables.Standardised) -> tuple[np.ndarray, ...]:
+    """Leave out names, which data frames have and arrays have not."""
+    return found.data, found.location, found.scale
 
 
-def _raw(*, data: Any) -> tables.Standardised:
-    return tables.unscaled(tables.read_table(data))
+def _standard(*, data: Any) -> tuple[np.ndarray, ...]:
+    return _points(tables.standardise(tables.read_table(data)))
 
 
-def _turned(*, data: Any, num_components: int) -> tables.Standardised:
-    return tables.principal_components(tables.unscaled(tables.read_table(data)), num_components)
+def _raw(*, data: Any) -> tuple[np.ndarray, ...]:
+    return _points(tables.unscaled(tables.read_table(data)))
+
+
+def _turned(*, data: Any, num_components: int) -> tuple[np.ndarray, ...]:
+    return _points(tables.principal_components(tables.unscaled(tables.read_table(data)), num_components))
 
 
 @st.composite

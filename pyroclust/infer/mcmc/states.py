@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from inspect import signature
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -80,6 +81,8 @@ class FromDraws:
     """
 
     def __init__(self, draws: Tensor | np.ndarray) -> None:
+        if isinstance(draws, np.ndarray) and draws.dtype.kind not in "iu":
+            raise ValueError(f"draws has dtype {draws.dtype}, expected integers")
         labels = torch.from_numpy(draws) if isinstance(draws, np.ndarray) else draws
         check_label_vectors("draws", labels)
         if labels.dim() != 2:
@@ -106,10 +109,20 @@ class _SamePartition:
         return np.tile(canonical(self.assignments).cpu().numpy(), (num_chains, 1))
 
 
+def _is_called_as_starts(init: Any) -> bool:
+    try:
+        signature(init).bind(2, 1, generator=None)
+    except TypeError:
+        return False
+    except ValueError:  # Some built-in functions have no signature.
+        return callable(init)
+    return True
+
+
 def as_starts(init: Starts | Tensor) -> Starts:
     """Turn label vectors into starts: ``(N,)`` for every chain, ``(S, N)`` as :class:`FromDraws`."""
     if not isinstance(init, Tensor):
-        if not callable(init) or isinstance(init, type):
+        if isinstance(init, type) or not _is_called_as_starts(init):
             raise ValueError(
                 f"init is of type {type(init).__name__}, expected a tensor of labels or starts such as "
                 "OneCluster(): call torch.as_tensor on labels first"
