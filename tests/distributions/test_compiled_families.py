@@ -31,6 +31,10 @@ from pyroclust.distributions.compiled.protocol import (
     log_predictive_without,
     log_rising,
 )
+from pyroclust.distributions.families.binomial_beta import BinomialBeta
+from pyroclust.distributions.families.circular import Circular
+from pyroclust.distributions.families.negative_binomial import NegativeBinomialBeta
+from pyroclust.distributions.families.ordered_levels import OrderedLevels
 from pyroclust.distributions.families.clustered_data import block_moments
 from pyroclust.distributions.families.normal_independent import log_integral, no_nodes
 from pyroclust.infer.mcmc import CollapsedGibbs, MergeSplit, SplitMerge
@@ -76,6 +80,11 @@ CASES = {
     "multinomial 60": (MultinomialDirichlet(60, 0.2, total=30), {"concentration": 3.0}, 1e4),
     "independent 1": (NormalIndependent(1.0, 9.0, shape=2.0, rate=1.0), {"mean": -4.0, "shape": 0.3}, 1e4),
     "independent 3": (NormalIndependent(0.0, 0.1, shape=0.6, rate=0.01, dim=3), {"variance": 50.0}, 1e4),
+    "binomial": (BinomialBeta(0.7, beta=1.4, trials=(0, 3, 50)), {"alpha": 3.0}, 1.0),
+    "binomial with gaps": (PartlyObserved(BinomialBeta(0.7, trials=(3, 50)), 2), {"beta": 3.0}, 1.0),
+    "negative binomial 2": (NegativeBinomialBeta(2, mean=3.0), {"mean": 0.4}, 1.0),
+    "circular 2": (Circular(2, period=24.0), {}, 1.0),
+    "ordered levels": (OrderedLevels([5, 3, 8]), {}, 1.0),
     "product": (mixed(), {"0.rate": 2.0, "0.mean": -1.0, "1.alpha": 3.0, "2.rate": 4.0}, 1.0),
     "product of products": (
         Product([mixed(), MultinomialDirichlet(3), Product([BernoulliBeta(2)])]),
