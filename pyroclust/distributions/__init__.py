@@ -4,15 +4,19 @@ from pyroclust.distributions.block_rates import BlockRates
 from pyroclust.distributions.clusterwise_partition import ClusterwisePartition
 from pyroclust.distributions.component_labels import DiagonalMixture
 from pyroclust.distributions.families.bernoulli_beta import BernoulliBeta
+from pyroclust.distributions.families.binomial_beta import BinomialBeta
 from pyroclust.distributions.families.categories import Categories
+from pyroclust.distributions.families.circular import Circular
 from pyroclust.distributions.families.clustered_data import ClusteredData
 from pyroclust.distributions.families.component import Component, ConjugateComponent
 from pyroclust.distributions.families.inverse_wishart import InverseWishartCholesky
 from pyroclust.distributions.families.multinomial_dirichlet import MultinomialDirichlet
+from pyroclust.distributions.families.negative_binomial import NegativeBinomialBeta
 from pyroclust.distributions.families.normal_independent import NormalIndependent
 from pyroclust.distributions.families.normal_inverse_gamma import NormalInverseGamma
 from pyroclust.distributions.families.normal_inverse_wishart import NormalInverseWishart
 from pyroclust.distributions.families.normal_known_variance import NormalKnownVariance
+from pyroclust.distributions.families.ordered_levels import OrderedLevels
 from pyroclust.distributions.families.partly_observed import PartlyObserved
 from pyroclust.distributions.families.poisson_gamma import PoissonGamma
 from pyroclust.distributions.families.product import Product
@@ -44,10 +48,12 @@ from pyroclust.distributions.sequential.partition import OrderAveragedPartition,
 __all__ = [
     "BernoulliBeta",
     "BernoulliObservation",
+    "BinomialBeta",
     "BlockRates",
     "Categories",
     "ChineseRestaurantPrior",
     "ChineseRestaurantProcess",
+    "Circular",
     "ClusteredData",
     "ClusterwisePartition",
     "Component",
@@ -64,6 +70,7 @@ __all__ = [
     "InverseWishartCholesky",
     "MixtureOfFiniteMixtures",
     "MultinomialDirichlet",
+    "NegativeBinomialBeta",
     "NormalIndependent",
     "NormalInverseGamma",
     "NormalInverseWishart",
@@ -71,6 +78,7 @@ __all__ = [
     "NormalObservation",
     "Observation",
     "OrderAveragedPartition",
+    "OrderedLevels",
     "PartitionDistribution",
     "PartitionPrior",
     "PartlyObserved",

@@ -21,6 +21,9 @@ from pyroclust.models import Mixture
 from pyroclust.partitions import enumerate_partitions
 
 every_family = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+with_hyperparameters = pytest.mark.parametrize(
+    "family", [pytest.param(one, id=name) for name, one in CONJUGATE.items() if one.hyper_names]
+)
 every_conjugate = pytest.mark.parametrize("family", CONJUGATE.values(), ids=CONJUGATE)
 every_finite = pytest.mark.parametrize("family", FINITE.values(), ids=FINITE)
 
@@ -121,7 +124,7 @@ def vary(family, *shape):
     return family.given(values), plain
 
 
-@every_conjugate
+@with_hyperparameters
 def test_batched_hyperparameters_are_many_families(family):
     batched, plain = vary(family, 3)
     points = points_of(family, 3, 2, 4)
@@ -156,7 +159,7 @@ def test_one_batched_hyperparameter_broadcasts(family):
         assert all(value.shape[:2] == (2, 2) for value in draws.values())
 
 
-@every_conjugate
+@with_hyperparameters
 def test_batched_hyperparameters_simulate(family):
     """Two data sets with different hyperparameters have different points: their own family's."""
     torch.manual_seed(7)
@@ -189,7 +192,7 @@ def test_gradients_of_hyperparameters(family):
         assert value.grad.item() == pytest.approx((at(1e-5) - at(-1e-5)) / 2e-5, rel=1e-4, abs=1e-4)
 
 
-@every_conjugate
+@with_hyperparameters
 def test_random_hyperparameters(family):
     name = family.hyper_names[-1]
     random = family.given({name: Gamma(3.0, 1.0)})

@@ -11,12 +11,18 @@ from pyro.distributions import Beta, Binomial, TorchDistribution
 from torch import Size, Tensor
 from torch.distributions import constraints
 
-from pyroclust.core.counts import check_count
+from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
-from pyroclust.distributions.compiled.counts import log_rising, look_up, table_of, tabulate_rising
-from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, hyper_array
-from pyroclust.distributions.families.component import Component, ConjugateComponent, number
-from pyroclust.distributions.families.supports import COUNTS
+from pyroclust.distributions.compiled.protocol import (
+    compile_family,
+    compile_methods,
+    hyper_array,
+    log_rising,
+    look_up,
+    table_of,
+    tabulate_rising,
+)
+from pyroclust.distributions.families.component import COUNTS, Component, ConjugateComponent, number
 from pyroclust.distributions.hyperparameters import Hyperparameter
 
 
@@ -88,7 +94,7 @@ class BinomialBeta(ConjugateComponent):
 
     hyper_names = ("alpha", "beta")
     support = _AtMostTrials()
-    expected = "a number of successes and the number of trials, at least as many"
+    expected = "counts of successes and of trials, of trials at least as many"
 
     def __init__(
         self, alpha: Hyperparameter = 1.0, *, beta: Hyperparameter = 1.0, trials: Sequence[int] = (10,)
@@ -157,10 +163,10 @@ _ALPHA, _BETA = range(2)
 class BinomialTables(NamedTuple):
     r"""Log rising factorials of :math:`\alpha`, :math:`\beta` and their sum, and totals of clusters.
 
-    With :math:`r_a(m) = \log \Gamma(a + m) / \Gamma(a)`, s successes and f failures in a cluster, a point of x
-    successes and y failures has the log predictive :math:`[r_\alpha(s + x) - r_\alpha(s)] +
-    [r_\beta(f + y) - r_\beta(f)] - [r_{\alpha + \beta}(s + f + x + y) - r_{\alpha + \beta}(s + f)]` and the
-    logarithm of the number of ways.
+    With :math:`r_a(m) = \log \Gamma(a + m) / \Gamma(a)`, s successes and f failures in a cluster, a point of
+    x successes and y failures has the log predictive :math:`[r_\alpha(s + x) - r_\alpha(s)] +
+    [r_\beta(f + y) - r_\beta(f)] - [r_{\alpha + \beta}(s + f + x + y) - r_{\alpha + \beta}(s + f)]` and
+    the logarithm of the number of ways.
     """
 
     hyper: np.ndarray

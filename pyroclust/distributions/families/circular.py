@@ -12,7 +12,7 @@ from torch import Size, Tensor
 from torch.distributions import constraints
 
 from pyroclust.core.compiling import inner
-from pyroclust.core.counts import check_number
+from pyroclust.core.numbers import check_number
 from pyroclust.core.registry import register
 from pyroclust.distributions.compiled.protocol import compile_family, compile_methods
 from pyroclust.distributions.families.component import Component, ConjugateComponent
@@ -57,7 +57,8 @@ class OnCircle(TorchDistribution):
 class Circular(ConjugateComponent):
     r"""Independent columns of places on a circle, such as hours of the day.
 
-    .. math:: \mu_{kd} \sim \mathrm{Uniform}(0, T), \qquad \tau_{kd} \sim \mathrm{Uniform}(\text{grid}), \qquad
+    .. math::
+        \mu_{kd} \sim \mathrm{Uniform}(0, T), \quad \tau_{kd} \sim \mathrm{Uniform}(\text{grid}), \quad
         p(x_{id}) = \frac{\exp(\tau \cos(2 \pi (x_{id} - \mu) / T))}{T I_0(\tau)}
 
     The place integrates out exactly and the concentration sums up over a grid, so that the family is

@@ -14,8 +14,7 @@ from torch.distributions import constraints
 from pyroclust.core.compiling import inner
 from pyroclust.core.registry import register
 from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, hyper_array
-from pyroclust.distributions.families.component import Component, ConjugateComponent, number
-from pyroclust.distributions.families.supports import COUNTS
+from pyroclust.distributions.families.component import COUNTS, Component, ConjugateComponent, number
 from pyroclust.distributions.hyperparameters import Hyperparameter
 
 # Shapes of the gamma noise: a variance of m + m^2 / r about a mean of m; the last is nearly Poisson.
@@ -57,7 +56,7 @@ class NegativeBinomialBeta(ConjugateComponent):
     r"""Columns of counts that vary more than Poisson counts, independent within a cluster.
 
     .. math::
-        r_{kd} \sim \mathrm{Uniform}(\text{grid}), \qquad p_{kd} \mid r \sim \mathrm{Beta}(1 + r / m, 1), \qquad
+        r_{kd} \sim \mathrm{Uniform}(\text{grid}), \quad p_{kd} \mid r \sim \mathrm{Beta}(1 + r / m, 1), \quad
         p(x_{id}) = \frac{\Gamma(x + r)}{\Gamma(r)\, x!}\, p^r (1 - p)^x
 
     These are Poisson counts of which every row has an intensity of its own, gamma-distributed with shape r
@@ -166,8 +165,8 @@ class NegativeBinomialTables(NamedTuple):
     r"""Log rising factorials of the counts, and posterior weights of the shapes in clusters.
 
     With posterior weights :math:`w_a` of the shapes, a total s and n points, a count has the predictive
-    probability :math:`\sum_a w_a \frac{\Gamma(x + r_a)}{\Gamma(r_a) x!} \frac{B(\alpha_a + (n + 1) r_a, 1 + s +
-    x)}{B(\alpha_a + n r_a, 1 + s)}`.
+    probability :math:`\sum_a w_a \frac{\Gamma(x + r_a)}{\Gamma(r_a) x!}
+    \frac{B(\alpha_a + (n + 1) r_a, 1 + s + x)}{B(\alpha_a + n r_a, 1 + s)}`.
     """
 
     hyper: np.ndarray

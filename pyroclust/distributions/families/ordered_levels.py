@@ -33,13 +33,13 @@ class OrderedLevels(Categories):
     where q is a cumulative probit with levels at equal distances: with its place m and its width s in levels,
 
     .. math::
-        q_l = \tfrac{49}{50} \Big[\Phi\Big(\tfrac{l + 1/2 - m}{s}\Big) - \Phi\Big(\tfrac{l - 1/2 - m}{s}\Big)\Big]
-        + \tfrac{1}{50 L_d},
+        q_l = \tfrac{49}{50} \Big[\Phi\Big(\tfrac{l + 1/2 - m}{s}\Big) -
+        \Phi\Big(\tfrac{l - 1/2 - m}{s}\Big)\Big] + \tfrac{1}{50 L_d},
 
-    the first and the last level reaching to infinity. The probabilities integrate out and the grid sums up, so
-    that the family is conjugate. From few rows it learns more than
-    :class:`~pyroclust.distributions.Categories` where answers have an order, from many the same. Parameters of
-    a cluster: ``"law"`` ``(D,)``, a number on the grid, and ``"probs_0"`` ``(L_0,)``, ``"probs_1"``, ...
+    the first and the last level reaching to infinity. The probabilities integrate out and the grid sums up,
+    so that the family is conjugate. From few rows it learns more than
+    :class:`~pyroclust.distributions.Categories` where answers have an order, from many the same. Parameters
+    of a cluster: ``"law"`` ``(D,)``, a number on the grid, and ``"probs_0"`` ``(L_0,)``, ``"probs_1"``, ...
 
     Args:
         levels: number :math:`L_d` of levels of each column, at least 2.
@@ -135,9 +135,9 @@ def _laws(levels: int) -> Tensor:
 class OrderedTables(NamedTuple):
     r"""Levels of the points, and what clusters cache: log-probabilities of all levels.
 
-    With posterior weights :math:`w_a` of the laws, each with :math:`\alpha_{al}` pseudo-observations of a level
-    and :math:`\alpha_a` in all, a level that has been seen :math:`s_l` times in n points has the probability
-    :math:`\sum_a w_a (\alpha_{al} + s_l) / (\alpha_a + n)`. Without one of its points it is
+    With posterior weights :math:`w_a` of the laws, each with :math:`\alpha_{al}` pseudo-observations of a
+    level and :math:`\alpha_a` in all, a level that has been seen :math:`s_l` times in n points has
+    the probability :math:`\sum_a w_a (\alpha_{al} + s_l) / (\alpha_a + n)`. Without one of its points it is
     :math:`1 / \sum_a w_a (\alpha_a + n - 1) / (\alpha_{al} + s_l - 1)`.
     """
 
