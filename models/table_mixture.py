@@ -9,10 +9,13 @@ from pyroclust.core.numbers import check_count, check_number
 from pyroclust.distributions import (
     BernoulliBeta,
     Categories,
+    Circular,
     Component,
     ConjugateComponent,
+    NegativeBinomialBeta,
     NormalInverseGamma,
     NormalInverseWishart,
+    OrderedLevels,
     PartlyObserved,
     PoissonGamma,
     Product,
@@ -30,6 +33,9 @@ def table_mixture(
     count_means: Sequence[float] = (),
     yes_no: int = 0,
     levels: Sequence[int] = (),
+    ordered: Sequence[int] = (),
+    overdispersed_means: Sequence[float] = (),
+    periods: Sequence[float] = (),
     missing: bool = False,
     family: str | None = None,
     prior: str | None = None,
@@ -38,6 +44,8 @@ def table_mixture(
     num_points: int | None = None,
 ) -> Mixture:
     r"""Return a mixture for a table of numbers, counts, answers and categories, in this order of columns.
+
+    Then come ordered answers, overdispersed counts and places on a circle.
 
     .. math::
         \sigma^2_{kd} \sim IG(2, 0.2), \; \mu_{kd} \sim N(0, \sigma^2_{kd} / 0.08), \quad
@@ -53,7 +61,10 @@ def table_mixture(
         numbers: how many columns of numbers.
         count_means: mean of each column of counts, in rising order.
         yes_no: how many columns of 0 and 1.
-        levels: number of categories of each other column.
+        levels: number of categories of each column of them.
+        ordered: number of levels of each column of ordered answers.
+        overdispersed_means: mean of each column of counts that vary more than Poisson counts, rising.
+        periods: circumference of each column of places on a circle, 24 for hours.
         missing: whether cells may be missing, nan.
         family: that of the numbers is ``"nig"`` by default; ``"normal"`` with a random scale, or ``"niw"``
             with a full covariance where no cell is missing. Numbers alone, all there, take any family of
@@ -73,14 +84,13 @@ def table_mixture(
     """
     check_count("numbers", numbers, at_least=0)
     check_count("yes_no", yes_no, at_least=0)
-    means = [check_number("count_means", one, above=0) for one in count_means]
-    if means != sorted(means):
-        raise ValueError(
-            f"count_means is {list(count_means)}, expected numbers in rising order: sort the columns"
-        )
+    means, dispersed = (
+        _rising(name, values)
+        for name, values in (("count_means", count_means), ("overdispersed_means", overdispersed_means))
+    )
     if prior is None:
         prior = "gamma-crp" if concentration is None else "crp"
-    alone = bool(numbers) and not (means or yes_no or levels)
+    alone = bool(numbers) and not (means or yes_no or levels or ordered or dispersed or periods)
     if alone and not missing:
         return standardised_mixture(
             numbers,
@@ -105,6 +115,14 @@ def table_mixture(
         parts.append(_with_gaps(flags, yes_no, missing=missing))
     if levels:
         parts.append(Categories(list(levels), _HALF))
+    if ordered:
+        parts.append(OrderedLevels(list(ordered)))
+    for group in _alike(dispersed):
+        law = NegativeBinomialBeta(1 if missing else len(group), mean=sum(group) / len(group))
+        parts.append(_with_gaps(law, len(group), missing=missing))
+    for period, group in groupby(periods):
+        number = len(list(group))
+        parts.append(_with_gaps(Circular(1 if missing else number, period=period), number, missing=missing))
     if not parts:
         raise ValueError("there are no columns, expected at least one of numbers, counts, yes_no and levels")
     law = named_prior(
@@ -155,6 +173,13 @@ def _numbers(number: int, family: str | None, *, missing: bool) -> ConjugateComp
 
 def _with_gaps(part: ConjugateComponent, number: int, *, missing: bool) -> ConjugateComponent:
     return PartlyObserved(part, number) if missing else part
+
+
+def _rising(name: str, values: Sequence[float]) -> list[float]:
+    means = [check_number(name, one, above=0) for one in values]
+    if means != sorted(means):
+        raise ValueError(f"{name} is {list(values)}, expected numbers in rising order: sort the columns")
+    return means
 
 
 def _alike(means: list[float]) -> list[list[float]]:

@@ -86,7 +86,8 @@ def chosen_table(
     if raw.num_rows < 2:
         raise ValueError(f"{name} has {raw.num_rows} row(s), expected at least 2 points to cluster")
     may_go, num_columns = columns is None, len(chosen)
-    declared = {raw.names[raw.place_of(one, name)]: kind for one, kind in checked_kinds(kinds or {}).items()}
+    checked = {raw.names[raw.place_of(one, name)]: kind for one, kind in checked_kinds(kinds or {}).items()}
+    declared = {one: kind for one, (kind, _) in checked.items()}
     for column in (one for one in declared if one not in chosen):
         raise ValueError(
             f"{name}: kinds has column '{short(column, 60)}', which is not clustered; leave it out"
@@ -100,7 +101,14 @@ def chosen_table(
             refuse_long(chosen, name)
             refuse_rows_of_units(chosen, name)
     table = _of_any_kind(
-        raw, name, chosen, declared=declared, may_go=may_go, masses_apart=masses_apart, codes=codes
+        raw,
+        name,
+        chosen,
+        declared=declared,
+        details={one: detail for one, (_, detail) in checked.items()},
+        may_go=may_go,
+        masses_apart=masses_apart,
+        codes=codes,
     )
     notes: list[str | None] = [*merged, *table.notes]
     triples = list(zip(table.columns, table.kinds, table.data.T, strict=True))
@@ -223,6 +231,7 @@ def _of_any_kind(
     columns: Mapping[str, Column],
     *,
     declared: Mapping[str, Kind],
+    details: Mapping[str, str],
     may_go: bool,
     masses_apart: bool,
     codes: Mapping[str, tuple[str, ...]],
@@ -232,7 +241,11 @@ def _of_any_kind(
     for column, cells in columns.items():
         try:
             kinds[column] = kind_of_column(
-                column, cells, declared.get(column), may_go=may_go and column not in declared
+                column,
+                cells,
+                declared.get(column),
+                detail=details.get(column, ""),
+                may_go=may_go and column not in declared,
             )
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
@@ -248,7 +261,8 @@ def _of_any_kind(
     def order(column: str) -> tuple[int, float]:
         # Models of counts take them by their means.
         one, kind = clustered[column], clustered[column].kind
-        return [*Kind].index(kind), float(np.nanmean(one.values)) if kind is Kind.COUNT else 0.0
+        is_count = kind in (Kind.COUNT, Kind.OVERDISPERSED)
+        return [*Kind].index(kind), float(np.nanmean(one.values)) if is_count else one.period
 
     names = sorted(clustered, key=order)
     clustered = {column: clustered[column] for column in names}
@@ -299,6 +313,7 @@ def _of_any_kind(
             for one in (wholes.get(column, (column, 0.0))[0] for column in names)
         ),
         parts=parts,
+        periods=tuple(one.period for one in clustered.values()),
     )
 
 

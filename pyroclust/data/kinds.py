@@ -44,9 +44,22 @@ class Kind(StrEnum):
     COUNT = "count"
     YES_NO = "yes/no"
     CATEGORY = "category"
+    ORDERED = "ordered"
+    OVERDISPERSED = "overdispersed"
+    CIRCULAR = "circular"
 
 
-_PLURAL = dict(zip(Kind, ("numbers", "counts", "yes or no", "categories"), strict=True))
+_PLURAL = {
+    Kind.NUMBER: "numbers",
+    Kind.COUNT: "counts",
+    Kind.YES_NO: "yes or no",
+    Kind.CATEGORY: "categories",
+    Kind.ORDERED: "ordered answers",
+    Kind.OVERDISPERSED: "overdispersed counts",
+    Kind.CIRCULAR: "places on a circle",
+}
+_LEVELS, _COUNTS = (Kind.CATEGORY, Kind.ORDERED), (Kind.COUNT, Kind.OVERDISPERSED)
+_WITH_DETAIL = re.compile(r"(\w+) ?\((.*)\)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -57,26 +70,34 @@ class KindOfColumn:
     values: NDArray[np.float64]  # nan where a cell is missing; of categories and answers places of levels
     levels: tuple[str, ...] = ()  # the categories as written, or what stands for no and for yes
     why: str = ""  # it was left out
+    period: float = 0.0  # of places on a circle
 
 
-def checked_kinds(kinds: Mapping[str, str]) -> dict[str, Kind]:
-    """Return kinds by names of columns, checked."""
+def checked_kinds(kinds: Mapping[str, str]) -> dict[str, tuple[Kind, str]]:
+    """Return kinds and what stands in brackets behind them by names of columns, checked."""
     if not isinstance(kinds, Mapping):
         raise ValueError(
             f"kinds is of type {type(kinds).__name__}, expected kinds by names of columns, such as "
             "{'stage': 'category'}"
         )
-    for name, kind in kinds.items():
+    read = {}
+    for name, text in kinds.items():
+        kind, detail = found.groups() if (found := _WITH_DETAIL.fullmatch(str(text))) else (text, "")
         if kind not in tuple(Kind):
             raise ValueError(f"column '{short(visible(str(name)), 60)}': {unknown_name('kind', kind, Kind)}")
-    return {str(name): Kind(kind) for name, kind in kinds.items()}
+        read[str(name)] = Kind(kind), detail
+    return read
 
 
 def kind_of_column(
-    name: str, column: Column, declared: Kind | None = None, *, may_go: bool = True
+    name: str, column: Column, declared: Kind | None = None, *, detail: str = "", may_go: bool = True
 ) -> KindOfColumn:
     """Find out what a column holds, by the table of kinds in docs/tables.md."""
     shown = short(visible(name), 60)
+    if detail and declared not in (Kind.ORDERED, Kind.CIRCULAR):
+        raise ValueError(f"column '{shown}' is told to be {declared}({detail}), expected {declared} alone")
+    if declared is Kind.ORDERED:
+        return _of_levels(shown, *_ordered(shown, column, detail), kind=declared)
     if declared in (Kind.YES_NO, Kind.CATEGORY):
         return _of_levels(shown, *_levels_of(column), kind=declared)
     try:
@@ -92,11 +113,13 @@ def kind_of_column(
             "numbers, or empty cells where there are none"
         )
     no_counts = present[(present < 0) | (present != np.round(present))]
-    if declared is Kind.COUNT and len(no_counts):
+    if declared in _COUNTS and len(no_counts):
         raise ValueError(
             f"column '{shown}' is told to be counts, but holds {no_counts[0]:g}, expected whole numbers from "
             "0 up"
         )
+    if declared is Kind.CIRCULAR:
+        return KindOfColumn(declared, values, period=_period(shown, detail))
     if declared is not None:
         return KindOfColumn(declared, values)
     if not may_go and not len(present):
@@ -111,7 +134,9 @@ def values_of_kind(
 ) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     """Read new cells of a column whose kind and levels are known, and say which levels are new."""
     if not levels:
-        return kind_of_column(name, column, kind).values + _shift(name, column.unit, unit), ()
+        # A place on the circle is read as any number.
+        like = Kind.NUMBER if kind is Kind.CIRCULAR else kind
+        return kind_of_column(name, column, like).values + _shift(name, column.unit, unit), ()
     are_answers = kind is Kind.YES_NO and _answers(levels) is not None
 
     def level(text: str) -> str:
@@ -147,7 +172,7 @@ def kinds_note(kinds: Mapping[str, KindOfColumn]) -> str | None:
     parts = []
     for kind in Kind:
         some = [
-            f"'{short(name, 40)}'" + f" ({len(one.levels)})" * (kind is Kind.CATEGORY)
+            f"'{short(name, 40)}'" + f" ({len(one.levels)})" * (kind in _LEVELS)
             for name, one in kinds.items()
             if one.kind is kind
         ]
@@ -290,6 +315,36 @@ def _levels_of(column: Column) -> tuple[list[str | None], list[str]]:
     return cells, sorted(present)
 
 
+def _ordered(shown: str, column: Column, detail: str) -> tuple[list[str | None], list[str]]:
+    """Return cells and levels in their order: that in brackets, that of the column, or that of numbers."""
+    cells, levels = _levels_of(column)
+    if detail:
+        order = [one.strip() for one in detail.split("<")]
+        if len({*order}) < len(order) or not {*levels} <= {*order}:
+            raise ValueError(
+                f"column '{shown}' has the levels {listed(levels, 6)}, expected all of them once in its "
+                f"order, which is {visible(detail)}"
+            )
+        return cells, order
+    if column.order is None and not all(is_numeral(one) for one in levels):
+        raise ValueError(
+            f"column '{shown}' is told to be ordered, but {listed(levels, 6)} have no order of their own: "
+            f"give it as --kinds {shlex.quote(f'{shown}=ordered(low<middle<high)')}"
+        )
+    return cells, levels
+
+
+def _period(shown: str, detail: str) -> float:
+    """Return the circumference of a circle."""
+    with suppress(ValueError):
+        if 0 < (period := float(detail)) < np.inf:
+            return period
+    raise ValueError(
+        f"column '{shown}' is told to be circular({visible(detail)}), expected what once around the circle "
+        "is, as in circular(24) for hours and circular(360) for degrees"
+    )
+
+
 def _of_levels(shown: str, cells: list[str | None], levels: list[str], *, kind: Kind | None) -> KindOfColumn:
     """Return a column of categories; of answers where two mean no and yes, or that is told."""
     answers = _answers(levels)
@@ -300,7 +355,7 @@ def _of_levels(shown: str, cells: list[str | None], levels: list[str], *, kind: 
             f"column '{shown}' is told to be yes/no, but holds {len(levels)} values ({listed(levels, 4)})"
         )
     places = {one: place for place, one in enumerate(levels)}
-    if answers is not None and kind is not Kind.CATEGORY:
+    if answers is not None and kind not in _LEVELS:
         places = {one: answers.index(one.casefold()) for one in levels}
         # An answer that is written in several ways is one, and is called as most often.
         written = {places[one]: one for one in sorted(levels, key=cells.count)}

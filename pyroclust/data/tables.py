@@ -99,10 +99,11 @@ class Table:
     codes: tuple[tuple[str, ...], ...] = ()  # values that were said to stand for missing cells
     doubts: tuple[str, ...] = ()  # sentences on columns that may make clusters of their own
     parts: Parts = ()
+    periods: tuple[float, ...] = ()  # of places on a circle, 0 for other columns
     weights: NDArray[np.int64] | None = None  # (N,), how many equal rows each row stands for
 
     def __post_init__(self) -> None:
-        usual = {"kinds": Kind.NUMBER, "levels": (), "units": "", "codes": ()}
+        usual = {"kinds": Kind.NUMBER, "levels": (), "units": "", "codes": (), "periods": 0.0}
         for name, value in usual.items():
             if not getattr(self, name):
                 object.__setattr__(self, name, (value,) * len(self.columns))
@@ -273,21 +274,30 @@ def principal_components(points: Standardised, num_components: int) -> Standardi
 
 
 def indicators(data: NDArray[np.float64], table: Table) -> NDArray[np.float64]:
-    """Return rows with a column of 0 and 1 for each category, and all other columns as they are."""
+    """Return rows with a column of 0 and 1 for each category, cosine and sine of places on a circle.
+
+    All other columns are as they are.
+    """
     parts = []
     for place, (kind, levels) in enumerate(zip(table.kinds, table.levels, strict=True)):
         column = data[..., place : place + 1]
         if kind is Kind.CATEGORY:
             column = np.where(np.isnan(column), np.nan, column == np.arange(len(levels)))
+        elif kind is Kind.CIRCULAR:
+            angle = column * (2 * np.pi / table.periods[place])
+            column = np.concatenate([np.cos(angle), np.sin(angle)], -1)
         parts.append(column)
-    return np.concatenate(parts, -1) if Kind.CATEGORY in table.kinds else data
+    return np.concatenate(parts, -1) if {Kind.CATEGORY, Kind.CIRCULAR} & {*table.kinds} else data
 
 
 def indicator_names(table: Table) -> tuple[str, ...]:
     """Return the names of the columns of :func:`indicators`."""
     names: list[str] = []
     for column, kind, levels in zip(table.columns, table.kinds, table.levels, strict=True):
-        shown = levels[1:] if kind is Kind.YES_NO else levels
+        if kind is Kind.CIRCULAR:
+            names += [f"{column} (cosine)", f"{column} (sine)"]
+            continue
+        shown = {Kind.YES_NO: levels[1:], Kind.ORDERED: ()}.get(kind, levels)
         names += [f"{column} = {one}" for one in shown] or [column]
     return tuple(names)
 
@@ -300,8 +310,9 @@ def as_vectors(data: NDArray[np.float64], table: Table) -> NDArray[np.float64]:
     centred = wide - wide.mean(-2, keepdims=True)
     spread = np.sqrt((centred**2).mean(-2, keepdims=True))
     columns = zip(table.kinds, table.levels, strict=True)
-    sizes = [len(levels) if kind is Kind.CATEGORY else 1 for kind, levels in columns]
-    # A category counts as one column does.
+    wide_kinds = {Kind.CATEGORY: len, Kind.CIRCULAR: lambda _: 2}
+    sizes = [wide_kinds[kind](levels) if kind in wide_kinds else 1 for kind, levels in columns]
+    # A category, and a place on a circle, counts as one column does.
     scaled = centred / np.where(spread > 0, spread, 1.0) / np.sqrt(np.repeat(sizes, sizes))
     are_numbers = np.repeat([kind is Kind.NUMBER for kind in table.kinds], sizes)
     return np.where(are_numbers, wide, scaled)
@@ -324,7 +335,10 @@ class ColumnsOfTable:
     numbers: int = 0
     count_means: tuple[float, ...] = ()  # of each column of counts
     yes_no: int = 0
-    levels: tuple[int, ...] = ()  # how many each other column has
+    levels: tuple[int, ...] = ()  # how many each column of categories has
+    ordered: tuple[int, ...] = ()  # how many each column of ordered answers has
+    overdispersed_means: tuple[float, ...] = ()  # of each column of overdispersed counts
+    periods: tuple[float, ...] = ()  # of each column of places on a circle
     missing: bool = False
 
     @classmethod
@@ -333,11 +347,18 @@ class ColumnsOfTable:
         if points.data.shape[1] != len(table.kinds):
             return cls(numbers=points.data.shape[1])
         of_kind = {kind: [at for at, one in enumerate(table.kinds) if one is kind] for kind in Kind}
+        # A column of zeros alone has a mean of 0, where the prior needs a scale.
+        means = {
+            kind: tuple(float(np.nanmean(table.data[:, at])) or 1.0 for at in of_kind[kind])
+            for kind in (Kind.COUNT, Kind.OVERDISPERSED)
+        }
         return cls(
             numbers=len(of_kind[Kind.NUMBER]),
-            # A column of zeros alone has a mean of 0, where the prior needs a scale.
-            count_means=tuple(float(np.nanmean(table.data[:, at])) or 1.0 for at in of_kind[Kind.COUNT]),
+            count_means=means[Kind.COUNT],
             yes_no=len(of_kind[Kind.YES_NO]),
             levels=tuple(len(table.levels[at]) for at in of_kind[Kind.CATEGORY]),
+            ordered=tuple(len(table.levels[at]) for at in of_kind[Kind.ORDERED]),
+            overdispersed_means=means[Kind.OVERDISPERSED],
+            periods=tuple(table.periods[at] for at in of_kind[Kind.CIRCULAR]),
             missing=table.has_missing,
         )
