@@ -8,6 +8,7 @@ from typing import Any
 from pyroclust.core.numbers import check_count, check_number
 from pyroclust.distributions import (
     BernoulliBeta,
+    BinomialBeta,
     Categories,
     Circular,
     Component,
@@ -36,6 +37,7 @@ def table_mixture(
     ordered: Sequence[int] = (),
     overdispersed_means: Sequence[float] = (),
     periods: Sequence[float] = (),
+    trials: Sequence[Sequence[int]] = (),
     missing: bool = False,
     family: str | None = None,
     prior: str | None = None,
@@ -45,7 +47,7 @@ def table_mixture(
 ) -> Mixture:
     r"""Return a mixture for a table of numbers, counts, answers and categories, in this order of columns.
 
-    Then come ordered answers, overdispersed counts and places on a circle.
+    Then come ordered answers, overdispersed counts, places on a circle, and pairs of successes and trials.
 
     .. math::
         \sigma^2_{kd} \sim IG(2, 0.2), \; \mu_{kd} \sim N(0, \sigma^2_{kd} / 0.08), \quad
@@ -65,6 +67,7 @@ def table_mixture(
         ordered: number of levels of each column of ordered answers.
         overdispersed_means: mean of each column of counts that vary more than Poisson counts, rising.
         periods: circumference of each column of places on a circle, 24 for hours.
+        trials: of each pair of columns of successes and trials, numbers of trials that simulations have.
         missing: whether cells may be missing, nan.
         family: that of the numbers is ``"nig"`` by default; ``"normal"`` with a random scale, or ``"niw"``
             with a full covariance where no cell is missing. Numbers alone, all there, take any family of
@@ -90,7 +93,7 @@ def table_mixture(
     )
     if prior is None:
         prior = "gamma-crp" if concentration is None else "crp"
-    alone = bool(numbers) and not (means or yes_no or levels or ordered or dispersed or periods)
+    alone = bool(numbers) and not (means or yes_no or levels or ordered or dispersed or periods or trials)
     if alone and not missing:
         return standardised_mixture(
             numbers,
@@ -123,6 +126,7 @@ def table_mixture(
     for period, group in groupby(periods):
         number = len(list(group))
         parts.append(_with_gaps(Circular(1 if missing else number, period=period), number, missing=missing))
+    parts += [PartlyObserved(BinomialBeta(_HALF, beta=_HALF, trials=one), 1) for one in trials]
     if not parts:
         raise ValueError("there are no columns, expected at least one of numbers, counts, yes_no and levels")
     law = named_prior(

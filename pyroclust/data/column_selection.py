@@ -41,6 +41,8 @@ from pyroclust.data.recoded_columns import (
 from pyroclust.data.tables import Table
 
 _MOST_SHOWN = 4
+# Between the names of a column of trials and of its successes.
+_OF = " of "
 _GROUPS = (Kind.YES_NO, Kind.CATEGORY)
 
 
@@ -88,6 +90,12 @@ def chosen_table(
     may_go, num_columns = columns is None, len(chosen)
     checked = {raw.names[raw.place_of(one, name)]: kind for one, kind in checked_kinds(kinds or {}).items()}
     declared = {one: kind for one, (kind, _) in checked.items()}
+    trials = _trials(raw, name, checked)
+    # A column of trials is no measurement of its own, unless it is asked for.
+    if columns is None:
+        chosen = {
+            one: cells for one, cells in chosen.items() if one in declared or one not in trials.values()
+        }
     for column in (one for one in declared if one not in chosen):
         raise ValueError(
             f"{name}: kinds has column '{short(column, 60)}', which is not clustered; leave it out"
@@ -106,6 +114,7 @@ def chosen_table(
         chosen,
         declared=declared,
         details={one: detail for one, (_, detail) in checked.items()},
+        trials=trials,
         may_go=may_go,
         masses_apart=masses_apart,
         codes=codes,
@@ -161,6 +170,12 @@ def rows_as_clustered(raw: RawTable, name: str, table: Table, *, refuses_unseen:
     ]
     columns = zip(table.columns, table.kinds, table.levels, table.units, table.codes, strict=True)
     for column, kind, levels, unit, codes in columns:
+        if kind is Kind.TRIALS:
+            source, _, successes = column.rpartition(_OF)
+            trials = kind_of_column(source, raw.columns[raw.place_of(source, name)], kind)
+            pair = _with_trials(successes, KindOfColumn(Kind.BINOMIAL, data[-1]), trials)
+            data[-1:] = [one.values for one in pair]
+            continue
         number, value = wholes.get(column, (None, None))
         cells = one_hot_column(raw, column, levels) if levels and column not in raw.names else None
         if cells is None or number is not None:
@@ -232,6 +247,7 @@ def _of_any_kind(
     *,
     declared: Mapping[str, Kind],
     details: Mapping[str, str],
+    trials: Mapping[str, str],
     may_go: bool,
     masses_apart: bool,
     codes: Mapping[str, tuple[str, ...]],
@@ -257,10 +273,22 @@ def _of_any_kind(
         left_out = {}
     kept_whole = declared if masses_apart else None
     clustered, wholes, divided = split_columns(clustered, kept_whole=kept_whole, names={*raw.names, *columns})
+    pairs: dict[str, int] = {}
+    for successes, source in trials.items():
+        added = f"{source}{_OF}{successes}"
+        pairs[successes] = pairs[added] = len(pairs)
+        columns = {**columns, added: raw.by_name[source]}
+        try:
+            found = kind_of_column(source, columns[added], Kind.TRIALS)
+            clustered[successes], clustered[added] = _with_trials(successes, clustered[successes], found)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
 
     def order(column: str) -> tuple[int, float]:
         # Models of counts take them by their means.
         one, kind = clustered[column], clustered[column].kind
+        if column in pairs:
+            return [*Kind].index(Kind.BINOMIAL), pairs[column]
         is_count = kind in (Kind.COUNT, Kind.OVERDISPERSED)
         return [*Kind].index(kind), float(np.nanmean(one.values)) if is_count else one.period
 
@@ -315,6 +343,37 @@ def _of_any_kind(
         parts=parts,
         periods=tuple(one.period for one in clustered.values()),
     )
+
+
+def _trials(raw: RawTable, name: str, checked: Mapping[str, tuple[Kind, str]]) -> dict[str, str]:
+    """Return the names of the columns of trials by those of successes."""
+    found = {}
+    for column, (kind, detail) in checked.items():
+        if kind is Kind.BINOMIAL:
+            if not detail:
+                raise ValueError(
+                    f"{name}: column '{short(column, 60)}' is told to be binomial, expected the column of "
+                    "the numbers of trials in brackets, as in binomial(total)"
+                )
+            found[column] = raw.names[raw.place_of(detail, name)]
+            if found[column] == column:
+                raise ValueError(f"{name}: column '{short(column, 60)}' cannot be its own number of trials")
+    return found
+
+
+def _with_trials(
+    column: str, successes: KindOfColumn, trials: KindOfColumn
+) -> tuple[KindOfColumn, KindOfColumn]:
+    """Return successes and trials, both missing where one of them is, checked."""
+    is_missing = np.isnan(successes.values) | np.isnan(trials.values)
+    if (is_more := successes.values > trials.values).any():
+        row = int(is_more.argmax())
+        raise ValueError(
+            f"column '{short(column, 60)}' holds {successes.values[row]:g} successes in "
+            f"{trials.values[row]:g} trials, expected at most as many"
+        )
+    both = (replace(one, values=np.where(is_missing, np.nan, one.values)) for one in (successes, trials))
+    return next(both), next(both)
 
 
 def _units_note(units: Mapping[str, str]) -> str | None:

@@ -47,6 +47,8 @@ class Kind(StrEnum):
     ORDERED = "ordered"
     OVERDISPERSED = "overdispersed"
     CIRCULAR = "circular"
+    BINOMIAL = "binomial"
+    TRIALS = "trials"
 
 
 _PLURAL = {
@@ -57,8 +59,13 @@ _PLURAL = {
     Kind.ORDERED: "ordered answers",
     Kind.OVERDISPERSED: "overdispersed counts",
     Kind.CIRCULAR: "places on a circle",
+    Kind.BINOMIAL: "successes",
+    Kind.TRIALS: "numbers of trials",
 }
-_LEVELS, _COUNTS = (Kind.CATEGORY, Kind.ORDERED), (Kind.COUNT, Kind.OVERDISPERSED)
+_LEVELS = Kind.CATEGORY, Kind.ORDERED
+_COUNTS = Kind.COUNT, Kind.OVERDISPERSED, Kind.BINOMIAL, Kind.TRIALS
+# What --kinds may say; trials are named by the column of successes.
+_TO_DECLARE = tuple(kind for kind in Kind if kind is not Kind.TRIALS)
 _WITH_DETAIL = re.compile(r"(\w+) ?\((.*)\)", re.DOTALL)
 
 
@@ -83,8 +90,9 @@ def checked_kinds(kinds: Mapping[str, str]) -> dict[str, tuple[Kind, str]]:
     read = {}
     for name, text in kinds.items():
         kind, detail = found.groups() if (found := _WITH_DETAIL.fullmatch(str(text))) else (text, "")
-        if kind not in tuple(Kind):
-            raise ValueError(f"column '{short(visible(str(name)), 60)}': {unknown_name('kind', kind, Kind)}")
+        if kind not in _TO_DECLARE:
+            unknown = unknown_name("kind", kind, _TO_DECLARE)
+            raise ValueError(f"column '{short(visible(str(name)), 60)}': {unknown}")
         read[str(name)] = Kind(kind), detail
     return read
 
@@ -94,7 +102,7 @@ def kind_of_column(
 ) -> KindOfColumn:
     """Find out what a column holds, by the table of kinds in docs/tables.md."""
     shown = short(visible(name), 60)
-    if detail and declared not in (Kind.ORDERED, Kind.CIRCULAR):
+    if detail and declared not in (Kind.ORDERED, Kind.CIRCULAR, Kind.BINOMIAL):
         raise ValueError(f"column '{shown}' is told to be {declared}({detail}), expected {declared} alone")
     if declared is Kind.ORDERED:
         return _of_levels(shown, *_ordered(shown, column, detail), kind=declared)
@@ -179,7 +187,7 @@ def kinds_note(kinds: Mapping[str, KindOfColumn]) -> str | None:
         parts += [f"{_PLURAL[kind]}: {listed(some)}"] if some else []
     return (
         f"Columns are read as {'; '.join(parts)}. To read one otherwise, give --kinds NAME=KIND, with "
-        f"{', '.join(Kind)}."
+        f"{', '.join(_TO_DECLARE)}."
     )
 
 

@@ -1,6 +1,7 @@
 """Tables of points to cluster, points that are no rows of columns, and the scale that models expect."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -274,9 +275,9 @@ def principal_components(points: Standardised, num_components: int) -> Standardi
 
 
 def indicators(data: NDArray[np.float64], table: Table) -> NDArray[np.float64]:
-    """Return rows with a column of 0 and 1 for each category, cosine and sine of places on a circle.
+    """Return rows with a column of 0 and 1 for each category, and shares in place of successes and trials.
 
-    All other columns are as they are.
+    Places on a circle are their cosine and sine, and all other columns as they are.
     """
     parts = []
     for place, (kind, levels) in enumerate(zip(table.kinds, table.levels, strict=True)):
@@ -286,8 +287,20 @@ def indicators(data: NDArray[np.float64], table: Table) -> NDArray[np.float64]:
         elif kind is Kind.CIRCULAR:
             angle = column * (2 * np.pi / table.periods[place])
             column = np.concatenate([np.cos(angle), np.sin(angle)], -1)
+        elif kind is Kind.TRIALS:
+            with np.errstate(invalid="ignore"):
+                parts[-1] = parts[-1] / column
+            continue
         parts.append(column)
-    return np.concatenate(parts, -1) if {Kind.CATEGORY, Kind.CIRCULAR} & {*table.kinds} else data
+    return np.concatenate(parts, -1) if _WIDTHS.keys() & {*table.kinds} else data
+
+
+# How many columns of vectors a column becomes, by its number of levels.
+_WIDTHS: dict[Kind, Callable[[int], int]] = {
+    Kind.CATEGORY: lambda levels: levels,
+    Kind.CIRCULAR: lambda levels: 2,
+    Kind.TRIALS: lambda levels: 0,
+}
 
 
 def indicator_names(table: Table) -> tuple[str, ...]:
@@ -296,6 +309,9 @@ def indicator_names(table: Table) -> tuple[str, ...]:
     for column, kind, levels in zip(table.columns, table.kinds, table.levels, strict=True):
         if kind is Kind.CIRCULAR:
             names += [f"{column} (cosine)", f"{column} (sine)"]
+        if kind is Kind.BINOMIAL:
+            names.append(f"{column} (share)")
+        if kind in (Kind.CIRCULAR, Kind.BINOMIAL, Kind.TRIALS):
             continue
         shown = {Kind.YES_NO: levels[1:], Kind.ORDERED: ()}.get(kind, levels)
         names += [f"{column} = {one}" for one in shown] or [column]
@@ -310,8 +326,7 @@ def as_vectors(data: NDArray[np.float64], table: Table) -> NDArray[np.float64]:
     centred = wide - wide.mean(-2, keepdims=True)
     spread = np.sqrt((centred**2).mean(-2, keepdims=True))
     columns = zip(table.kinds, table.levels, strict=True)
-    wide_kinds = {Kind.CATEGORY: len, Kind.CIRCULAR: lambda _: 2}
-    sizes = [wide_kinds[kind](levels) if kind in wide_kinds else 1 for kind, levels in columns]
+    sizes = [_WIDTHS[kind](len(levels)) if kind in _WIDTHS else 1 for kind, levels in columns]
     # A category, and a place on a circle, counts as one column does.
     scaled = centred / np.where(spread > 0, spread, 1.0) / np.sqrt(np.repeat(sizes, sizes))
     are_numbers = np.repeat([kind is Kind.NUMBER for kind in table.kinds], sizes)
@@ -339,6 +354,7 @@ class ColumnsOfTable:
     ordered: tuple[int, ...] = ()  # how many each column of ordered answers has
     overdispersed_means: tuple[float, ...] = ()  # of each column of overdispersed counts
     periods: tuple[float, ...] = ()  # of each column of places on a circle
+    trials: tuple[tuple[int, ...], ...] = ()  # numbers that each column of successes has
     missing: bool = False
 
     @classmethod
@@ -360,5 +376,13 @@ class ColumnsOfTable:
             ordered=tuple(len(table.levels[at]) for at in of_kind[Kind.ORDERED]),
             overdispersed_means=means[Kind.OVERDISPERSED],
             periods=tuple(table.periods[at] for at in of_kind[Kind.CIRCULAR]),
+            trials=tuple(_quantiles(table.data[:, at]) for at in of_kind[Kind.TRIALS]),
             missing=table.has_missing,
         )
+
+
+def _quantiles(values: NDArray[np.float64]) -> tuple[int, ...]:
+    """Return some of the numbers of trials that there are, for simulations."""
+    present = values[~np.isnan(values)]
+    some = np.quantile(present, np.linspace(0, 1, 9), method="nearest") if len(present) else [1]
+    return tuple(int(one) for one in some)
