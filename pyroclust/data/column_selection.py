@@ -300,9 +300,11 @@ def _of_any_kind(
     )
     is_missing = np.isnan(data) & ~is_point_mass(data, parts)
     num_missing = is_missing.sum(0)
-    # A cell that is missing is so in both parts of its column.
+    # A cell that is missing is so in both parts of its column, and successes without trials are.
     missing = {
-        column: int(one) for column, one in zip(names, num_missing, strict=True) if column not in wholes
+        column: int(one)
+        for column, one in zip(names, num_missing, strict=True)
+        if column not in wholes and clustered[column].kind is not Kind.TRIALS
     }
     units = {column: "" if one.levels else columns[column].unit for column, one in clustered.items()}
     notes = [

@@ -60,7 +60,6 @@ _PLURAL = {
     Kind.OVERDISPERSED: "overdispersed counts",
     Kind.CIRCULAR: "places on a circle",
     Kind.BINOMIAL: "successes",
-    Kind.TRIALS: "numbers of trials",
 }
 _LEVELS = Kind.CATEGORY, Kind.ORDERED
 _COUNTS = Kind.COUNT, Kind.OVERDISPERSED, Kind.BINOMIAL, Kind.TRIALS
@@ -178,7 +177,7 @@ def kinds_note(kinds: Mapping[str, KindOfColumn]) -> str | None:
     if all(one.kind is Kind.NUMBER for one in kinds.values()):
         return None
     parts = []
-    for kind in Kind:
+    for kind in _TO_DECLARE:
         some = [
             f"'{short(name, 40)}'" + f" ({len(one.levels)})" * (kind in _LEVELS)
             for name, one in kinds.items()
