@@ -64,6 +64,22 @@ _FAMILIES: Mapping[str, tuple[str, str]] = {
         "categories, each with probabilities of their own",
         "q_kd ~ Dirichlet({concentration}, ..., {concentration}), x_id ~ Categorical(q_kd)",
     ),
+    "OrderedLevels": (
+        "ordered answers, each with probabilities near to a normal variable that is cut between the levels",
+        "q_kd ~ Dirichlet(a Φ-steps(m_kd, s_kd)), x_id ~ Categorical(q_kd)",
+    ),
+    "NegativeBinomialBeta": (
+        "overdispersed counts, each with a mean and a shape of its own",
+        "p_kd ~ Beta(1 + r_kd / {mean}, 1), x_id ~ NegativeBinomial(r_kd, p_kd)",
+    ),
+    "Circular": (
+        "places on a circle, each von Mises with a centre and a concentration of its own",
+        "μ_kd ~ Uniform(0, {period}), x_id ~ vonMises(μ_kd, τ_kd)",
+    ),
+    "BinomialBeta": (
+        "successes in known numbers of trials, each with a probability of its own",
+        "p_kd ~ Beta({alpha}, {beta}), x_id ~ Binomial(n_id, p_kd)",
+    ),
     "NormalKnownVariance": (
         "normal clusters of one known variance, each with a mean of its own",
         "μ_kd ~ N({mean}, {prior_scale}²), x_id ~ N(μ_kd, {scale}²)",

@@ -181,7 +181,8 @@ def compare(
         expected_clusters: prior mean of the number of clusters in the rows.
         columns: columns to cluster.
         leave_out: columns that are not clustered, of all others; instead of ``columns``.
-        kinds: kinds of columns by name, ``"number"``, ``"count"``, ``"yes/no"`` or ``"category"``, instead of
+        kinds: kinds of columns by name, ``"number"``, ``"count"``, ``"yes/no"`` or ``"category"``, or
+            ``"ordered"``, ``"overdispersed"``, ``"circular(24)"``, ``"binomial(TRIALS)"``, instead of
             those that are found out.
         missing: values that stand for missing cells: ``"99"`` in all columns, ``"income=-1"`` in one,
             ``"q1..q15=0"`` in those from one to another; ``"continent="`` says that NA and the like are

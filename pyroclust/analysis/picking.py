@@ -16,7 +16,15 @@ from pyroclust.core.large_tables import LARGE_TABLE
 from pyroclust.core.machine import single_precision
 from pyroclust.data import Standardised, Table
 from pyroclust.data.tables import ColumnsOfTable, Graph, PointShape
-from pyroclust.distributions import ConjugateComponent
+from pyroclust.distributions import (
+    BernoulliBeta,
+    Categories,
+    ConjugateComponent,
+    NormalIndependent,
+    NormalInverseGamma,
+    NormalKnownVariance,
+    PoissonGamma,
+)
 from pyroclust.distributions.families.partly_observed import ColumnGroups
 from pyroclust.distributions.protocols import is_of_graphs, takes_missing
 from pyroclust.guides import AnchoredGuide, PredictiveFilter, ScaleAveragedProcess
@@ -296,14 +304,19 @@ def _default(model: Any, num_points: int) -> ModelAndGuide:
     )
 
 
+# Families of the columns that guides of any table were trained on.
+_SEEN = {BernoulliBeta, Categories, NormalIndependent, NormalInverseGamma, NormalKnownVariance, PoissonGamma}
+
+
 def _guide_of_any_table(model: Any) -> GuideCard | None:
     """Return the card of a guide for tables of any columns that serves a model."""
     if is_of_graphs(model) or not isinstance(model.component, ConjugateComponent):
         return None
     random = _has_random_scale(model)
     known = (ScaleAveragedProcess.model_of_network(model, {}) if random else model).component
+    groups = ColumnGroups(known)
     # Columns of a cluster are independent in all tables that such guides saw.
-    if ColumnGroups(known).num_groups != known.dim:
+    if groups.num_groups != known.dim or not groups.families <= _SEEN:
         return None
     cards = (card for card in list_guides() if card.passed and card.fits_any_table)
     return next((card for card in cards if _has_random_scale(_model_of(card)) == random), None)

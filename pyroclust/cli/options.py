@@ -73,8 +73,9 @@ _PANELS: Mapping[str | None, Mapping[str, Option]] = {
         "leave_out": Option("A,B", "Columns that are not clustered, of all others."),
         "kinds": Option(
             "A=KIND",
-            "Kinds of columns: number, count, yes/no or category, as in stage=category,visits=count; found "
-            "out by default.",
+            "Kinds of columns: number, count, yes/no or category, found out by default; ordered, "
+            "ordered(low<high), overdispersed, circular(24) or binomial(TRIALS), as in "
+            "stage=category,hour=circular(24).",
         ),
         "missing": Option(
             "VALUE", "What stands for a missing cell, as in 99, income=-1 or q1..q15=0.", list[str]

@@ -311,6 +311,11 @@ class ColumnGroups:
         self._packs = [part.prior_predictive_parameters().shape[-1] for part in self._parts]
         self.num_groups = sum(part.num_groups for part in self._parts)
 
+    @property
+    def families(self) -> set[type]:
+        """The families of the groups."""
+        return {type(getattr(part, "part", part)) for part in self._parts}
+
     def counts(self, moments: Tensor) -> Tensor:
         """Return how many points of blocks have each group."""
         pairs = zip(self._parts, moments.split(self._moments, -1), strict=True)

@@ -1,0 +1,110 @@
+"""Ordered answers, overdispersed counts, circles and successes in trials, from a table to new rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from pyroclust import Analysis, cluster, predict, read_table
+
+QUICK = {"mcmc_draws": 100, "num_chains": 2, "warmup": 100, "seed": 0}
+SURVEY = {
+    "hour": "circular(24)",
+    "stage": "ordered(low<middle<high)",
+    "answer": "ordered",
+    "visits": "overdispersed",
+    "right": "binomial(asked)",
+}
+
+
+def survey(num_rows=150):
+    """Three groups of people; the first is about midnight."""
+    rng = np.random.default_rng(3)
+    group = rng.integers(3, size=num_rows)
+    place = np.array([0.1, 1.0, 1.9])[group] + rng.normal(0, 0.4, num_rows)
+    asked = rng.integers(5, 20, num_rows)
+    frame = pd.DataFrame(
+        {
+            "hour": ((np.array([0.0, 8.0, 15.0])[group] + rng.normal(0, 1, num_rows)) % 24).round(1),
+            "stage": np.array(["low", "middle", "high"])[place.round().clip(0, 2).astype(int)],
+            "answer": (np.array([2.0, 4.5, 3.0])[group] + rng.normal(0, 0.7, num_rows)).round().clip(1, 5),
+            "visits": rng.negative_binomial(1, 1 / (1 + np.array([1.0, 5.0, 25.0])[group])),
+            "right": rng.binomial(asked, np.array([0.2, 0.9, 0.5])[group]),
+            "asked": asked,
+        }
+    )
+    frame.loc[::10, "answer"] = np.nan
+    frame.loc[5::20, "asked"] = np.nan
+    return frame, group
+
+
+def test_a_survey_from_the_table_to_new_rows(tmp_path):
+    frame, group = survey()
+    analysis = cluster(frame, kinds=SURVEY, **QUICK)
+    labels = analysis.reference.estimate.assignments
+    assert adjusted_rand_score(group, labels) > 0.9
+    analysis.save(tmp_path / "found")
+    again = Analysis.read(tmp_path / "found")
+    table = again.data.table
+    assert table.columns == ("stage", "answer", "visits", "hour", "right", "asked of right")
+    assert dict(zip(table.columns, table.periods, strict=True))["hour"] == 24
+    assert table.levels[0] == ("low", "middle", "high")
+    shuffled = np.random.default_rng(0).permutation(len(frame))
+    new = predict(again, frame.iloc[shuffled])
+    assert (new.clusters == labels[shuffled]).mean() > 0.98
+
+
+def test_a_circle_has_no_end():
+    rng = np.random.default_rng(1)
+    hours = np.concatenate([rng.normal(0, 1, 60) % 24, rng.normal(12, 1, 60)])
+    found = cluster(pd.DataFrame({"hour": hours}), kinds={"hour": "circular(24)"}, **QUICK)
+    assert set(found.reference.estimate.assignments[:60]) == {0}
+    assert found.reference.estimate.num_clusters == 2
+
+
+def test_ordered_answers_are_as_written_or_as_told():
+    frame = pd.DataFrame(
+        {"a": ["10", "9", "2", "10"], "b": ["hi", "lo", "lo", None], "x": [0.1, 0.5, 0.2, 0.9]}
+    )
+    table = read_table(frame, kinds={"a": "ordered", "b": "ordered(lo<mid<hi)"})
+    assert table.levels[1:] == (("2", "9", "10"), ("lo", "mid", "hi"))
+    np.testing.assert_array_equal(table.data[:, 1:], [[2, 2], [1, 0], [0, 0], [2, np.nan]])
+
+
+def test_trials_are_no_column_of_their_own():
+    frame = pd.DataFrame({"a": [1, 2, None], "b": [3, 0, 1], "n": [4, 2, 9], "x": [0.1, 0.5, 0.2]})
+    table = read_table(frame, kinds={"a": "binomial(n)", "b": "binomial(n)"})
+    assert table.columns == ("x", "a", "n of a", "b", "n of b")
+    assert np.isnan(table.data[2, 1:3]).all()
+    assert "1 in 'a'" in " ".join(table.notes)
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [
+        ("ordered", r"'lo' and 'hi' have no order|hi, lo|lo, hi"),
+        ("ordered(lo<mid)", "expected all of them once in its order"),
+        ("circular", "what once around the circle is"),
+        ("circular(0)", "what once around the circle is"),
+        ("binomial", r"as in binomial\(total\)"),
+        ("count(3)", "expected count alone"),
+        ("trials", "unknown kind 'trials'"),
+    ],
+)
+def test_what_a_kind_cannot_be_is_said(kind, says):
+    column = [0.5, 1.0, 2.0] if "circular" in kind else ["lo", "hi", "lo"]
+    if kind in ("binomial", "count(3)"):
+        column = [1, 2, 3]
+    frame = pd.DataFrame({"a": column, "x": [0.1, 0.5, 0.2]})
+    with pytest.raises(ValueError, match=says):
+        read_table(frame, kinds={"a": kind})
+
+
+@pytest.mark.parametrize(
+    ("right", "says"),
+    [([1, 9, 2], "holds 9 successes in 4 trials"), ([1, 0.5, 2], "told to be counts, but holds 0.5")],
+)
+def test_successes_fit_their_trials(right, says):
+    frame = pd.DataFrame({"right": right, "asked": [3, 4, 5]})
+    with pytest.raises(ValueError, match=says):
+        read_table(frame, kinds={"right": "binomial(asked)"})
