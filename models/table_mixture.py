@@ -121,10 +121,10 @@ def table_mixture(
     if ordered:
         parts.append(OrderedLevels(list(ordered)))
     for group in _alike(dispersed):
-        law = NegativeBinomialBeta(1 if missing else len(group), mean=sum(group) / len(group))
-        parts.append(_with_gaps(law, len(group), missing=missing))
-    for period, group in groupby(periods):
-        number = len(list(group))
+        counts = NegativeBinomialBeta(1 if missing else len(group), mean=sum(group) / len(group))
+        parts.append(_with_gaps(counts, len(group), missing=missing))
+    for period, alike in groupby(periods):
+        number = len(list(alike))
         parts.append(_with_gaps(Circular(1 if missing else number, period=period), number, missing=missing))
     parts += [PartlyObserved(BinomialBeta(_HALF, beta=_HALF, trials=one), 1) for one in trials]
     if not parts:

@@ -279,7 +279,7 @@ def indicators(data: NDArray[np.float64], table: Table) -> NDArray[np.float64]:
 
     Places on a circle are their cosine and sine, and all other columns as they are.
     """
-    parts = []
+    parts: list[NDArray[np.float64]] = []
     for place, (kind, levels) in enumerate(zip(table.kinds, table.levels, strict=True)):
         column = data[..., place : place + 1]
         if kind is Kind.CATEGORY:

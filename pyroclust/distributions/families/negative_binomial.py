@@ -30,7 +30,7 @@ class NegativeBinomials(TorchDistribution):
     arg_constraints: dict[str, Any] = {}  # noqa: RUF012
 
     def __init__(self, shape: Tensor, probs: Tensor) -> None:
-        self.shape, self.probs = shape, probs
+        self.noise, self.probs = shape, probs
         super().__init__(probs.shape[:-1], probs.shape[-1:], validate_args=False)
 
     @property
@@ -39,16 +39,16 @@ class NegativeBinomials(TorchDistribution):
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "NegativeBinomials":
         shape = (*batch_shape, *self.event_shape)
-        return NegativeBinomials(self.shape.expand(shape), self.probs.expand(shape))
+        return NegativeBinomials(self.noise.expand(shape), self.probs.expand(shape))
 
     def sample(self, sample_shape: Any = Size()) -> Tensor:
         shape = self._extended_shape(Size(sample_shape))
         rate = self.probs / (1 - self.probs)
-        return Poisson(Gamma(self.shape.expand(shape), rate.expand(shape)).sample()).sample()
+        return Poisson(Gamma(self.noise.expand(shape), rate.expand(shape)).sample()).sample()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        ways = (value + self.shape).lgamma() - self.shape.lgamma() - (value + 1).lgamma()
-        return (ways + self.shape * self.probs.log() + value * (-self.probs).log1p()).sum(-1)
+        ways = (value + self.noise).lgamma() - self.noise.lgamma() - (value + 1).lgamma()
+        return (ways + self.noise * self.probs.log() + value * (-self.probs).log1p()).sum(-1)
 
 
 @register(Component)

@@ -14,7 +14,7 @@ from torch import Tensor
 from pyroclust.core.compiling import inner
 from pyroclust.core.registry import register
 from pyroclust.distributions.compiled.protocol import compile_family, compile_methods
-from pyroclust.distributions.families.categories import Categories, CategoryTables
+from pyroclust.distributions.families.categories import Categories
 from pyroclust.distributions.families.component import Component
 
 # Laws that a cluster's answers may be near to: a normal variable that is cut between the levels, by its place
@@ -61,7 +61,7 @@ class OrderedLevels(Categories):
         McCullagh (1980), Regression models for ordinal data. https://doi.org/10.1111/j.2517-6161.1980.tb01109.x
     """
 
-    hyper_names = ()
+    hyper_names = ()  # type: ignore[assignment]
     expected = "the number 0, 1, ... of a level in every column, or nan"
 
     def __init__(self, levels: Sequence[int]) -> None:
@@ -176,8 +176,19 @@ class OrderedTables(NamedTuple):
                         inverse += weights[a] * less
                     self.log_without[slot, place] = math.log(total / inverse)
 
-    log_predictive = CategoryTables.log_predictive
-    log_predictives_by_column = CategoryTables.log_predictives_by_column
+    def log_predictive(self, point: int, slot: int, size: int, floor: float) -> float:
+        total = 0.0
+        for d in range(self.code.shape[1]):
+            if self.code[point, d] >= 0:
+                total += self.log_probs[slot, self.code[point, d]]
+        return total
+
+    def log_predictives_by_column(self, point: int, slot: int, found: Any) -> int:
+        dim: int = self.code.shape[1]
+        for d in range(dim):
+            place = self.code[point, d]
+            found[d] = self.log_probs[slot, place] if place >= 0 else 0.0
+        return dim
 
     def log_predictive_without(self, point: int, slot: int, size: int) -> float:
         total = 0.0
