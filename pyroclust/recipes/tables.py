@@ -150,8 +150,8 @@ def _whole_tables(paths: Sequence[Path], *, most_columns: int) -> RowsOfTables:
         with suppress(ValueError):
             table = read_table(str(path), kinds={})
             points = standardise(table)
-            columns = asdict(ColumnsOfTable.of(table, points))
-            columns.pop("missing")
+            found = asdict(ColumnsOfTable.of(table, points))
+            columns = {name: one for name, one in found.items() if one and name != "missing"}
             tables.append((torch.tensor(points.data), columns))
     return RowsOfTables(tables, most_columns=most_columns)
 

@@ -106,6 +106,11 @@ def categories(size: int, dim: int) -> SearchStrategy[Any]:
     return any_labels(size, dim, top=3).map(lambda one: np.where(one == 3, np.nan, one))
 
 
+def successes(size: int, dim: int) -> SearchStrategy[Any]:
+    """Pairs of successes and trials."""
+    return any_labels(size, dim, top=3).map(lambda one: np.repeat(one, 2, -1) + [0.0, 2.0] * dim)
+
+
 def one_each(size: int, dim: int) -> SearchStrategy[Any]:
     """Counts of a total of one."""
     return any_labels(size, top=dim - 1).map(lambda one: np.eye(dim)[one])
@@ -154,6 +159,10 @@ def _families() -> list[Call]:
         "Categories": lambda dim, concentration: laws.Categories(
             [3] * check_count("dim", dim, at_most=99), concentration
         ),
+        "OrderedLevels": lambda dim: laws.OrderedLevels([3] * check_count("dim", dim, at_most=99)),
+        "BinomialBeta": lambda dim, alpha, beta: laws.PartlyObserved(
+            laws.BinomialBeta(alpha, beta=beta), dim
+        ),
     }
     known: dict[str, tuple[Any, dict[str, Any]]] = {
         "NormalKnownVariance": (usual, {"prior_scale": POSITIVE, "scale": POSITIVE}),
@@ -164,6 +173,10 @@ def _families() -> list[Call]:
         "Product": (product_of_two, {"prior_scale": POSITIVE, "shape": POSITIVE}),
         "PartlyObserved": (with_gaps, {"kappa": POSITIVE, **positive}),
         "Categories": (categories, {"concentration": POSITIVE}),
+        "OrderedLevels": (categories, {}),
+        "BinomialBeta": (successes, {"alpha": POSITIVE, "beta": POSITIVE}),
+        "NegativeBinomialBeta": (counts, {"mean": POSITIVE}),
+        "Circular": (usual, {"period": POSITIVE}),
         "MultinomialDirichlet": (one_each, {"concentration": POSITIVE}),
         "NormalIndependent": (usual, {"mean": st.floats(-5, 5), "variance": POSITIVE, **positive}),
     }
