@@ -265,6 +265,17 @@ def log_rising(start: float, count: float) -> float:
 
 
 @inner
+def log_sum(values: Any) -> float:
+    """Return the logarithm of the sum of exponentials."""
+    most, total = -np.inf, 0.0
+    for place in range(len(values)):
+        most = max(most, values[place])
+    for place in range(len(values)):
+        total += math.exp(values[place] - most)
+    return most + math.log(total)
+
+
+@inner
 def tabulate_rising(table: np.ndarray, start: float) -> None:
     """Write the log rising factorials of 0, 1, 2, ... factors."""
     total = 0.0

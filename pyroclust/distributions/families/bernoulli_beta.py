@@ -19,7 +19,7 @@ from pyroclust.distributions.compiled.protocol import (
     hyper_array,
     log_rising,
 )
-from pyroclust.distributions.families.component import Component, ConjugateComponent, number
+from pyroclust.distributions.families.component import Component, ConjugateComponent, log_beta, number
 from pyroclust.distributions.hyperparameters import Hyperparameter
 
 
@@ -84,8 +84,8 @@ class BernoulliBeta(ConjugateComponent):
 
     def log_marginal(self, counts: Tensor, moments: Tensor) -> Tensor:
         ones, zeros = self._posterior(counts, moments)
-        prior = _log_beta(self.hyper("alpha"), self.hyper("beta"))
-        return _log_beta(ones, zeros).sum(-1) - self.dim * prior
+        prior = log_beta(self.hyper("alpha"), self.hyper("beta"))
+        return log_beta(ones, zeros).sum(-1) - self.dim * prior
 
     def predictive_parameters(self, counts: Tensor, moments: Tensor) -> Tensor:
         """Pack the log-odds of a one per column and the log-probability of all zeros, ``(..., D + 1)``."""
@@ -98,10 +98,6 @@ class BernoulliBeta(ConjugateComponent):
 
     def sample_parameters(self, counts: Tensor, moments: Tensor) -> dict[str, Tensor]:
         return {"probs": Beta(*self._posterior(counts, moments), validate_args=False).sample()}
-
-
-def _log_beta(a: Tensor, b: Tensor) -> Tensor:
-    return a.lgamma() + b.lgamma() - (a + b).lgamma()
 
 
 _ONES, _ZEROS = range(2)

@@ -22,7 +22,7 @@ from pyroclust.distributions.compiled.protocol import (
     table_of,
     tabulate_rising,
 )
-from pyroclust.distributions.families.component import COUNTS, Component, ConjugateComponent, number
+from pyroclust.distributions.families.component import COUNTS, Component, ConjugateComponent, log_beta, number
 from pyroclust.distributions.hyperparameters import Hyperparameter
 
 
@@ -131,8 +131,8 @@ class BinomialBeta(ConjugateComponent):
         return self.hyper("alpha") + moments[..., 0], self.hyper("beta") + moments[..., 1]
 
     def log_marginal(self, counts: Tensor, moments: Tensor) -> Tensor:
-        prior = _log_beta(self.hyper("alpha"), self.hyper("beta"))
-        return _log_beta(*self._posterior(counts, moments)) - prior + moments[..., 2]
+        prior = log_beta(self.hyper("alpha"), self.hyper("beta"))
+        return log_beta(*self._posterior(counts, moments)) - prior + moments[..., 2]
 
     def predictive_parameters(self, counts: Tensor, moments: Tensor) -> Tensor:
         """Pack the posterior pseudo-observations, ``(..., 2)``."""
@@ -140,16 +140,12 @@ class BinomialBeta(ConjugateComponent):
 
     def log_predictive(self, data: Tensor, parameters: Tensor) -> Tensor:
         point, (alpha, beta) = self.moments(data), parameters.unbind(-1)
-        with_point = _log_beta(alpha + point[..., 0], beta + point[..., 1])
-        return with_point - _log_beta(alpha, beta) + point[..., 2]
+        with_point = log_beta(alpha + point[..., 0], beta + point[..., 1])
+        return with_point - log_beta(alpha, beta) + point[..., 2]
 
     def sample_parameters(self, counts: Tensor, moments: Tensor) -> dict[str, Tensor]:
         law = Beta(*self._posterior(counts, moments), validate_args=False)
         return {"probs": law.sample().unsqueeze(-1)}
-
-
-def _log_beta(a: Tensor, b: Tensor) -> Tensor:
-    return a.lgamma() + b.lgamma() - (a + b).lgamma()
 
 
 def _log_ways(successes: Tensor, failures: Tensor) -> Tensor:

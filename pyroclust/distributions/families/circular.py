@@ -14,7 +14,7 @@ from torch.distributions import constraints
 from pyroclust.core.compiling import inner
 from pyroclust.core.numbers import check_number
 from pyroclust.core.registry import register
-from pyroclust.distributions.compiled.protocol import compile_family, compile_methods
+from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, log_sum
 from pyroclust.distributions.families.component import Component, ConjugateComponent
 
 # Concentrations: from everywhere to within a hundredth of the circle.
@@ -172,10 +172,10 @@ def _log_i0_of(value: float) -> float:
 
 @compile_methods
 class CircularTables(NamedTuple):
-    r"""Cosines and sines of the points and of clusters, and posterior weights of the concentrations.
+    r"""Cosines and sines of the points and of clusters, and marginal likelihoods of clusters.
 
-    A point has the predictive density :math:`\sum_a w_a I_0(\tau_a R') / (T I_0(\tau_a) I_0(\tau_a R))`, with
-    resultant lengths R without it and R' with it.
+    With resultant length R a block of n points has the marginal likelihood :math:`\frac1A \sum_a
+    I_0(\tau_a R) / (T I_0(\tau_a))^n`; predictive densities are ratios of two.
     """
 
     hyper: np.ndarray  # none
@@ -184,73 +184,50 @@ class CircularTables(NamedTuple):
     grid: np.ndarray  # concentrations, (A,)
     log_heights: np.ndarray  # log(T I_0) of each, (A,)
     sums: np.ndarray  # cosines, then sines, (S, 2 D)
-    log_weights: np.ndarray  # log w_a less log heights and log I_0, (S, D, A)
-    log_totals: np.ndarray  # log marginal likelihood of each column, (S, D)
+    log_totals: np.ndarray  # log sums over the grid of each column, (S, D)
     scratch: np.ndarray  # (A,)
 
     def tabulate(self) -> None:
         pass
 
     def refresh(self, sums: np.ndarray, slot: int, size: int) -> None:
-        dim, number = self.cosines.shape[1], len(self.grid)
+        dim = self.cosines.shape[1]
         for d in range(dim):
-            self.sums[slot, d], self.sums[slot, dim + d] = sums[d], sums[dim + d]
-            length = math.hypot(sums[d], sums[dim + d]) if size else 0.0
-            most = -np.inf
-            for a in range(number):
-                self.scratch[a] = _log_i0_of(self.grid[a] * length) - size * self.log_heights[a]
-                most = max(most, self.scratch[a])
-            total = 0.0
-            for a in range(number):
-                total += math.exp(self.scratch[a] - most)
-            total = most + math.log(total)
-            self.log_totals[slot, d] = total
-            for a in range(number):
-                self.log_weights[slot, d, a] = -total - (size + 1) * self.log_heights[a]
+            # What is left of a sum that was taken apart again is rounding.
+            self.sums[slot, d] = sums[d] if size else 0.0
+            self.sums[slot, dim + d] = sums[dim + d] if size else 0.0
+            self.log_totals[slot, d] = _log_total(self, self.sums[slot, d], self.sums[slot, dim + d], size)
 
     def log_predictive(self, point: int, slot: int, size: int, floor: float) -> float:
-        dim, number, found = self.cosines.shape[1], len(self.grid), 0.0
+        dim, found = self.cosines.shape[1], 0.0
         for d in range(dim):
             cosine = self.sums[slot, d] + self.cosines[point, d]
             sine = self.sums[slot, dim + d] + self.sines[point, d]
-            length = math.hypot(cosine, sine) if size else 1.0
-            most = -np.inf
-            for a in range(number):
-                self.scratch[a] = self.log_weights[slot, d, a] + _log_i0_of(self.grid[a] * length)
-                most = max(most, self.scratch[a])
-            total = 0.0
-            for a in range(number):
-                total += math.exp(self.scratch[a] - most)
-            found += most + math.log(total)
+            found += _log_total(self, cosine, sine, size + 1) - self.log_totals[slot, d]
         return found
 
     def log_predictive_without(self, point: int, slot: int, size: int) -> float:
-        dim, number, found = self.cosines.shape[1], len(self.grid), 0.0
+        dim, found = self.cosines.shape[1], 0.0
         for d in range(dim):
             cosine = self.sums[slot, d] - self.cosines[point, d]
             sine = self.sums[slot, dim + d] - self.sines[point, d]
-            length, most = math.hypot(cosine, sine), -np.inf
-            for a in range(number):
-                self.scratch[a] = _log_i0_of(self.grid[a] * length) - (size - 1) * self.log_heights[a]
-                most = max(most, self.scratch[a])
-            total = 0.0
-            for a in range(number):
-                total += math.exp(self.scratch[a] - most)
-            found += self.log_totals[slot, d] - most - math.log(total)
+            found += self.log_totals[slot, d] - _log_total(self, cosine, sine, size - 1)
         return found
 
     def log_marginal(self, sums: np.ndarray, slot: int, size: int) -> float:
-        dim, number, found = self.cosines.shape[1], len(self.grid), 0.0
+        dim, found = self.cosines.shape[1], 0.0
         for d in range(dim):
-            length, most = math.hypot(sums[d], sums[dim + d]), -np.inf
-            for a in range(number):
-                self.scratch[a] = _log_i0_of(self.grid[a] * length) - size * self.log_heights[a]
-                most = max(most, self.scratch[a])
-            total = 0.0
-            for a in range(number):
-                total += math.exp(self.scratch[a] - most)
-            found += most + math.log(total / number)
+            found += _log_total(self, sums[d], sums[dim + d], size) - math.log(len(self.grid))
         return found
+
+
+@inner
+def _log_total(tables: Any, cosine: float, sine: float, size: int) -> float:
+    """Return the log sum over the grid of one column of a block."""
+    length = math.hypot(cosine, sine)
+    for a in range(len(tables.grid)):
+        tables.scratch[a] = _log_i0_of(tables.grid[a] * length) - size * tables.log_heights[a]
+    return log_sum(tables.scratch)
 
 
 @compile_family.register
@@ -265,7 +242,6 @@ def _(component: Circular, data: np.ndarray, num_slots: int, num_points: int) ->
         grid=grid,
         log_heights=_log_i0(torch.from_numpy(grid)).numpy() + math.log(component.period),
         sums=np.zeros((num_slots, 2 * dim)),
-        log_weights=np.zeros((num_slots, dim, len(grid))),
         log_totals=np.zeros((num_slots, dim)),
         scratch=np.zeros(len(grid)),
     )

@@ -422,6 +422,11 @@ def number(value: Hyperparameter) -> Hyperparameter:
         return value
 
 
+def log_beta(a: Tensor, b: Tensor) -> Tensor:
+    """Return the logarithm of the beta function."""
+    return a.lgamma() + b.lgamma() - (a + b).lgamma()
+
+
 def per_point(parameters: Tensor, assignments: Tensor) -> Tensor:
     """Look up cluster parameters ``(..., K, E)`` for points ``(..., N)``, giving ``(..., N, E)``."""
     index = assignments.unsqueeze(-1).expand(*assignments.shape, parameters.shape[-1])

@@ -7,48 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from pyro import sample as site
-from pyro.distributions import Beta, Categorical, Gamma, Poisson, TorchDistribution
-from torch import Size, Tensor
-from torch.distributions import constraints
+from pyro.distributions import Beta, Categorical, NegativeBinomial, TorchDistribution
+from torch import Tensor
 
 from pyroclust.core.compiling import inner
 from pyroclust.core.registry import register
-from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, hyper_array
-from pyroclust.distributions.families.component import COUNTS, Component, ConjugateComponent, number
+from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, hyper_array, log_sum
+from pyroclust.distributions.families.component import COUNTS, Component, ConjugateComponent, log_beta, number
 from pyroclust.distributions.hyperparameters import Hyperparameter
 
 # Shapes of the gamma noise: a variance of m + m^2 / r about a mean of m; the last is nearly Poisson.
 _SHAPES = (0.25, 0.5, 1.0, 2.0, 5.0, 15.0, 50.0, 1e4)
-
-
-class NegativeBinomials(TorchDistribution):
-    r"""Columns of counts, each negative binomial.
-
-    .. math:: p(x) = \frac{\Gamma(x + r)}{\Gamma(r)\, x!}\, p^r (1 - p)^x
-    """
-
-    arg_constraints: dict[str, Any] = {}  # noqa: RUF012
-
-    def __init__(self, shape: Tensor, probs: Tensor) -> None:
-        self.noise, self.probs = shape, probs
-        super().__init__(probs.shape[:-1], probs.shape[-1:], validate_args=False)
-
-    @property
-    def support(self) -> constraints.Constraint:
-        return COUNTS
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> "NegativeBinomials":
-        shape = (*batch_shape, *self.event_shape)
-        return NegativeBinomials(self.noise.expand(shape), self.probs.expand(shape))
-
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
-        shape = self._extended_shape(Size(sample_shape))
-        rate = self.probs / (1 - self.probs)
-        return Poisson(Gamma(self.noise.expand(shape), rate.expand(shape)).sample()).sample()
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        ways = (value + self.noise).lgamma() - self.noise.lgamma() - (value + 1).lgamma()
-        return (ways + self.noise * self.probs.log() + value * (-self.probs).log1p()).sum(-1)
 
 
 @register(Component)
@@ -113,7 +82,9 @@ class NegativeBinomialBeta(ConjugateComponent):
 
     def likelihood(self, parameters: Mapping[str, Tensor]) -> TorchDistribution:
         shape = torch.tensor(_SHAPES).to(parameters["probs"])[parameters["shape"].long()]
-        return NegativeBinomials(shape, parameters["probs"])
+        probs = parameters["probs"]
+        logits = (-probs).log1p() - probs.log()
+        return NegativeBinomial(shape, logits=logits, validate_args=False).to_event(1)
 
     def moments(self, data: Tensor) -> Tensor:
         data = data.double()
@@ -129,7 +100,7 @@ class NegativeBinomialBeta(ConjugateComponent):
         after = alpha + counts[..., None, None] * shape
         totals, rising, _ = moments.tensor_split((self.dim, moments.shape[-1] - 1), -1)
         beta = (1 + totals).unsqueeze(-1).expand_as(after.expand(*totals.shape, len(shape)))
-        joint = rising.unflatten(-1, (self.dim, -1)) + _log_beta(after, beta) + alpha.log()
+        joint = rising.unflatten(-1, (self.dim, -1)) + log_beta(after, beta) + alpha.log()
         return joint - math.log(len(shape)), after.expand_as(beta), beta
 
     def log_marginal(self, counts: Tensor, moments: Tensor) -> Tensor:
@@ -138,7 +109,7 @@ class NegativeBinomialBeta(ConjugateComponent):
     def predictive_parameters(self, counts: Tensor, moments: Tensor) -> Tensor:
         """Pack what every shape weighs, and the beta parameters of the next count but for that."""
         joint, alpha, beta = self._posterior(counts, moments)
-        weights = joint.log_softmax(-1) - _log_beta(alpha, beta)
+        weights = joint.log_softmax(-1) - log_beta(alpha, beta)
         after = alpha + torch.tensor(_SHAPES, dtype=torch.float64)
         return torch.stack([weights, after, beta], -1).flatten(-3)
 
@@ -147,7 +118,7 @@ class NegativeBinomialBeta(ConjugateComponent):
         weights, alpha, beta = parameters.unflatten(-1, (self.dim, len(_SHAPES), 3)).unbind(-1)
         shape = torch.tensor(_SHAPES, dtype=torch.float64)
         ways = (data + shape).lgamma() - shape.lgamma() - (data + 1).lgamma()
-        return (weights + ways + _log_beta(alpha, beta + data)).logsumexp(-1).sum(-1)
+        return (weights + ways + log_beta(alpha, beta + data)).logsumexp(-1).sum(-1)
 
     def sample_parameters(self, counts: Tensor, moments: Tensor) -> dict[str, Tensor]:
         joint, alpha, beta = self._posterior(counts, moments)
@@ -156,104 +127,68 @@ class NegativeBinomialBeta(ConjugateComponent):
         return {"shape": place, "probs": Beta(alpha, beta, validate_args=False).sample()}
 
 
-def _log_beta(a: Tensor, b: Tensor) -> Tensor:
-    return a.lgamma() + b.lgamma() - (a + b).lgamma()
-
-
 @compile_methods
 class NegativeBinomialTables(NamedTuple):
-    r"""Log rising factorials of the counts, and posterior weights of the shapes in clusters.
+    r"""Log rising factorials of the counts, and marginal likelihoods of clusters.
 
-    With posterior weights :math:`w_a` of the shapes, a total s and n points, a count has the predictive
-    probability :math:`\sum_a w_a \frac{\Gamma(x + r_a)}{\Gamma(r_a) x!}
-    \frac{B(\alpha_a + (n + 1) r_a, 1 + s + x)}{B(\alpha_a + n r_a, 1 + s)}`.
+    A block of n counts with the sum s has the marginal likelihood :math:`\frac1A \sum_a \prod_i
+    \frac{\Gamma(x_i + r_a)}{\Gamma(r_a) x_i!} \frac{B(\alpha_a + n r_a, 1 + s)}{B(\alpha_a, 1)}`; predictive
+    probabilities are ratios of two.
     """
 
     hyper: np.ndarray
     counts: np.ndarray  # (N, D)
-    rising: np.ndarray  # log rising factorials of the shapes, (N, D, A)
-    log_factorials: np.ndarray  # (N, D)
+    rising: np.ndarray  # log rising factorials of the shapes, (N, D A)
+    log_factorials: np.ndarray  # sums over columns, (N,)
     shapes: np.ndarray  # (A,)
-    totals: np.ndarray  # (S, D)
-    sums: np.ndarray  # of the rising factorials, (S, D, A)
-    log_weights: np.ndarray  # less the log beta function, (S, D, A)
-    log_totals: np.ndarray  # log marginal likelihood but for the factorials, (S, D)
+    sums: np.ndarray  # counts, then log rising factorials, (S, D (1 + A))
+    log_totals: np.ndarray  # log sums over the grid of each column, without factorials, (S, D)
     scratch: np.ndarray  # (A,)
 
     def tabulate(self) -> None:
         pass
 
     def refresh(self, sums: np.ndarray, slot: int, size: int) -> None:
-        dim, number = self.counts.shape[1], len(self.shapes)
-        for d in range(dim):
-            total, most = sums[d], -np.inf
-            self.totals[slot, d] = total
-            for a in range(number):
-                rise, shape = sums[dim + d * number + a], self.shapes[a]
-                self.sums[slot, d, a] = rise
-                alpha = 1.0 + shape / self.hyper[0]
-                log_beta = _log_beta_of(alpha + size * shape, 1.0 + total)
-                self.log_weights[slot, d, a] = -log_beta
-                self.scratch[a] = rise + log_beta + math.log(alpha)
-                most = max(most, self.scratch[a])
-            weight = 0.0
-            for a in range(number):
-                weight += math.exp(self.scratch[a] - most)
-            self.log_totals[slot, d] = most + math.log(weight)
-            for a in range(number):
-                self.log_weights[slot, d, a] += self.scratch[a] - self.log_totals[slot, d]
+        for f in range(self.sums.shape[1]):
+            self.sums[slot, f] = sums[f]
+        for d in range(self.counts.shape[1]):
+            self.log_totals[slot, d] = _log_total(self, sums, d, size, -1, 0)
 
     def log_predictive(self, point: int, slot: int, size: int, floor: float) -> float:
-        dim, number, found = self.counts.shape[1], len(self.shapes), 0.0
-        for d in range(dim):
-            beta, most = 1.0 + self.totals[slot, d] + self.counts[point, d], -np.inf
-            for a in range(number):
-                alpha = 1.0 + self.shapes[a] / self.hyper[0] + (size + 1) * self.shapes[a]
-                weight = self.log_weights[slot, d, a] + self.rising[point, d, a]
-                self.scratch[a] = weight + _log_beta_of(alpha, beta)
-                most = max(most, self.scratch[a])
-            total = 0.0
-            for a in range(number):
-                total += math.exp(self.scratch[a] - most)
-            found += most + math.log(total) - self.log_factorials[point, d]
+        found = -self.log_factorials[point]
+        for d in range(self.counts.shape[1]):
+            found += _log_total(self, self.sums[slot], d, size, point, 1) - self.log_totals[slot, d]
         return found
 
     def log_predictive_without(self, point: int, slot: int, size: int) -> float:
-        dim, number, found = self.counts.shape[1], len(self.shapes), 0.0
-        for d in range(dim):
-            beta, most = 1.0 + self.totals[slot, d] - self.counts[point, d], -np.inf
-            for a in range(number):
-                prior = 1.0 + self.shapes[a] / self.hyper[0]
-                rise = self.sums[slot, d, a] - self.rising[point, d, a]
-                log_beta = _log_beta_of(prior + (size - 1) * self.shapes[a], beta)
-                self.scratch[a] = rise + log_beta + math.log(prior)
-                most = max(most, self.scratch[a])
-            total = 0.0
-            for a in range(number):
-                total += math.exp(self.scratch[a] - most)
-            found += self.log_totals[slot, d] - most - math.log(total) - self.log_factorials[point, d]
+        found = -self.log_factorials[point]
+        for d in range(self.counts.shape[1]):
+            found += self.log_totals[slot, d] - _log_total(self, self.sums[slot], d, size, point, -1)
         return found
 
     def log_marginal(self, sums: np.ndarray, slot: int, size: int) -> float:
-        dim, number = self.counts.shape[1], len(self.shapes)
-        found = -sums[dim + dim * number]
-        for d in range(dim):
-            most = -np.inf
-            for a in range(number):
-                alpha = 1.0 + self.shapes[a] / self.hyper[0]
-                log_beta = _log_beta_of(alpha + size * self.shapes[a], 1.0 + sums[d])
-                self.scratch[a] = sums[dim + d * number + a] + log_beta + math.log(alpha)
-                most = max(most, self.scratch[a])
-            total = 0.0
-            for a in range(number):
-                total += math.exp(self.scratch[a] - most)
-            found += most + math.log(total / number)
+        found = -sums[self.sums.shape[1]]
+        for d in range(self.counts.shape[1]):
+            found += _log_total(self, sums, d, size, -1, 0) - math.log(len(self.shapes))
         return found
 
 
 @inner
-def _log_beta_of(alpha: float, beta: float) -> float:
-    return math.lgamma(alpha) + math.lgamma(beta) - math.lgamma(alpha + beta)
+def _log_total(tables: Any, sums: Any, d: int, size: int, point: int, sign: int) -> float:
+    """Return the log sum over the grid of one column of a block, with a point, without it, or as it is."""
+    dim, number = tables.counts.shape[1], len(tables.shapes)
+    total, size = sums[d], size + sign
+    if sign != 0:
+        total += sign * tables.counts[point, d]
+    for a in range(number):
+        shape, rising = tables.shapes[a], sums[dim + d * number + a]
+        if sign != 0:
+            rising += sign * tables.rising[point, d * number + a]
+        prior = 1.0 + shape / tables.hyper[0]
+        after, beta = prior + size * shape, 1.0 + total
+        log_beta_after = math.lgamma(after) + math.lgamma(beta) - math.lgamma(after + beta)
+        tables.scratch[a] = rising + log_beta_after + math.log(prior)
+    return log_sum(tables.scratch)
 
 
 @compile_family.register
@@ -261,16 +196,14 @@ def _(
     component: NegativeBinomialBeta, data: np.ndarray, num_slots: int, num_points: int
 ) -> NegativeBinomialTables:
     moments = component.moments(torch.from_numpy(data)).numpy()
-    dim, number = component.dim, len(_SHAPES)
+    dim = component.dim
     return NegativeBinomialTables(
         hyper=hyper_array(component),
         counts=np.ascontiguousarray(data),
-        rising=np.ascontiguousarray(moments[:, dim:-1].reshape(len(data), dim, number)),
-        log_factorials=torch.lgamma(torch.from_numpy(data) + 1).numpy(),
+        rising=np.ascontiguousarray(moments[:, dim:-1]),
+        log_factorials=np.ascontiguousarray(moments[:, -1]),
         shapes=np.array(_SHAPES),
-        totals=np.zeros((num_slots, dim)),
-        sums=np.zeros((num_slots, dim, number)),
-        log_weights=np.zeros((num_slots, dim, number)),
+        sums=np.zeros((num_slots, moments.shape[1] - 1)),
         log_totals=np.zeros((num_slots, dim)),
-        scratch=np.zeros(number),
+        scratch=np.zeros(len(_SHAPES)),
     )

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from pyroclust.core.compiling import inner
 from pyroclust.core.registry import register
-from pyroclust.distributions.compiled.protocol import compile_family, compile_methods
+from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, log_sum
 from pyroclust.distributions.families.categories import Categories
 from pyroclust.distributions.families.component import Component
 
@@ -160,21 +160,20 @@ class OrderedTables(NamedTuple):
         weights, number = self.weights, len(self.weights)
         for d in range(self.code.shape[1]):
             begin, end = self.first[d], self.first[d + 1]
-            cells, most = _weigh(self, sums, begin, end)
-            total = 0.0
+            cells = _weigh(self, sums, begin, end)
+            log_total = log_sum(weights)
             for a in range(number):
-                weights[a] = math.exp(weights[a] - most)
-                total += weights[a]
+                weights[a] = math.exp(weights[a] - log_total)
             for place in range(begin, end):
                 seen, found, inverse = int(sums[place] + 0.5), 0.0, 0.0
                 for a in range(number):
                     found += weights[a] * (self.pseudo[place, a] + seen) / (self.strength[a] + cells)
-                self.log_probs[slot, place] = math.log(found / total)
+                self.log_probs[slot, place] = math.log(found)
                 if seen > 0:
                     for a in range(number):
                         less = (self.strength[a] + cells - 1) / (self.pseudo[place, a] + seen - 1)
                         inverse += weights[a] * less
-                    self.log_without[slot, place] = math.log(total / inverse)
+                    self.log_without[slot, place] = -math.log(inverse)
 
     def log_predictive(self, point: int, slot: int, size: int, floor: float) -> float:
         total = 0.0
@@ -200,18 +199,15 @@ class OrderedTables(NamedTuple):
     def log_marginal(self, sums: np.ndarray, slot: int, size: int) -> float:
         found, number = 0.0, len(self.weights)
         for d in range(self.code.shape[1]):
-            _, most = _weigh(self, sums, self.first[d], self.first[d + 1])
-            total = 0.0
-            for a in range(number):
-                total += math.exp(self.weights[a] - most)
-            found += most + math.log(total / number)
+            _weigh(self, sums, self.first[d], self.first[d + 1])
+            found += log_sum(self.weights) - math.log(number)
         return found
 
 
 @inner
-def _weigh(tables: Any, sums: Any, begin: int, end: int) -> tuple[int, float]:
-    """Write what laws weigh in the cells of a column; return how many cells there are, and the most."""
-    weights, number, cells, most = tables.weights, len(tables.weights), 0, -np.inf
+def _weigh(tables: Any, sums: Any, begin: int, end: int) -> int:
+    """Write what laws weigh in the cells of a column, and return how many cells there are."""
+    weights, number, cells = tables.weights, len(tables.weights), 0
     for a in range(number):
         weights[a] = 0.0
     for place in range(begin, end):
@@ -221,8 +217,7 @@ def _weigh(tables: Any, sums: Any, begin: int, end: int) -> tuple[int, float]:
             weights[a] += tables.rising[place, seen, a]
     for a in range(number):
         weights[a] -= tables.rising_total[cells, a]
-        most = max(most, weights[a])
-    return cells, most
+    return cells
 
 
 @compile_family.register
