@@ -351,7 +351,7 @@ def _has_missing_cells(work: Work) -> bool:
     data = work.analysis.data
     if data is None or data.shape is not None or not has_kernel(work.model):
         return False
-    return bool(data.table.missing.any())
+    return bool(data.clustered.imputable.any())
 
 
 @as_step(MODEL_STEPS, applies=_has_missing_cells, what="What the missing cells may hold", of_the_answer=True)

@@ -217,9 +217,9 @@ def missing_cells(
     analysis, data, model = analysis_of(source)
     values, points, table = data.values, data.points, data.clustered
     gaps = np.isnan(values)
-    lost = data.clustered.missing
+    lost = data.clustered.imputable
     if not lost.any():
-        raise ValueError("source has no missing cell, expected a table with some")
+        raise ValueError("source has no missing cell that has a law, expected a table with some")
     law = predictive_law(analysis, data, model, num_draws=num_draws)
     with seeded(seed), torch.no_grad():
         draws = law.sample_missing().numpy()[:, lost[gaps]]

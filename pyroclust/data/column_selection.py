@@ -171,9 +171,16 @@ def rows_as_clustered(raw: RawTable, name: str, table: Table, *, refuses_unseen:
     columns = zip(table.columns, table.kinds, table.levels, table.units, table.codes, strict=True)
     for column, kind, levels, unit, codes in columns:
         if kind is Kind.TRIALS:
-            source, _, successes = column.rpartition(_OF)
-            trials = kind_of_column(source, raw.columns[raw.place_of(source, name)], kind)
-            pair = _with_trials(successes, KindOfColumn(Kind.BINOMIAL, data[-1]), trials)
+            # They follow their successes.
+            successes = table.columns[len(data) - 1]
+            source = column.removesuffix(f"{_OF}{successes}")
+            cells = raw.columns[raw.place_of(source, name)]
+            cells = without_values(cells, codes)[0] if codes else cells
+            try:
+                trials = kind_of_column(source, cells, kind)
+                pair = _with_trials(successes, KindOfColumn(Kind.BINOMIAL, data[-1]), trials)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
             data[-1:] = [one.values for one in pair]
             continue
         number, value = wholes.get(column, (None, None))
@@ -360,6 +367,11 @@ def _trials(raw: RawTable, name: str, checked: Mapping[str, tuple[Kind, str]]) -
             found[column] = raw.names[raw.place_of(detail, name)]
             if found[column] == column:
                 raise ValueError(f"{name}: column '{short(column, 60)}' cannot be its own number of trials")
+            if (added := f"{found[column]}{_OF}{column}") in raw.names:
+                raise ValueError(
+                    f"{name}: the trials of '{short(column, 60)}' would be called '{short(added, 60)}', "
+                    "which is a column; call that otherwise"
+                )
     return found
 
 

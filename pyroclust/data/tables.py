@@ -124,6 +124,11 @@ class Table:
         """Which cells are missing, ``(N, D)``: without those that held a value that is kept apart."""
         return np.isnan(self.data) & ~is_point_mass(self.data, self.parts)
 
+    @property
+    def imputable(self) -> NDArray[np.bool_]:
+        """Which missing cells have a law: successes have none where nobody knows of how many trials."""
+        return self.missing & ~np.isin(self.kinds, (Kind.BINOMIAL, Kind.TRIALS))
+
     def written(self) -> tuple[tuple[str, NDArray[Any]], ...]:
         """Return names and values of the columns: numbers, or text where they hold answers or categories."""
         columns: list[tuple[str, NDArray[Any]]] = []

@@ -6,6 +6,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from pyroclust import Analysis, cluster, predict, read_table
+from pyroclust.data.datasets import read_new_rows
 
 QUICK = {"mcmc_draws": 100, "num_chains": 2, "warmup": 100, "seed": 0}
 SURVEY = {
@@ -54,12 +55,14 @@ def test_a_survey_from_the_table_to_new_rows(tmp_path):
     assert (new.clusters == labels[shuffled]).mean() > 0.98
 
 
-def test_a_circle_has_no_end():
+def test_a_circle_has_no_end(tmp_path):
     rng = np.random.default_rng(1)
     hours = np.concatenate([rng.normal(0, 1, 60) % 24, rng.normal(12, 1, 60)])
     found = cluster(pd.DataFrame({"hour": hours}), kinds={"hour": "circular(24)"}, **QUICK)
     assert set(found.reference.estimate.assignments[:60]) == {0}
     assert found.reference.estimate.num_clusters == 2
+    found.save(tmp_path / "found")
+    assert Analysis.read(tmp_path / "found").data.table.kinds == ("circular",)
 
 
 def test_ordered_answers_are_as_written_or_as_told():
@@ -77,6 +80,16 @@ def test_trials_are_no_column_of_their_own():
     assert table.columns == ("x", "a", "n of a", "b", "n of b")
     assert np.isnan(table.data[2, 1:3]).all()
     assert "1 in 'a'" in " ".join(table.notes)
+    assert not table.imputable.any()
+
+
+def test_names_may_hold_the_word_between_successes_and_trials():
+    frame = pd.DataFrame({"a of b": [1, 2, 1], "all of it": [4, 2, 9], "x": [0.1, 0.5, 0.2]})
+    table = read_table(frame, kinds={"a of b": "binomial(all of it)"})
+    again = read_new_rows(frame, table)
+    np.testing.assert_array_equal(again.data, table.data)
+    with pytest.raises(ValueError, match="is a column; call that otherwise"):
+        read_table(frame.assign(**{"all of it of a of b": 1.0}), kinds={"a of b": "binomial(all of it)"})
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def _observed(analysis: Any, group: xr.Dataset) -> xr.Dataset:
     # What builds the model again, and kinds and categories where not all columns are numbers.
     attributes |= {} if described is None else {"model": json.dumps(described)}
     names = [name for name in ("units", "codes", "periods") if any(getattr(table, name))]
-    if any(table.levels) or len(set(table.kinds)) > 1:
+    if not table.are_numbers:
         names += ["kinds", "levels", "parts"]
     attributes |= {name: json.dumps(getattr(table, name)) for name in names}
     observed = group.assign_coords(column=list(data.points.columns))
