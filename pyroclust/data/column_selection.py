@@ -174,10 +174,9 @@ def rows_as_clustered(raw: RawTable, name: str, table: Table, *, refuses_unseen:
             # They follow their successes.
             successes = table.columns[len(data) - 1]
             source = column.removesuffix(f"{_OF}{successes}")
-            cells = raw.columns[raw.place_of(source, name)]
-            cells = without_values(cells, codes)[0] if codes else cells
+            counted = raw.columns[raw.place_of(source, name)]
             try:
-                trials = kind_of_column(source, cells, kind)
+                trials = kind_of_column(source, without_values(counted, codes)[0] if codes else counted, kind)
                 pair = _with_trials(successes, KindOfColumn(Kind.BINOMIAL, data[-1]), trials)
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from None

@@ -347,8 +347,8 @@ def _period(shown: str, detail: str) -> float:
         if 0 < (period := float(detail)) < np.inf:
             return period
     raise ValueError(
-        f"column '{shown}' is told to be circular({visible(detail)}), expected what once around the circle "
-        "is, as in circular(24) for hours and circular(360) for degrees"
+        f"column '{shown}' is told to be circular{f'({visible(detail)})' if detail else ''}, expected what "
+        "once around the circle is, as in circular(24) for hours and circular(360) for degrees"
     )
 
 
