@@ -155,19 +155,19 @@ class NegativeBinomialTables(NamedTuple):
             self.log_totals[slot, d] = _log_total(self, sums, d, size, -1, 0)
 
     def log_predictive(self, point: int, slot: int, size: int, floor: float) -> float:
-        found: float = -self.log_factorials[point]
+        found = -self.log_factorials[point]
         for d in range(self.counts.shape[1]):
             found += _log_total(self, self.sums[slot], d, size, point, 1) - self.log_totals[slot, d]
         return found
 
     def log_predictive_without(self, point: int, slot: int, size: int) -> float:
-        found: float = -self.log_factorials[point]
+        found = -self.log_factorials[point]
         for d in range(self.counts.shape[1]):
             found += self.log_totals[slot, d] - _log_total(self, self.sums[slot], d, size, point, -1)
         return found
 
     def log_marginal(self, sums: np.ndarray, slot: int, size: int) -> float:
-        found: float = -sums[self.sums.shape[1]]
+        found: Any = -sums[self.sums.shape[1]]
         for d in range(self.counts.shape[1]):
             found += _log_total(self, sums, d, size, -1, 0) - math.log(len(self.shapes))
         return found
