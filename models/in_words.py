@@ -76,6 +76,11 @@ _FAMILIES: Mapping[str, tuple[str, str]] = {
         "places on a circle, each von Mises with a centre and a concentration of its own",
         "μ_kd ~ Uniform(0, {period}), x_id ~ vonMises(μ_kd, τ_kd)",
     ),
+    "CensoredNormal": (
+        "numbers that are cut at a limit, normal before that with a mean and a variance of its own",
+        "σ²_k ~ IG({shape}, {rate}), μ_k ~ N({mean}, σ²_k / {kappa}), y_i ~ N(μ_k, σ²_k), "
+        "x_i = min(max(y_i, {low}), {high})",
+    ),
     "BinomialBeta": (
         "successes in known numbers of trials, each with a probability of its own",
         "p_kd ~ Beta({alpha}, {beta}), x_id ~ Binomial(n_id, p_kd)",

@@ -10,6 +10,7 @@ from pyroclust.distributions import (
     BernoulliBeta,
     BinomialBeta,
     Categories,
+    CensoredNormal,
     Circular,
     Component,
     ConjugateComponent,
@@ -26,6 +27,7 @@ from pyroclust.models.standardised import FAMILIES, diagonal_normals, named_prio
 
 # Half an observation of every answer and category: Jeffreys' prior.
 _HALF = 0.5
+_PRIOR_OF_NUMBERS: dict[str, Any] = {"kappa": 0.08, "shape": 2.0, "rate": 0.2}
 
 
 def table_mixture(
@@ -37,6 +39,7 @@ def table_mixture(
     ordered: Sequence[int] = (),
     overdispersed_means: Sequence[float] = (),
     periods: Sequence[float] = (),
+    limits: Sequence[tuple[float | None, float | None]] = (),
     trials: Sequence[Sequence[int]] = (),
     missing: bool = False,
     family: str | None = None,
@@ -47,7 +50,8 @@ def table_mixture(
 ) -> Mixture:
     r"""Return a mixture for a table of numbers, counts, answers and categories, in this order of columns.
 
-    Then come ordered answers, overdispersed counts, places on a circle, and pairs of successes and trials.
+    Then come ordered answers, overdispersed counts, places on a circle, numbers that are cut at a limit, and
+    pairs of successes and trials.
 
     .. math::
         \sigma^2_{kd} \sim IG(2, 0.2), \; \mu_{kd} \sim N(0, \sigma^2_{kd} / 0.08), \quad
@@ -67,6 +71,7 @@ def table_mixture(
         ordered: number of levels of each column of ordered answers.
         overdispersed_means: mean of each column of counts that vary more than Poisson counts, rising.
         periods: circumference of each column of places on a circle, 24 for hours.
+        limits: floor and ceiling of each column of numbers that are cut there, ``None`` for none.
         trials: of each pair of columns of successes and trials, numbers of trials that simulations have.
         missing: whether cells may be missing, nan.
         family: that of the numbers is ``"nig"`` by default; ``"normal"`` with a random scale, or ``"niw"``
@@ -93,7 +98,8 @@ def table_mixture(
     )
     if prior is None:
         prior = "gamma-crp" if concentration is None else "crp"
-    alone = bool(numbers) and not (means or yes_no or levels or ordered or dispersed or periods or trials)
+    others = (means, levels, ordered, dispersed, periods, limits, trials)
+    alone = bool(numbers) and not (yes_no or any(others))
     if alone and not missing:
         return standardised_mixture(
             numbers,
@@ -126,6 +132,7 @@ def table_mixture(
     for period, alike in groupby(periods):
         number = len(list(alike))
         parts.append(_with_gaps(Circular(1 if missing else number, period=period), number, missing=missing))
+    parts += [PartlyObserved(CensoredNormal(*one, **_PRIOR_OF_NUMBERS), 1) for one in limits]
     parts += [PartlyObserved(BinomialBeta(_HALF, beta=_HALF, trials=one), 1) for one in trials]
     if not parts:
         raise ValueError("there are no columns, expected at least one of numbers, counts, yes_no and levels")
@@ -158,7 +165,7 @@ def default_mixture(
 def _numbers(number: int, family: str | None, *, missing: bool) -> ConjugateComponent:
     own = 1 if missing else number
     if family in (None, "nig"):
-        return _with_gaps(NormalInverseGamma(own, 0.08, shape=2.0, rate=0.2), number, missing=missing)
+        return _with_gaps(NormalInverseGamma(own, **_PRIOR_OF_NUMBERS), number, missing=missing)
     if family in ("normal", "diagonal"):
         return _with_gaps(diagonal_normals(own), number, missing=missing)
     found: Component | None = FAMILIES["niw"](number) if family == "niw" else None

@@ -9,19 +9,22 @@ from torch import Tensor
 
 from pyroclust.core.numbers import check_count, check_number
 from pyroclust.distributions import ChineseRestaurantPrior, PartitionPrior, PitmanYorPrior
+from pyroclust.distributions.families.partly_observed import ColumnGroups
 from pyroclust.distributions.points import check_shape, standardised
 from pyroclust.distributions.protocols import Model, SimulatedModel, sampled
 from pyroclust.models.mixture import Mixture
 from pyroclust.models.standardised import named_prior
 from pyroclust.models.table_mixture import table_mixture
 
-_MEANS, _LEVELS = (0.3, 20.0), (3, 8)
+_MEANS, _LEVELS, _TRIALS = (0.3, 20.0), (3, 8), (2.0, 50.0)
 _CONCENTRATIONS, _DISCOUNTS = (0.2, 3.0), (0.05, 0.5)
 _HALF = 0.5
 
 
 class LosingCells(SimulatedModel):
     r"""Data sets of a mixture of which cells are lost, each with the same probability, whatever they hold.
+
+    Columns of a cell are lost together, as successes and their trials.
 
     .. math:: (c, x) \sim \text{model}, \qquad r_{id} \sim \text{Bernoulli}(p), \qquad x_{id} \leftarrow
         \text{nan where } r_{id} = 1
@@ -41,7 +44,9 @@ class LosingCells(SimulatedModel):
         check_shape(data, self.event_shape)
         sites = sampled(self.model, data)
         points, labels = sites["data"]["value"], sites["assignments"]["value"]
-        points = points.masked_fill(torch.rand(points.shape) < self.share, torch.nan)
+        widths = torch.tensor(ColumnGroups(self.model.component).widths)
+        is_lost = torch.rand(*points.shape[:-1], len(widths)) < self.share
+        points = points.masked_fill(is_lost.repeat_interleave(widths, -1), torch.nan)
         with pyro.plate_stack("datasets", data.shape[:-2]):
             pyro.sample("assignments", Delta(labels, event_dim=1))
             return pyro.sample("data", Delta(points.to(data), event_dim=2), obs=data)
@@ -63,10 +68,12 @@ class ShuffledColumns(SimulatedModel):
 
     def __call__(self, data: Tensor) -> Tensor:
         points: Tensor = sampled(self.law, data)["data"]["value"]
-        is_noise = torch.rand(*points.shape[:-2], 1, points.shape[-1]) < self.share
-        place = torch.arange(points.shape[-2]).unsqueeze(-1).expand(points.shape)
-        place = torch.where(is_noise, torch.rand(points.shape).argsort(-2), place)
-        points = points.gather(-2, place)
+        widths = torch.tensor(ColumnGroups(self.model.component).widths)
+        shape = *points.shape[:-1], len(widths)
+        is_noise = torch.rand(*points.shape[:-2], 1, len(widths)) < self.share
+        place = torch.arange(points.shape[-2]).unsqueeze(-1).expand(shape)
+        place = torch.where(is_noise, torch.rand(shape).argsort(-2), place)
+        points = points.gather(-2, place.repeat_interleave(widths, -1))
         with pyro.plate_stack("datasets", data.shape[:-2]):
             return pyro.sample("data", Delta(points, event_dim=2), obs=points)
 
@@ -100,10 +107,12 @@ class AnyTable:
 
     .. math::
         D \sim \text{log-uniform}, \quad w \sim \text{Dirichlet}(1/2, \ldots), \quad
-        (n_\text{numbers}, n_\text{counts}, n_\text{yes/no}, n_\text{categories}) \sim
+        (n_\text{numbers}, n_\text{counts}, n_\text{yes/no}, n_\text{categories}, \ldots) \sim
         \text{Multinomial}(D, w)
 
-    Counts have a mean that is log-uniform between 0.3 and 20, categories 3 to 8 levels; families are those of
+    Then come ordered answers, overdispersed counts, places on a circle, and successes in a number of trials.
+    Counts have a mean that is log-uniform between 0.3 and 20, categories and ordered answers 3 to 8 levels,
+    successes a number of trials that is log-uniform between 2 and 50; families are those of
     :func:`~pyroclust.models.table_mixture`. Half of the models have the Chinese restaurant process with a
     Gamma law of its concentration, the others that process with a concentration between 0.2 and 3, a
     Pitman-Yor process, or a mixture of finite mixtures. In half of them no cell is lost, in the others a
@@ -112,11 +121,11 @@ class AnyTable:
 
     Args:
         least_columns: smallest D.
-        most_columns: largest D.
+        most_columns: largest D; successes have the column of their trials besides.
         most_lost: largest share of cells that are lost.
 
     Example:
-        >>> 2 <= AnyTable(most_columns=12).draw_model().event_shape[0] <= 12
+        >>> 2 <= AnyTable(most_columns=12).draw_model().event_shape[0] <= 24
         True
     """
 
@@ -128,12 +137,20 @@ class AnyTable:
     def draw_model(self) -> LosingCells:
         """Draw a model, and how many of its cells are lost."""
         columns = random_number_of_columns(self.least_columns, self.most_columns)
-        shares = torch.distributions.Dirichlet(torch.full((4,), _HALF)).sample()
-        kinds = shares.multinomial(columns, replacement=True).bincount(minlength=4).tolist()
-        mean = math.exp(_between(*map(math.log, _MEANS)))
-        levels = torch.randint(_LEVELS[0], _LEVELS[1] + 1, (kinds[3],)).tolist()
+        shares = torch.distributions.Dirichlet(torch.full((8,), _HALF)).sample()
+        kinds = shares.multinomial(columns, replacement=True).bincount(minlength=8).tolist()
+        numbers, counts, yes_no, categories, ordered, overdispersed, circular, binomial = kinds
+        mean = _log_uniform(_MEANS)
         model = table_mixture(
-            numbers=kinds[0], count_means=[mean] * kinds[1], yes_no=kinds[2], levels=levels, missing=True
+            numbers=numbers,
+            count_means=[mean] * counts,
+            yes_no=yes_no,
+            levels=_random_levels(categories),
+            ordered=_random_levels(ordered),
+            overdispersed_means=[mean] * overdispersed,
+            periods=[1.0] * circular,
+            trials=[[round(_log_uniform(_TRIALS))] for _ in range(binomial)],
+            missing=True,
         )
         lost = _between(0, self.most_lost) if _happens(_HALF) else 0.0
         return LosingCells(Mixture(_any_prior(), model.component, name="table"), lost)
@@ -144,21 +161,29 @@ class AnyTable:
         )
 
 
+def _random_levels(number: int) -> list[int]:
+    return torch.randint(_LEVELS[0], _LEVELS[1] + 1, (number,)).tolist()
+
+
 def random_number_of_columns(least: int, most: int) -> int:
     """Draw a number that is log-uniform."""
-    return min(int(math.exp(_between(math.log(least), math.log(most + 1)))), most)
+    return min(int(_log_uniform((least, most + 1))), most)
 
 
 def _any_prior() -> PartitionPrior:
     if _happens(_HALF):
         return named_prior("gamma-crp")
-    concentration = math.exp(_between(*map(math.log, _CONCENTRATIONS)))
+    concentration = _log_uniform(_CONCENTRATIONS)
     makers = (
         lambda: ChineseRestaurantPrior(concentration),
         lambda: PitmanYorPrior(_between(*_DISCOUNTS), concentration),
         lambda: named_prior("mfm", concentration=_between(_HALF, 2.0)),
     )
     return makers[int(torch.randint(len(makers), ()))]()
+
+
+def _log_uniform(bounds: tuple[float, float]) -> float:
+    return math.exp(_between(*map(math.log, bounds)))
 
 
 def _between(low: float, high: float) -> float:

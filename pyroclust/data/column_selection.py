@@ -32,6 +32,7 @@ from pyroclust.data.notes import (
 )
 from pyroclust.data.reading import aggregated
 from pyroclust.data.recoded_columns import (
+    censored_column,
     is_point_mass,
     one_hot_column,
     one_hot_merged,
@@ -279,6 +280,9 @@ def _of_any_kind(
         left_out = {}
     kept_whole = declared if masses_apart else None
     clustered, wholes, divided = split_columns(clustered, kept_whole=kept_whole, names={*raw.names, *columns})
+    if masses_apart:
+        clustered, cut = censored_column(clustered, kept_whole={*declared, *wholes.values()})
+        divided += cut
     pairs: dict[str, int] = {}
     for successes, source in trials.items():
         added = f"{source}{_OF}{successes}"
@@ -295,8 +299,10 @@ def _of_any_kind(
         one, kind = clustered[column], clustered[column].kind
         if column in pairs:
             return [*Kind].index(Kind.BINOMIAL), pairs[column]
-        is_count = kind in (Kind.COUNT, Kind.OVERDISPERSED)
-        return [*Kind].index(kind), float(np.nanmean(one.values)) if is_count else one.period
+        by = next(iter(one.arguments), None) or 0.0
+        if kind in (Kind.COUNT, Kind.OVERDISPERSED):
+            by = float(np.nanmean(one.values))
+        return [*Kind].index(kind), by
 
     names = sorted(clustered, key=order)
     clustered = {column: clustered[column] for column in names}
@@ -349,7 +355,7 @@ def _of_any_kind(
             for one in (wholes.get(column, (column, 0.0))[0] for column in names)
         ),
         parts=parts,
-        periods=tuple(one.period for one in clustered.values()),
+        arguments=tuple(one.arguments for one in clustered.values()),
     )
 
 

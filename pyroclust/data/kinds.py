@@ -47,8 +47,10 @@ class Kind(StrEnum):
     ORDERED = "ordered"
     OVERDISPERSED = "overdispersed"
     CIRCULAR = "circular"
+    CENSORED = "censored"
     BINOMIAL = "binomial"
     TRIALS = "trials"
+    HEAPED = "heaped"
 
 
 _PLURAL = {
@@ -59,6 +61,7 @@ _PLURAL = {
     Kind.ORDERED: "ordered answers",
     Kind.OVERDISPERSED: "overdispersed counts",
     Kind.CIRCULAR: "places on a circle",
+    Kind.CENSORED: "numbers that are cut at a limit",
     Kind.BINOMIAL: "successes",
 }
 _LEVELS = Kind.CATEGORY, Kind.ORDERED
@@ -76,7 +79,7 @@ class KindOfColumn:
     values: NDArray[np.float64]  # nan where a cell is missing; of categories and answers places of levels
     levels: tuple[str, ...] = ()  # the categories as written, or what stands for no and for yes
     why: str = ""  # it was left out
-    period: float = 0.0  # of places on a circle
+    arguments: tuple[float | None, ...] = ()  # once around a circle; floor and ceiling of numbers
 
 
 def checked_kinds(kinds: Mapping[str, str]) -> dict[str, tuple[Kind, str]]:
@@ -101,7 +104,7 @@ def kind_of_column(
 ) -> KindOfColumn:
     """Find out what a column holds, by the table of kinds in docs/tables.md."""
     shown = short(visible(name), 60)
-    if detail and declared not in (Kind.ORDERED, Kind.CIRCULAR, Kind.BINOMIAL):
+    if detail and declared not in (Kind.ORDERED, Kind.CIRCULAR, Kind.CENSORED, Kind.BINOMIAL):
         raise ValueError(f"column '{shown}' is told to be {declared}({detail}), expected {declared} alone")
     if declared is Kind.ORDERED:
         return _of_levels(shown, *_ordered(shown, column, detail), kind=declared)
@@ -126,7 +129,9 @@ def kind_of_column(
             "0 up"
         )
     if declared is Kind.CIRCULAR:
-        return KindOfColumn(declared, values, period=_period(shown, detail))
+        return KindOfColumn(declared, values, arguments=(_period(shown, detail),))
+    if declared is Kind.CENSORED:
+        return KindOfColumn(declared, values, arguments=_limits(shown, values, detail))
     if declared is not None:
         return KindOfColumn(declared, values)
     if not may_go and not len(present):
@@ -141,8 +146,8 @@ def values_of_kind(
 ) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     """Read new cells of a column whose kind and levels are known, and say which levels are new."""
     if not levels:
-        # A place on the circle is read as any number.
-        like = Kind.NUMBER if kind is Kind.CIRCULAR else kind
+        # Places on a circle, and numbers beyond a limit, are read as any number.
+        like = Kind.NUMBER if kind in (Kind.CIRCULAR, Kind.CENSORED) else kind
         return kind_of_column(name, column, like).values + _shift(name, column.unit, unit), ()
     are_answers = kind is Kind.YES_NO and _answers(levels) is not None
 
@@ -350,6 +355,35 @@ def _period(shown: str, detail: str) -> float:
         f"column '{shown}' is told to be circular{f'({visible(detail)})' if detail else ''}, expected what "
         "once around the circle is, as in circular(24) for hours and circular(360) for degrees"
     )
+
+
+# A limit that is not said holds at least this share of the cells, and two of them.
+_LEAST_AT_LIMIT = 0.02
+
+
+def _limits(shown: str, values: NDArray[np.float64], detail: str) -> tuple[float | None, float | None]:
+    """Return floor and ceiling: those in brackets, or the ends of the column that many cells hold."""
+    present = values[~np.isnan(values)]
+    lowest, highest = (present.min(), present.max()) if len(present) else (0.0, 0.0)
+    if detail:
+        with suppress(ValueError):
+            low, high = (float(one) if one.strip() else None for one in detail.split(".."))
+            ends = -np.inf if low is None else low, np.inf if high is None else high
+            if (low, high) != (None, None) and ends[0] <= lowest <= highest <= ends[1] and ends[0] < ends[1]:
+                return low, high
+        raise ValueError(
+            f"column '{shown}' is told to be censored({visible(detail)}), and holds {lowest:g} to "
+            f"{highest:g}, expected a floor and a ceiling about that, as in censored(0..100), or one of "
+            "them, as in censored(..100)"
+        )
+    fewest = max(2, _LEAST_AT_LIMIT * len(present))
+    limits = [float(end) if (present == end).sum() >= fewest else None for end in (lowest, highest)]
+    if not {*limits} - {None} or lowest == highest:
+        raise ValueError(
+            f"column '{shown}' is told to be censored, but few cells hold its smallest or its largest value: "
+            f"give floor and ceiling, as in --kinds {shlex.quote(f'{shown}=censored(0..100)')}"
+        )
+    return limits[0], limits[1]
 
 
 def _of_levels(shown: str, cells: list[str | None], levels: list[str], *, kind: Kind | None) -> KindOfColumn:

@@ -15,10 +15,10 @@ from pyroclust.data.columns import RawTable
 from pyroclust.data.identifiers import words_of
 from pyroclust.data.numerals import MISSING, is_numeral
 from pyroclust.data.reading import TRANSPOSED
-from pyroclust.data.recoded_columns import one_hot_groups
+from pyroclust.data.recoded_columns import heap_of, one_hot_groups
 from pyroclust.data.tables import Table
 
-_FEWEST_ROWS, _FEWEST_VALUES, _HEAP, _TIMES_OTHERS = 30, 20, 0.1, 5
+_FEWEST_ROWS, _FEWEST_VALUES, _HEAP = 30, 20, 0.1
 _MOST_VALUES, _ROWS_A_VALUE = 15, 5
 _FAR, _SHARE_OF_FAR = 100.0, 0.01
 _SAME, _ROUNDED, _MOST_IN_A_SUM, _TIMES_CHANCE = 1e-9, 1e-4, 50, 20
@@ -59,7 +59,9 @@ def doubts_of(
     turns = {one for names in one_hot for one in names}
     numbers = {name: one for name, one in groups.items() if np.nanmax(one) == 1 and name not in turns}
     doubts = {
-        ": clusters may be patterns of who is there.": heaps,
+        ": clusters may be patterns of who is there, and how many others there are cannot be told; where "
+        "numbers are cut at a limit, give --kinds NAME=censored, and where one value stands apart, "
+        "NAME=heaped.": heaps,
         ": clusters may be single values; give answers and counts as they were before they were rescaled, or "
         "take such columns as categories with --kinds NAME=category.": few,
         ": one such cell sets the scale of its column, and hides the groups of all other rows; correct it, "
@@ -82,13 +84,10 @@ def doubts_of(
 
 
 def _heap(shown: str, distinct: NDArray[np.float64], times: NDArray[np.int64]) -> list[str]:
-    if times.sum() < _FEWEST_ROWS or len(distinct) < _FEWEST_VALUES:
-        return []
-    most = int(times.argmax())
-    share, others = times[most] / times.sum(), np.delete(times, most)
-    if share < _HEAP or times[most] < _TIMES_OTHERS * np.quantile(others, 0.9):
+    if (most := heap_of(distinct, times)) is None:
         return []
     end = {0: ", its smallest value", len(distinct) - 1: ", its largest value"}.get(most, "")
+    share = times[most] / times.sum()
     return [f"{100 * share:.0f} % of the rows have {distinct[most]:g} in {shown}{end}"]
 
 

@@ -1,4 +1,4 @@
-"""Columns of 0 and 1 that together are one category, and columns that are mostly one value, in two parts."""
+"""Columns of 0 and 1 that are one category, columns that are mostly one value, and columns with a ceiling."""
 
 import re
 from collections.abc import Container, Mapping, Sequence
@@ -96,12 +96,16 @@ def split_columns(
     """Divide columns that are mostly one value in two; say, by names of answers, which and the value."""
     divided, wholes, split, unsplit = dict(columns), dict[str, tuple[str, float]](), list[str](), list[str]()
     for whole, one in columns.items():
-        if one.kind is not Kind.NUMBER or (value := _mass_of(one.values)) is None:
+        value = _mass_of(one.values) if one.kind is Kind.NUMBER else None
+        if one.kind is Kind.HEAPED:
+            value = _most_frequent(one.values)
+        if value is None:
             continue
         num_present, answer = (~np.isnan(one.values)).sum(), f"{whole}{_IS}{value:g}"
         words = f"'{short(whole, 40)}' ({value:g}: {(one.values == value).sum():,} of {num_present:,})"
         # The name has to say the value exactly.
-        if kept_whole is None or whole in kept_whole or float(f"{value:g}") != value or answer in names:
+        is_kept = (kept_whole is None or whole in kept_whole) and one.kind is not Kind.HEAPED
+        if is_kept or float(f"{value:g}") != value or answer in names:
             unsplit.append(words)
             continue
         split.append(words)
@@ -114,8 +118,43 @@ def split_columns(
         "Divide such a column in two: whether a cell holds that value, and the number where it does not "
         "(docs/tables.md).": unsplit,
     }
-    begin = "More than half of the cells hold one value in"
+    begin = "Many cells hold one value in"
     return divided, wholes, [f"{begin} {listed(some)}. {way}" for way, some in ways.items() if some]
+
+
+def censored_column(
+    columns: Mapping[str, KindOfColumn], *, kept_whole: Container[str]
+) -> tuple[dict[str, KindOfColumn], list[str]]:
+    """Say that the one column of numbers ends at a ceiling that many cells hold, with a note on it."""
+    # Beside other numbers it would be independent of them within a cluster, as tests of pupils are not.
+    numbers = [name for name, one in columns.items() if one.kind is Kind.NUMBER]
+    if len(numbers) != 1 or numbers[0] in kept_whole:
+        return {**columns}, []
+    name, values = numbers[0], columns[numbers[0]].values
+    distinct, times = np.unique(values[~np.isnan(values)], return_counts=True)
+    if heap_of(distinct, times) != len(distinct) - 1:
+        return {**columns}, []
+    ceiling = float(distinct[-1])
+    note = (
+        f"'{short(name, 40)}' was read as cut at {ceiling:g}, which {times[-1]:,} of {times.sum():,} cells "
+        "hold: the numbers behind these lie there or beyond, and are normal within a cluster. To take it as "
+        "it is, give --kinds NAME=number; as one value beside numbers, --kinds NAME=heaped."
+    )
+    return {**columns, name: KindOfColumn(Kind.CENSORED, values, arguments=(None, ceiling))}, [note]
+
+
+# Of so many rows and values one value is a heap that holds this share, and so many times what others do.
+_FEWEST_ROWS, _FEWEST_VALUES, _HEAP, _TIMES_OTHERS = 30, 20, 0.1, 5
+
+
+def heap_of(distinct: NDArray[np.float64], times: NDArray[np.int64]) -> int | None:
+    """Return the place of a value that far more cells hold than others; ``None`` where there is none."""
+    if times.sum() < _FEWEST_ROWS or len(distinct) < _FEWEST_VALUES:
+        return None
+    most = int(times.argmax())
+    others = np.delete(times, most)
+    is_heap = times[most] >= max(_HEAP * times.sum(), _TIMES_OTHERS * np.quantile(others, 0.9))
+    return most if is_heap else None
 
 
 def split_column(values: NDArray[np.float64], value: float) -> tuple[KindOfColumn, KindOfColumn]:
@@ -160,6 +199,11 @@ def parts_by_name(columns: Sequence[str], kinds: Sequence[Kind]) -> Parts:
             with suppress(ValueError):
                 parts.append((numbers[whole], place, float(text)))
     return tuple(parts)
+
+
+def _most_frequent(values: NDArray[np.float64]) -> float | None:
+    distinct, times = np.unique(values[~np.isnan(values)], return_counts=True)
+    return float(distinct[times.argmax()]) if len(distinct) else None
 
 
 def _mass_of(values: NDArray[np.float64]) -> float | None:

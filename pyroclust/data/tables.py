@@ -100,11 +100,12 @@ class Table:
     codes: tuple[tuple[str, ...], ...] = ()  # values that were said to stand for missing cells
     doubts: tuple[str, ...] = ()  # sentences on columns that may make clusters of their own
     parts: Parts = ()
-    periods: tuple[float, ...] = ()  # of places on a circle, 0 for other columns
+    # Once around a circle; floor and ceiling of numbers that are cut.
+    arguments: tuple[tuple[float | None, ...], ...] = ()
     weights: NDArray[np.int64] | None = None  # (N,), how many equal rows each row stands for
 
     def __post_init__(self) -> None:
-        usual = {"kinds": Kind.NUMBER, "levels": (), "units": "", "codes": (), "periods": 0.0}
+        usual = {"kinds": Kind.NUMBER, "levels": (), "units": "", "codes": (), "arguments": ()}
         for name, value in usual.items():
             if not getattr(self, name):
                 object.__setattr__(self, name, (value,) * len(self.columns))
@@ -148,6 +149,7 @@ class Table:
         return f"Table({self.name!r}: {len(self.data)} points of {listed(self.columns)}{labels})"
 
 
+_NUMBERS = Kind.NUMBER, Kind.CENSORED
 # Squares of smaller numbers lose digits; a spread below this share of the mean is rounding.
 _SMALLEST, _ROUNDING = 1e-150, 1e-12
 # Share of the variance that rounding leaves of a direction in which nothing varies.
@@ -186,7 +188,7 @@ def standardise(table: Table) -> Standardised:
     """
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         location, scale = _mean_and_spread(table.data, table.weights)
-    others = np.array([kind is not Kind.NUMBER for kind in table.kinds])
+    others = ~np.isin(table.kinds, _NUMBERS)
     location[others], scale[others] = 0.0, 1.0
     for place, name in enumerate(table.columns):
         if others[place]:
@@ -290,7 +292,7 @@ def indicators(data: NDArray[np.float64], table: Table) -> NDArray[np.float64]:
         if kind is Kind.CATEGORY:
             column = np.where(np.isnan(column), np.nan, column == np.arange(len(levels)))
         elif kind is Kind.CIRCULAR:
-            angle = column * (2 * np.pi / table.periods[place])
+            angle = column * (2 * np.pi / (table.arguments[place][0] or 1.0))
             column = np.concatenate([np.cos(angle), np.sin(angle)], -1)
         elif kind is Kind.TRIALS:
             with np.errstate(invalid="ignore"):
@@ -334,7 +336,7 @@ def as_vectors(data: NDArray[np.float64], table: Table) -> NDArray[np.float64]:
     sizes = [_WIDTHS[kind](len(levels)) if kind in _WIDTHS else 1 for kind, levels in columns]
     # A category, and a place on a circle, counts as one column does.
     scaled = centred / np.where(spread > 0, spread, 1.0) / np.sqrt(np.repeat(sizes, sizes))
-    are_numbers = np.repeat([kind is Kind.NUMBER for kind in table.kinds], sizes)
+    are_numbers = np.repeat(np.isin(table.kinds, _NUMBERS), sizes)
     return np.where(are_numbers, wide, scaled)
 
 
@@ -359,6 +361,7 @@ class ColumnsOfTable:
     ordered: tuple[int, ...] = ()  # how many each column of ordered answers has
     overdispersed_means: tuple[float, ...] = ()  # of each column of overdispersed counts
     periods: tuple[float, ...] = ()  # of each column of places on a circle
+    limits: tuple[tuple[float | None, ...], ...] = ()  # of each column that is cut, as points have them
     trials: tuple[tuple[int, ...], ...] = ()  # numbers that each column of successes has
     missing: bool = False
 
@@ -380,7 +383,14 @@ class ColumnsOfTable:
             levels=tuple(len(table.levels[at]) for at in of_kind[Kind.CATEGORY]),
             ordered=tuple(len(table.levels[at]) for at in of_kind[Kind.ORDERED]),
             overdispersed_means=means[Kind.OVERDISPERSED],
-            periods=tuple(table.periods[at] for at in of_kind[Kind.CIRCULAR]),
+            periods=tuple(table.arguments[at][0] or 1.0 for at in of_kind[Kind.CIRCULAR]),
+            limits=tuple(
+                tuple(
+                    None if one is None else float((one - points.location[at]) / points.scale[at])
+                    for one in table.arguments[at]
+                )
+                for at in of_kind[Kind.CENSORED]
+            ),
             trials=tuple(_quantiles(table.data[:, at]) for at in of_kind[Kind.TRIALS]),
             missing=table.has_missing,
         )

@@ -6,6 +6,7 @@ from pyroclust.distributions.component_labels import DiagonalMixture
 from pyroclust.distributions.families.bernoulli_beta import BernoulliBeta
 from pyroclust.distributions.families.binomial_beta import BinomialBeta
 from pyroclust.distributions.families.categories import Categories
+from pyroclust.distributions.families.censored_normal import CensoredNormal
 from pyroclust.distributions.families.circular import Circular
 from pyroclust.distributions.families.clustered_data import ClusteredData
 from pyroclust.distributions.families.component import Component, ConjugateComponent
@@ -51,6 +52,7 @@ __all__ = [
     "BinomialBeta",
     "BlockRates",
     "Categories",
+    "CensoredNormal",
     "ChineseRestaurantPrior",
     "ChineseRestaurantProcess",
     "Circular",

@@ -254,11 +254,14 @@ def averaged_guide(
 def started_guide(model: Any, *, guide: str, num_orders: int | None = None) -> Any:
     """``[start]``: load an existing guide to train further, and carry it over to the model.
 
-    With ``num_orders`` its posteriors mix so many visiting orders from now on, all random.
+    Of one that averages over scales that is its network, for a known one. With ``num_orders`` its posteriors
+    mix so many visiting orders from now on, all random.
     """
     if Path(guide).is_absolute() or ".." in Path(guide).parts:
         raise ValueError(f"guide is '{guide}', expected a name, or a folder below the working folder")
     start = load_guide(guide)
+    if isinstance(start, ScaleAveragedProcess):
+        start = NeuralClusteringProcess(start.known, scorer=start.scorer, order=start.order)
     if num_orders is not None:
         start.order = RandomOrder()
         start = start.mixed(num_orders)

@@ -48,7 +48,8 @@ class AnalysedData:
     def clustered(self) -> Table:
         """The table in the columns of the points and in units; principal components are numbers."""
         are_those_of_the_table = self.shape is None and len(self.points.columns) == len(self.table.kinds)
-        numbers: dict[str, Any] = dict.fromkeys(("kinds", "levels", "units", "codes", "parts", "periods"), ())
+        names = ("kinds", "levels", "units", "codes", "parts", "arguments")
+        numbers: dict[str, Any] = dict.fromkeys(names, ())
         return replace(
             self.table,
             data=self.values * self.points.scale + self.points.location,

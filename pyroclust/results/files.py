@@ -347,7 +347,7 @@ def _data(observed: Any, main: Any) -> AnalysedData:
         units=tuple(map(str, parse_json(observed.attrs.get("units", "[]")))),
         codes=tuple(tuple(map(str, one)) for one in parse_json(observed.attrs.get("codes", "[]"))),
         parts=parts,
-        periods=tuple(map(float, parse_json(observed.attrs.get("periods", "[]")))),
+        arguments=tuple(map(tuple, parse_json(observed.attrs.get("arguments", "[]")))),
         weights=observed["weight"].values if "weight" in observed else None,
     )
     return AnalysedData(table, points)

@@ -48,7 +48,7 @@ def test_a_survey_from_the_table_to_new_rows(tmp_path):
     again = Analysis.read(tmp_path / "found")
     table = again.data.table
     assert table.columns == ("stage", "answer", "visits", "hour", "right", "asked of right")
-    assert dict(zip(table.columns, table.periods, strict=True))["hour"] == 24
+    assert dict(zip(table.columns, table.arguments, strict=True))["hour"] == (24,)
     assert table.levels[0] == ("low", "middle", "high")
     shuffled = np.random.default_rng(0).permutation(len(frame))
     new = predict(again, frame.iloc[shuffled])
@@ -63,6 +63,45 @@ def test_a_circle_has_no_end(tmp_path):
     assert found.reference.estimate.num_clusters == 2
     found.save(tmp_path / "found")
     assert Analysis.read(tmp_path / "found").data.table.kinds == ("circular",)
+
+
+def scores(num_rows=60):
+    """Pupils of two groups, the better of which are often at the end of the scale."""
+    rng = np.random.default_rng(2)
+    group = np.arange(num_rows) % 2
+    score = np.minimum(np.array([55.0, 99.0])[group] + rng.normal(0, 5, num_rows), 100.0)
+    return pd.DataFrame({"score": score, "age": rng.choice(["ten", "eleven"], num_rows)}), group
+
+
+def test_a_ceiling_is_seen_and_new_rows_may_be_beyond(tmp_path):
+    frame, group = scores()
+    found = cluster(frame, **QUICK)
+    labels = found.reference.estimate.assignments
+    assert adjusted_rand_score(group, labels) == 1
+    assert "'score' was read as cut at 100, which" in " ".join(found.notes)
+    found.save(tmp_path / "found")
+    again = Analysis.read(tmp_path / "found")
+    assert again.data.table.kinds == ("yes/no", "censored") or again.data.table.kinds[-1] == "censored"
+    assert again.data.table.arguments[-1] == (None, 100.0)
+    new = predict(again, pd.DataFrame({"score": [130.0, 100.0, 54.0], "age": "ten"}))
+    assert (new.clusters == labels[[1, 1, 0]]).all()
+
+
+def test_of_several_numbers_none_is_cut_unless_it_is_said():
+    frame, _ = scores()
+    both = frame.assign(other=frame["score"].to_numpy()[::-1] / 2 + np.arange(60) / 7)
+    options = {"kinds": {}, "masses_apart": True}
+    assert read_table(both, **options).kinds.count("number") == 2
+    assert read_table(frame, kinds={"score": "number"}, masses_apart=True).kinds[0] == "number"
+    told = read_table(both, kinds={"score": "censored(0..100)"}, masses_apart=True)
+    assert told.arguments[told.columns.index("score")] == (0.0, 100.0)
+
+
+def test_the_most_frequent_value_stands_apart_where_that_is_said():
+    frame, _ = scores()
+    table = read_table(frame, kinds={"score": "heaped"})
+    assert {"score", "score is 100"} < {*table.columns}
+    assert not table.missing.any()
 
 
 def test_ordered_answers_are_as_written_or_as_told():
@@ -102,10 +141,13 @@ def test_names_may_hold_the_word_between_successes_and_trials():
         ("binomial", r"as in binomial\(total\)"),
         ("count(3)", "expected count alone"),
         ("trials", "unknown kind 'trials'"),
+        ("censored", r"as in --kinds 'a=censored\(0..100\)'"),
+        ("censored(1..2)", "and holds 0.5 to 2, expected a floor and a ceiling about that"),
+        ("censored(..)", "expected a floor and a ceiling"),
     ],
 )
 def test_what_a_kind_cannot_be_is_said(kind, says):
-    column = [0.5, 1.0, 2.0] if "circular" in kind else ["lo", "hi", "lo"]
+    column = [0.5, 1.0, 2.0] if kind[:5] in ("circu", "censo") else ["lo", "hi", "lo"]
     if kind in ("binomial", "count(3)"):
         column = [1, 2, 3]
     frame = pd.DataFrame({"a": column, "x": [0.1, 0.5, 0.2]})

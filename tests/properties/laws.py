@@ -160,6 +160,9 @@ def _families() -> list[Call]:
             [3] * check_count("dim", dim, at_most=99), concentration
         ),
         "OrderedLevels": lambda dim: laws.OrderedLevels([3] * check_count("dim", dim, at_most=99)),
+        "CensoredNormal": lambda dim, kappa, **more: laws.PartlyObserved(
+            laws.CensoredNormal(-0.5, 0.5, kappa=kappa, **more), dim
+        ),
         "BinomialBeta": lambda dim, alpha, beta: laws.PartlyObserved(
             laws.BinomialBeta(alpha, beta=beta), dim
         ),
@@ -176,6 +179,7 @@ def _families() -> list[Call]:
         "OrderedLevels": (categories, {}),
         "BinomialBeta": (successes, {"alpha": POSITIVE, "beta": POSITIVE}),
         "NegativeBinomialBeta": (counts, {"mean": POSITIVE}),
+        "CensoredNormal": (usual, {"kappa": POSITIVE, **positive}),
         "Circular": (usual, {"period": POSITIVE}),
         "MultinomialDirichlet": (one_each, {"concentration": POSITIVE}),
         "NormalIndependent": (usual, {"mean": st.floats(-5, 5), "variance": POSITIVE, **positive}),

@@ -126,7 +126,7 @@ def _observed(analysis: Any, group: xr.Dataset) -> xr.Dataset:
     table, attributes = data.clustered, {"source": data.table.name}
     # What builds the model again, and kinds and categories where not all columns are numbers.
     attributes |= {} if described is None else {"model": json.dumps(described)}
-    names = [name for name in ("units", "codes", "periods") if any(getattr(table, name))]
+    names = [name for name in ("units", "codes", "arguments") if any(getattr(table, name))]
     if not table.are_numbers:
         names += ["kinds", "levels", "parts"]
     attributes |= {name: json.dumps(getattr(table, name)) for name in names}

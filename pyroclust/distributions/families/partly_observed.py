@@ -25,7 +25,9 @@ from pyroclust.distributions.compiled.protocol import (
 )
 from pyroclust.distributions.families.bernoulli_beta import BernoulliBeta
 from pyroclust.distributions.families.categories import Categories
+from pyroclust.distributions.families.circular import Circular
 from pyroclust.distributions.families.component import Component, ConjugateComponent, OrMissing, filled
+from pyroclust.distributions.families.negative_binomial import NegativeBinomialBeta
 from pyroclust.distributions.families.normal_inverse_gamma import NormalInverseGamma
 from pyroclust.distributions.families.normal_known_variance import NormalKnownVariance
 from pyroclust.distributions.families.poisson_gamma import PoissonGamma
@@ -285,7 +287,14 @@ def _(component: PartlyObserved, data: np.ndarray, num_slots: int, num_points: i
     )
 
 
-_INDEPENDENT_COLUMNS = (BernoulliBeta, NormalInverseGamma, NormalKnownVariance, PoissonGamma)
+_INDEPENDENT_COLUMNS = (
+    BernoulliBeta,
+    Circular,
+    NegativeBinomialBeta,
+    NormalInverseGamma,
+    NormalKnownVariance,
+    PoissonGamma,
+)
 
 
 def by_columns(component: ConjugateComponent) -> ConjugateComponent:
@@ -294,7 +303,7 @@ def by_columns(component: ConjugateComponent) -> ConjugateComponent:
         return Product([by_columns(part) for part in component.parts])
     if isinstance(component, Categories | PartlyObserved):
         return component
-    if isinstance(component, _INDEPENDENT_COLUMNS):
+    if type(component) in _INDEPENDENT_COLUMNS:
         column: Any = type(component)
         return PartlyObserved(column(**(component.arguments | {"dim": 1})), component.dim)
     return PartlyObserved(component, 1)
@@ -310,6 +319,11 @@ class ColumnGroups:
         self._moments = [part.num_moments for part in self._parts]
         self._packs = [part.prior_predictive_parameters().shape[-1] for part in self._parts]
         self.num_groups = sum(part.num_groups for part in self._parts)
+
+    @property
+    def widths(self) -> list[int]:
+        """How many columns each group has."""
+        return [part.dim // part.num_groups for part in self._parts for _ in range(part.num_groups)]
 
     @property
     def families(self) -> set[type]:
