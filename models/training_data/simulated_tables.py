@@ -8,7 +8,12 @@ from pyro.distributions import Delta
 from torch import Tensor
 
 from pyroclust.core.numbers import check_count, check_number
-from pyroclust.distributions import ChineseRestaurantPrior, PartitionPrior, PitmanYorPrior
+from pyroclust.distributions import (
+    ChineseRestaurantPrior,
+    ConjugateComponent,
+    PartitionPrior,
+    PitmanYorPrior,
+)
 from pyroclust.distributions.families.partly_observed import ColumnGroups
 from pyroclust.distributions.points import check_shape, standardised
 from pyroclust.distributions.protocols import Model, SimulatedModel, sampled
@@ -37,6 +42,8 @@ class LosingCells(SimulatedModel):
                 f"model has the family {type(model.component).__name__}, expected one that takes missing "
                 "cells, as table_mixture(..., missing=True) has"
             )
+        component = ConjugateComponent.of(model.component, otherwise="other cells do not integrate out")
+        self.widths = torch.tensor(ColumnGroups(component).widths)
         self.model, self.name = model, f"{model.name}, {self.share:.0%} lost"
         self.event_shape, self.typical_scale = tuple(model.event_shape), model.typical_scale
 
@@ -44,9 +51,8 @@ class LosingCells(SimulatedModel):
         check_shape(data, self.event_shape)
         sites = sampled(self.model, data)
         points, labels = sites["data"]["value"], sites["assignments"]["value"]
-        widths = torch.tensor(ColumnGroups(self.model.component).widths)
-        is_lost = torch.rand(*points.shape[:-1], len(widths)) < self.share
-        points = points.masked_fill(is_lost.repeat_interleave(widths, -1), torch.nan)
+        is_lost = torch.rand(*points.shape[:-1], len(self.widths)) < self.share
+        points = points.masked_fill(is_lost.repeat_interleave(self.widths, -1), torch.nan)
         with pyro.plate_stack("datasets", data.shape[:-2]):
             pyro.sample("assignments", Delta(labels, event_dim=1))
             return pyro.sample("data", Delta(points.to(data), event_dim=2), obs=data)
@@ -68,7 +74,7 @@ class ShuffledColumns(SimulatedModel):
 
     def __call__(self, data: Tensor) -> Tensor:
         points: Tensor = sampled(self.law, data)["data"]["value"]
-        widths = torch.tensor(ColumnGroups(self.model.component).widths)
+        widths = self.law.widths
         shape = *points.shape[:-1], len(widths)
         is_noise = torch.rand(*points.shape[:-2], 1, len(widths)) < self.share
         place = torch.arange(points.shape[-2]).unsqueeze(-1).expand(shape)

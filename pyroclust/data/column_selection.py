@@ -281,7 +281,9 @@ def _of_any_kind(
     kept_whole = declared if masses_apart else None
     clustered, wholes, divided = split_columns(clustered, kept_whole=kept_whole, names={*raw.names, *columns})
     if masses_apart:
-        clustered, cut = censored_column(clustered, kept_whole={*declared, *wholes.values()})
+        clustered, cut = censored_column(
+            clustered, kept_whole={*declared, *(whole for whole, _ in wholes.values())}
+        )
         divided += cut
     pairs: dict[str, int] = {}
     for successes, source in trials.items():

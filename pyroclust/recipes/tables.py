@@ -261,7 +261,8 @@ def started_guide(model: Any, *, guide: str, num_orders: int | None = None) -> A
         raise ValueError(f"guide is '{guide}', expected a name, or a folder below the working folder")
     start = load_guide(guide)
     if isinstance(start, ScaleAveragedProcess):
-        start = NeuralClusteringProcess(start.known, scorer=start.scorer, order=start.order)
+        scorer = cast(NetworkScorer[Any], start.scorer)
+        start = NeuralClusteringProcess(start.known, scorer=scorer, order=start.order)
     if num_orders is not None:
         start.order = RandomOrder()
         start = start.mixed(num_orders)
