@@ -74,8 +74,8 @@ _PANELS: Mapping[str | None, Mapping[str, Option]] = {
         "kinds": Option(
             "A=KIND",
             "Kinds of columns: number, count, yes/no or category, found out by default; ordered, "
-            "ordered(low<high), overdispersed, circular(24), censored(0..100), binomial(TRIALS) or heaped, "
-            "as in stage=category,hour=circular(24).",
+            "ordered(low<high), overdispersed, circular(24), censored(0..100), binomial(TRIALS), heaped or "
+            "log, as in stage=category,hour=circular(24).",
         ),
         "missing": Option(
             "VALUE", "What stands for a missing cell, as in 99, income=-1 or q1..q15=0.", list[str]

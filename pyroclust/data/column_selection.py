@@ -34,8 +34,11 @@ from pyroclust.data.reading import aggregated
 from pyroclust.data.recoded_columns import (
     censored_column,
     is_point_mass,
+    log_columns,
+    log_of,
     one_hot_column,
     one_hot_merged,
+    source_of_log,
     split_column,
     split_columns,
 )
@@ -185,7 +188,10 @@ def rows_as_clustered(raw: RawTable, name: str, table: Table, *, refuses_unseen:
             continue
         number, value = wholes.get(column, (None, None))
         cells = one_hot_column(raw, column, levels) if levels and column not in raw.names else None
-        if cells is None or number is not None:
+        source = source_of_log(column) if column not in raw.names else None
+        if source is not None:
+            cells = raw.columns[raw.place_of(source, name)]
+        elif cells is None or number is not None:
             cells = raw.columns[raw.place_of(column if number is None else table.columns[number], name)]
         if codes:
             cells = without_values(cells, codes)[0]
@@ -195,6 +201,7 @@ def rows_as_clustered(raw: RawTable, name: str, table: Table, *, refuses_unseen:
                 values = split_column(numbers, value)[kind is Kind.YES_NO].values
             else:
                 values, unseen = values_of_kind(column, cells, kind, levels=levels, unit=unit)
+                values = values if source is None else log_of(source, values)
                 if unseen:
                     what = listed(f"'{short(visible(one), 40)}'" for one in unseen)
                     why = f"which no row had that was clustered ({listed(levels)} are known)"
@@ -280,10 +287,15 @@ def _of_any_kind(
         left_out = {}
     kept_whole = declared if masses_apart else None
     clustered, wholes, divided = split_columns(clustered, kept_whole=kept_whole, names={*raw.names, *columns})
-    if masses_apart:
-        clustered, cut = censored_column(
-            clustered, kept_whole={*declared, *(whole for whole, _ in wholes.values())}
-        )
+    kept = None if kept_whole is None else {*kept_whole, *(whole for whole, _ in wholes.values())}
+    try:
+        clustered, logs, on_log_scale = log_columns(clustered, kept_whole=kept, names=raw.names)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    columns = {**columns, **{one: columns[source] for one, source in logs.items()}}
+    divided += on_log_scale
+    if kept is not None:
+        clustered, cut = censored_column(clustered, kept_whole=kept)
         divided += cut
     pairs: dict[str, int] = {}
     for successes, source in trials.items():
@@ -320,6 +332,7 @@ def _of_any_kind(
         for column, one in zip(names, num_missing, strict=True)
         if column not in wholes and clustered[column].kind is not Kind.TRIALS
     }
+    sources = {answer: whole for answer, (whole, _) in wholes.items()} | logs
     units = {column: "" if one.levels else columns[column].unit for column, one in clustered.items()}
     notes = [
         _units_note(units),
@@ -351,10 +364,10 @@ def _of_any_kind(
         units=tuple(units.values()),
         codes=tuple(
             (
-                *codes.get(one, ()),
-                *(mark for mark in columns[one].missing_marks if mark not in clustered[one].levels),
+                *codes.get(source, ()),
+                *(mark for mark in columns[source].missing_marks if mark not in clustered[column].levels),
             )
-            for one in (wholes.get(column, (column, 0.0))[0] for column in names)
+            for column, source in ((one, sources.get(one, one)) for one in names)
         ),
         parts=parts,
         arguments=tuple(one.arguments for one in clustered.values()),

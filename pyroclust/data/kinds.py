@@ -51,6 +51,7 @@ class Kind(StrEnum):
     BINOMIAL = "binomial"
     TRIALS = "trials"
     HEAPED = "heaped"
+    LOG = "log"
 
 
 _PLURAL = {

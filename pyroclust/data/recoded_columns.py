@@ -1,4 +1,4 @@
-"""Columns of 0 and 1 that are one category, columns that are mostly one value, and columns with a ceiling."""
+"""Columns that are clustered as others: one category of several, one of two parts, a log scale, a ceiling."""
 
 import re
 from collections.abc import Container, Mapping, Sequence
@@ -120,6 +120,61 @@ def split_columns(
     }
     begin = "Many cells hold one value in"
     return divided, wholes, [f"{begin} {listed(some)}. {way}" for way, some in ways.items() if some]
+
+
+_LOG = re.compile(r"log10\((.*)\)", re.DOTALL)
+# Amounts such as prices, incomes, populations and durations: they reach over a factor of this, with such a
+# skewness, and their logarithms are not skewed.
+_LEAST_RATIO, _LEAST_SKEWNESS, _MOST_SKEWNESS_OF_LOGS = 20.0, 2.0, 1.0
+
+
+def log_columns(
+    columns: Mapping[str, KindOfColumn], *, kept_whole: Container[str] | None, names: Container[str]
+) -> tuple[dict[str, KindOfColumn], dict[str, str], list[str]]:
+    """Take logarithms of skewed amounts, under names that say so; return too from which columns they are."""
+    found, sources, words = dict[str, KindOfColumn](), dict[str, str](), []
+    for name, one in columns.items():
+        is_free = kept_whole is not None and name not in kept_whole and one.kind is Kind.NUMBER
+        as_log = f"log10({name})"
+        if one.kind is not Kind.LOG and not (is_free and as_log not in names and _is_amount(one.values)):
+            found[name] = one
+            continue
+        found[as_log], sources[as_log] = KindOfColumn(Kind.NUMBER, log_of(name, one.values)), name
+        if one.kind is Kind.NUMBER:
+            words.append(f"'{short(name, 40)}' ({np.nanmin(one.values):g} to {np.nanmax(one.values):g})")
+    note = (
+        "Taken on a log scale, as such numbers are positive and skewed, and their logarithms are not: "
+        f"{listed(words)}. To take one as it is, give --kinds NAME=number."
+    )
+    return found, sources, [note] * bool(words)
+
+
+def source_of_log(name: str) -> str | None:
+    """Return of which column a name is that of the logarithms."""
+    match = _LOG.fullmatch(name)
+    return None if match is None else match[1]
+
+
+def log_of(name: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return decadic logarithms."""
+    if (lowest := np.nanmin(values, initial=np.inf)) <= 0:
+        raise ValueError(
+            f"column '{short(name, 60)}' is on a log scale, and holds {lowest:g}, expected numbers above 0"
+        )
+    return np.log10(values)
+
+
+def _is_amount(values: NDArray[np.float64]) -> bool:
+    present = values[~np.isnan(values)]
+    if len(present) < _FEWEST_ROWS or present.min() <= 0 or len(np.unique(present)) < _FEWEST_VALUES:
+        return False
+    if present.max() < _LEAST_RATIO * present.min():
+        return False
+    return _skewness(present) > _LEAST_SKEWNESS and abs(_skewness(np.log(present))) < _MOST_SKEWNESS_OF_LOGS
+
+
+def _skewness(values: NDArray[np.float64]) -> float:
+    return float((((values - values.mean()) / values.std()) ** 3).mean())
 
 
 def censored_column(

@@ -104,6 +104,27 @@ def test_the_most_frequent_value_stands_apart_where_that_is_said():
     assert not table.missing.any()
 
 
+def test_skewed_amounts_are_on_a_log_scale_unless_they_are_numbers(tmp_path):
+    rng = np.random.default_rng(0)
+    group = np.arange(120) % 2
+    income = np.exp(rng.normal(np.array([9.0, 11.5])[group], 0.8)).round()
+    frame = pd.DataFrame({"income": income, "age": rng.normal(np.array([30.0, 45.0])[group], 4.0)})
+    found = cluster(frame, **QUICK)
+    labels = found.reference.estimate.assignments
+    assert found.data.table.columns == ("log10(income)", "age")
+    assert adjusted_rand_score(group, labels) > 0.9
+    found.save(tmp_path / "found")
+    again = Analysis.read(tmp_path / "found")
+    assert (predict(again, frame.iloc[::-1]).clusters == labels[::-1]).mean() > 0.98
+    with pytest.raises(ValueError, match="'income' is on a log scale, and holds -1, expected numbers above"):
+        predict(again, frame.assign(income=-1.0))
+    read = {"masses_apart": True}
+    assert read_table(frame, kinds={"income": "number"}, **read).columns == ("income", "age")
+    assert read_table(frame, kinds={"age": "log"}, **read).columns == ("log10(income)", "log10(age)")
+    with pytest.raises(ValueError, match="'age' is on a log scale, and holds 0, expected numbers above 0"):
+        read_table(frame.assign(age=range(120)), kinds={"age": "log"})
+
+
 def test_ordered_answers_are_as_written_or_as_told():
     frame = pd.DataFrame(
         {"a": ["10", "9", "2", "10"], "b": ["hi", "lo", "lo", None], "x": [0.1, 0.5, 0.2, 0.9]}
