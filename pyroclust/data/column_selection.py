@@ -188,9 +188,9 @@ def rows_as_clustered(raw: RawTable, name: str, table: Table, *, refuses_unseen:
             continue
         number, value = wholes.get(column, (None, None))
         cells = one_hot_column(raw, column, levels) if levels and column not in raw.names else None
-        source = source_of_log(column) if column not in raw.names else None
-        if source is not None:
-            cells = raw.columns[raw.place_of(source, name)]
+        amount = source_of_log(column) if column not in raw.names else None
+        if amount is not None:
+            cells = raw.columns[raw.place_of(amount, name)]
         elif cells is None or number is not None:
             cells = raw.columns[raw.place_of(column if number is None else table.columns[number], name)]
         if codes:
@@ -201,7 +201,7 @@ def rows_as_clustered(raw: RawTable, name: str, table: Table, *, refuses_unseen:
                 values = split_column(numbers, value)[kind is Kind.YES_NO].values
             else:
                 values, unseen = values_of_kind(column, cells, kind, levels=levels, unit=unit)
-                values = values if source is None else log_of(source, values)
+                values = values if amount is None else log_of(amount, values)
                 if unseen:
                     what = listed(f"'{short(visible(one), 40)}'" for one in unseen)
                     why = f"which no row had that was clustered ({listed(levels)} are known)"

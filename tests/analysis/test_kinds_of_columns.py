@@ -107,7 +107,7 @@ def test_the_most_frequent_value_stands_apart_where_that_is_said():
 def test_skewed_amounts_are_on_a_log_scale_unless_they_are_numbers(tmp_path):
     rng = np.random.default_rng(0)
     group = np.arange(120) % 2
-    income = np.exp(rng.normal(np.array([9.0, 11.5])[group], 0.8)).round()
+    income = np.exp(rng.normal(np.array([9.0, 12.0])[group], 1.0)).round()
     frame = pd.DataFrame({"income": income, "age": rng.normal(np.array([30.0, 45.0])[group], 4.0)})
     found = cluster(frame, **QUICK)
     labels = found.reference.estimate.assignments
