@@ -30,7 +30,7 @@ from sklearn.metrics import adjusted_rand_score
 from pyroclust.distributions.families.clustered_data import block_moments
 from pyroclust.distributions.families.partly_observed import ColumnGroups
 from pyroclust.infer.mcmc.named_kernels import default_kernel
-from pyroclust.models.table_mixture import default_mixture
+from pyroclust.models import table_mixture
 
 RESULT = Path(__file__).parent / "results" / "kinds_of_columns.json"
 ROWS, HELD_OUT, DRAWS, SWEEPS, SCORED = 400, 0.25, 60, 300, 30
@@ -112,7 +112,7 @@ def shares(train: np.ndarray, test: np.ndarray) -> Coded:
 
 def score(coded: Coded, truth: np.ndarray | None) -> tuple[np.ndarray, float | None, float]:
     """Return log probabilities of the held-out rows, the adjusted Rand index, and microseconds a visit."""
-    model = default_mixture(family="nig", **coded.columns, missing=True)
+    model = table_mixture(family="nig", prior="mfm", **coded.columns, missing=True)
     data, kernel = torch.from_numpy(coded.points), default_kernel(model)
     kernel.run(data, num_draws=1, warmup=1, num_chains=1, seed=0)
     begin = time.process_time()

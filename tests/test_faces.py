@@ -45,6 +45,8 @@ INSIDE = {
         "pyroclust.distributions.families.inverse_wishart",
         "pyroclust.distributions.compiled.protocol",
         "pyroclust.distributions.families.normal_inverse_wishart",
+        "pyroclust.distributions.families.partly_observed",
+        "pyroclust.distributions.families.clustered_data",
         "pyroclust.distributions.families.poisson_gamma",
         "pyroclust.core.files",
         "pyroclust.guides.base",
