@@ -284,13 +284,16 @@ def principal_components(points: Standardised, num_components: int) -> Standardi
 def indicators(data: NDArray[np.float64], table: Table) -> NDArray[np.float64]:
     """Return rows with a column of 0 and 1 for each category, and shares in place of successes and trials.
 
-    Places on a circle are their cosine and sine, and all other columns as they are.
+    Places on a circle are their cosine and sine, ordered answers the numbers that they are written as, or
+    their ranks from 1, and all other columns as they are.
     """
     parts: list[NDArray[np.float64]] = []
     for place, (kind, levels) in enumerate(zip(table.kinds, table.levels, strict=True)):
         column = data[..., place : place + 1]
         if kind is Kind.CATEGORY:
             column = np.where(np.isnan(column), np.nan, column == np.arange(len(levels)))
+        elif kind is Kind.ORDERED:
+            column = np.append(_ranks(levels), np.nan)[np.nan_to_num(column, nan=len(levels)).astype(int)]
         elif kind is Kind.CIRCULAR:
             angle = column * (2 * np.pi / (table.arguments[place][0] or 1.0))
             column = np.concatenate([np.cos(angle), np.sin(angle)], -1)
@@ -299,7 +302,14 @@ def indicators(data: NDArray[np.float64], table: Table) -> NDArray[np.float64]:
                 parts[-1] = parts[-1] / column
             continue
         parts.append(column)
-    return np.concatenate(parts, -1) if _WIDTHS.keys() & {*table.kinds} else data
+    return np.concatenate(parts, -1) if {Kind.ORDERED, *_WIDTHS} & {*table.kinds} else data
+
+
+def _ranks(levels: tuple[str, ...]) -> NDArray[np.float64]:
+    try:
+        return np.array([float(one) for one in levels])
+    except ValueError:
+        return np.arange(1.0, len(levels) + 1)
 
 
 # How many columns of vectors a column becomes, by its number of levels.

@@ -50,6 +50,9 @@ def test_a_survey_from_the_table_to_new_rows(tmp_path):
     assert table.columns == ("stage", "answer", "visits", "hour", "right", "asked of right")
     assert dict(zip(table.columns, table.arguments, strict=True))["hour"] == (24,)
     assert table.levels[0] == ("low", "middle", "high")
+    clusters = analysis.clusters()
+    assert clusters["stage"].between(1, 3).all()
+    assert (clusters["answer"] - frame["answer"].groupby(labels).mean()).abs().max() < 0.1
     shuffled = np.random.default_rng(0).permutation(len(frame))
     new = predict(again, frame.iloc[shuffled])
     assert (new.clusters == labels[shuffled]).mean() > 0.98
