@@ -38,6 +38,9 @@ _FOOTERS = frozenset(
 _TIMES_ROWS = 5
 # What columns are called that say how many rows each row stands for; the latter of cells of a table alone.
 _FREQUENCIES = {"freq", "frequency", "frequencies", "haeufigkeit", "effectif", "frecuencia", "frequenza"}
+_LATITUDES, _LONGITUDES = ("lat", "latitude"), ("lon", "long", "lng", "longitude")
+# Degrees of longitude become shorter by more than this share, or places lie on both sides of the date line.
+_LEAST_SHRINK, _HALF_A_TURN = 0.8, 180.0
 _NUMBERS_OF = {"n", "count", "counts", "anzahl"}
 
 
@@ -78,6 +81,8 @@ def doubts_of(
             _again(np.stack([*columns.values(), *groups.values()], -1)) if columns else []
         ),
         " in every column of numbers: remove it if it is no point.": _totals(columns),
+        " were read as a flat map, on which places far to the north, or on both sides of the date line, lie "
+        "where they are not; give kilometres of a projection of that part of the earth.": _globe(columns),
         " divide the rows alike: together they count twice; leave one out with --except.": _copies(groups),
     }
     return tuple(f"{listed(some, _MOST_SHOWN)}{what}" for what, some in doubts.items() if some)
@@ -165,6 +170,24 @@ def _totals(columns: Mapping[str, NDArray[np.float64]]) -> list[str]:
         if len(ends) > 1 and all(np.isclose(last, other, rtol=_SAME, atol=0) for last, other in ends):
             return ["The last row holds the totals or means of the others"]
     return []
+
+
+def _globe(columns: Mapping[str, NDArray[np.float64]]) -> list[str]:
+    """Return pairs of latitudes and longitudes that reach so far that a flat map is another thing."""
+    named = {word: name for name in columns for word in words_of(name)}
+    latitude, longitude = (
+        next((named[one] for one in words if one in named), None) for words in (_LATITUDES, _LONGITUDES)
+    )
+    if latitude is None or longitude is None:
+        return []
+    (south, north), (west, east) = (
+        (np.nanmin(columns[name]), np.nanmax(columns[name])) for name in (latitude, longitude)
+    )
+    if not -90 <= south <= north <= 90 or not -180 <= west <= east <= 360:
+        return []
+    shrink = np.cos(np.deg2rad([south, north]))
+    is_flat = east - west < _HALF_A_TURN and shrink.min() > _LEAST_SHRINK * shrink.max()
+    return [] if is_flat else [f"'{short(latitude, 40)}' and '{short(longitude, 40)}'"]
 
 
 def _twins(columns: Mapping[str, NDArray[np.float64]]) -> list[str]:

@@ -128,6 +128,17 @@ def test_skewed_amounts_are_on_a_log_scale_unless_they_are_numbers(tmp_path):
         read_table(frame.assign(age=range(120)), kinds={"age": "log"})
 
 
+@pytest.mark.parametrize(
+    ("lat", "long", "is_said"),
+    [((52, 53), (13, 14), False), ((35, 70), (0, 30), True), ((0, 5), (-179, 179), True)],
+)
+def test_a_globe_is_no_flat_map(lat, long, is_said):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"Lat": rng.uniform(*lat, 90), "long.": rng.uniform(*long, 90)})
+    notes = " ".join(read_table(frame, kinds={}).notes)
+    assert ("'Lat' and 'long.' were read as a flat map" in notes) == is_said
+
+
 def test_ordered_answers_are_as_written_or_as_told():
     frame = pd.DataFrame(
         {"a": ["10", "9", "2", "10"], "b": ["hi", "lo", "lo", None], "x": [0.1, 0.5, 0.2, 0.9]}
