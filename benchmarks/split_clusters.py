@@ -81,7 +81,7 @@ def gain(world: World) -> dict[str, Any]:
     return {
         **asdict(world),
         "gain": None if found is None else found.groups[0].gain,
-        "is_heavy": None if found is None else found.groups[0].is_heavy,
+        "shape": None if found is None else found.groups[0].shape,
         "true": int(truth.max()) + 1,
         "likeliest": int(np.bincount(flat.max(-1) + 1).argmax()),
         "estimate": int(estimate.max()) + 1,

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,14 +36,18 @@ from pyroclust.diagnostics.findings import (
 )
 from pyroclust.diagnostics.importance import can_tell, effective_draws
 from pyroclust.diagnostics.likeness import WeightQuality
-from pyroclust.diagnostics.split_clusters import SplitClusters
+from pyroclust.diagnostics.split_clusters import SplitClusters, overdispersed_clusters
 from pyroclust.diagnostics.split_clusters import split_clusters as find_split
 from pyroclust.distributions import (
     FiniteMixturesPrior,
     GammaConcentration,
+    NegativeBinomialBeta,
     NormalInverseGamma,
     NormalInverseWishart,
     PartitionPrior,
+    PartlyObserved,
+    PoissonGamma,
+    Product,
 )
 from pyroclust.infer.importance import shared_log_prob
 from pyroclust.infer.mcmc.named_kernels import has_kernel
@@ -313,15 +318,38 @@ def constraints(work: Work) -> RowConstraints:
     return known if effect is None else replace(known, effect=effect, moved=moved_points(effect))
 
 
-def _has_normal_clusters(work: Work) -> bool:
+def _may_split(work: Work) -> bool:
+    """Say whether a cluster of another shape would be several of the model's."""
     is_one = isinstance(work.model, Mixture) and work.model.row_weights is None and work.model.has_likelihood
-    return is_one and isinstance(work.model.component, NormalInverseGamma | NormalInverseWishart)
+    if not is_one:
+        return False
+    component = work.model.component
+    is_normal = isinstance(component, NormalInverseGamma | NormalInverseWishart)
+    return is_normal or _has_counts(component)
+
+
+def _has_counts(component: Any) -> bool:
+    if isinstance(component, Product):
+        return any(map(_has_counts, component.parts))
+    return isinstance(getattr(component, "part", component), PoissonGamma)
+
+
+def _overdispersed(component: Any) -> Any:
+    """Return a family with overdispersed counts in the place of Poisson ones."""
+    if isinstance(component, Product):
+        return Product([_overdispersed(one) for one in component.parts])
+    if isinstance(component, PartlyObserved):
+        return PartlyObserved(_overdispersed(component.part), component.num_groups)
+    if isinstance(component, PoissonGamma):
+        mean = float(component.value("shape")) / float(component.value("rate"))
+        return NegativeBinomialBeta(component.dim, mean=mean)
+    return component
 
 
 @as_step(
     MODEL_STEPS,
     checks=lambda result: (split_finding(result),),
-    applies=_has_normal_clusters,
+    applies=_may_split,
     what="The check for clusters that are split",
     opens=(Question.SPLIT,),
     of_the_answer=True,
@@ -332,16 +360,31 @@ def split_clusters(work: Work) -> SplitClusters | None:
     if estimate is None:
         return None
 
-    def log_joint(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        return np.asarray(model.log_joint(torch.from_numpy(rows), canonical(torch.from_numpy(labels))))
+    rows, labels = work.data.numpy(), estimate.assignments
 
-    result = find_split(
-        estimate.assignments,
-        draws=analysis.reference.some,
-        data=work.data.numpy(),
-        log_joint=log_joint,
-        is_independent=isinstance(model.component, NormalInverseGamma),
-    )
+    def log_joint(rows: np.ndarray, labels: np.ndarray, *, of: Any = model) -> np.ndarray:
+        return np.asarray(of.log_joint(torch.from_numpy(rows), canonical(torch.from_numpy(labels))))
+
+    if _has_counts(model.component):
+        drawn = analysis.reference.draws.parameters
+        if not model.component.hyperpriors.keys() <= drawn.keys():
+            return None
+        model = model.given({name: float(np.median(drawn[name])) for name in model.component.hyperpriors})
+        others = Mixture(model.prior, _overdispersed(model.component))
+        result = overdispersed_clusters(
+            labels,
+            log_joint=partial(log_joint, rows, of=model),
+            log_joint_of_others=partial(log_joint, rows, of=others),
+            num_columns=rows.shape[1],
+        )
+    else:
+        result = find_split(
+            labels,
+            draws=analysis.reference.some,
+            data=rows,
+            log_joint=log_joint,
+            is_independent=isinstance(model.component, NormalInverseGamma),
+        )
     if result is not None and not (finding := split_finding(result)).passed:
         analysis.about["rely"] = with_doubts(analysis.about["rely"], [f"{finding.sentence}."])
     return result

@@ -33,7 +33,7 @@ from pyroclust.diagnostics.limits import (
     written_p,
 )
 from pyroclust.diagnostics.short_chains import CheckedRound
-from pyroclust.diagnostics.split_clusters import SplitClusters
+from pyroclust.diagnostics.split_clusters import HEAVY, OVERDISPERSED, SplitClusters
 from pyroclust.diagnostics.verdict import Finding, Mark, Trust, Verdict
 
 # Groups of clusters that a sentence names.
@@ -242,21 +242,23 @@ def split_finding(found: SplitClusters) -> Finding:
     """Ask whether one cluster of another shape explains rows better than normal clusters do."""
     best, joined = found.groups[0].gain, found.joined
     said = f"another shape gains at most {written(best, '.1f', MAX_SPLIT)} nats"
+    if joined and joined[0][1] == OVERDISPERSED:
+        said = "counts vary more than Poisson counts within a cluster; give --kinds NAME=overdispersed"
+    elif joined:
+        said = "; ".join(_of_other_shape(*one) for one in joined[:_MOST_SPLIT])
     if joined:
-        said = "; ".join(_unlike_normal(one, is_heavy=is_heavy) for one, is_heavy in joined[:_MOST_SPLIT])
         if found.num_left < found.num_clusters:
             said += f"; then {found.num_left} of {found.num_clusters} clusters are left"
         # Clusters of that family have independent columns: of several columns they make more, not fewer.
-        if found.num_columns == 1 and any(is_heavy for _, is_heavy in joined):
+        if found.num_columns == 1 and any(shape == HEAVY for _, shape in joined):
             said += "; compare with --family student-t"
     mark = Mark.CAUTION if joined else Mark.GOOD
     wanted = f"a gain of at most {MAX_SPLIT:g} nats"
     return Finding(Question.SPLIT, best, MAX_SPLIT, not joined, said, wanted, mark=mark)
 
 
-def _unlike_normal(clusters: Sequence[int], *, is_heavy: bool) -> str:
+def _of_other_shape(clusters: Sequence[int], shape: str) -> str:
     *some, last = (str(k + 1) for k in clusters)
-    shape = "heavy-tailed" if is_heavy else "skewed"
     if not some:
         return f"cluster {last} is {shape}, and most draws split it"
     return f"clusters {', '.join(some)} and {last} may be one {shape} cluster that is split"

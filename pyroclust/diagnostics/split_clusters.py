@@ -1,4 +1,4 @@
-"""Whether clusters of normal rows are split, or would be, because they are skewed or heavy-tailed."""
+"""Whether clusters are split, or would be, because they are skewed, heavy-tailed or overdispersed."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -21,21 +21,24 @@ _DEGREES = np.array([1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0])
 _ROUNDS, _SETTLED, _RIDGE = 25, 0.05, 1e-6
 
 
+HEAVY, SKEWED, OVERDISPERSED = "heavy-tailed", "skewed", "overdispersed"
+
+
 @dataclass(frozen=True)
-class UnlikeNormal:
-    """One cluster, or two as one, as a single cluster of another shape."""
+class OtherShape:
+    """One cluster, or several as one, as a single cluster of another shape."""
 
     clusters: tuple[int, ...]
     rows: int
     gain: float
-    is_heavy: bool
+    shape: str
 
 
 @dataclass(frozen=True)
 class SplitClusters:
     """What other shapes gain."""
 
-    groups: tuple[UnlikeNormal, ...]
+    groups: tuple[OtherShape, ...]
     num_clusters: int
     num_columns: int
 
@@ -44,17 +47,17 @@ class SplitClusters:
         return f"SplitClusters(clusters {best.clusters}: {best.gain:.1f} nats)"
 
     @property
-    def joined(self) -> tuple[tuple[tuple[int, ...], bool], ...]:
-        """Groups that gain more than the limit, and whether they are heavy-tailed."""
-        found: list[tuple[set[int], bool]] = []
+    def joined(self) -> tuple[tuple[tuple[int, ...], str], ...]:
+        """Groups that gain more than the limit, with their shapes."""
+        found: list[tuple[set[int], str]] = []
         for group in self.groups:
             if group.gain > MAX_SPLIT:
-                clusters, is_heavy = set(group.clusters), group.is_heavy
+                clusters, shape = set(group.clusters), group.shape
                 for other in [one for one in found if one[0] & clusters]:
                     found.remove(other)
-                    clusters, is_heavy = clusters | other[0], other[1]
-                found.append((clusters, is_heavy))
-        return tuple((tuple(sorted(clusters)), is_heavy) for clusters, is_heavy in found)
+                    clusters, shape = clusters | other[0], other[1]
+                found.append((clusters, shape))
+        return tuple((tuple(sorted(clusters)), shape) for clusters, shape in found)
 
     @property
     def num_left(self) -> int:
@@ -91,13 +94,42 @@ def split_clusters(
             continue
         if members.sum() < _ROWS_A_COLUMN * data.shape[1] + _FEWEST_ROWS or loss == -math.inf:
             continue
-        gain, is_heavy = _gain(rows[members], is_independent=is_independent)
+        gain, shape = _gain(rows[members], is_independent=is_independent)
         number = int(np.isin(assignments, clusters).sum())
-        found.append(UnlikeNormal(clusters, number, gain + loss, is_heavy))
+        found.append(OtherShape(clusters, number, gain + loss, shape))
     found.sort(key=lambda one: -one.gain)
     if not found:
         return None
     return SplitClusters(tuple(found[:_MOST_GROUPS]), int(assignments.max()) + 1, data.shape[1])
+
+
+def overdispersed_clusters(
+    assignments: np.ndarray,
+    *,
+    log_joint: Callable[[np.ndarray], np.ndarray],
+    log_joint_of_others: Callable[[np.ndarray], np.ndarray],
+    num_columns: int,
+) -> SplitClusters | None:
+    """Say whether counts that vary more than Poisson counts explain rows better, and by fewer clusters.
+
+    Clusters are joined one after the other, as long as that is better for such counts, whose log joint
+    density of partitions ``(S, N)`` is that of the others.
+    """
+    number = int(assignments.max()) + 1
+    if number > _MOST_GROUPS:
+        return None
+    group_of, best = np.arange(number), float(log_joint_of_others(assignments[None])[0])
+    while group_of.max() > 0:
+        pairs = [(k, other) for other in range(group_of.max() + 1) for k in range(other)]
+        joined = [np.where(group_of == other, k, group_of - (group_of > other)) for k, other in pairs]
+        scores = log_joint_of_others(np.stack([one[assignments] for one in joined]))
+        if scores.max() <= best:
+            break
+        best, group_of = float(scores.max()), joined[int(scores.argmax())]
+    gain, sizes = best - float(log_joint(assignments[None])[0]), np.bincount(assignments)
+    members = [np.flatnonzero(group_of == k) for k in range(group_of.max() + 1)]
+    groups = [OtherShape(tuple(one.tolist()), int(sizes[one].sum()), gain, OVERDISPERSED) for one in members]
+    return SplitClusters(tuple(groups), number, num_columns)
 
 
 def _neighbours(rows: np.ndarray, labels: np.ndarray) -> Iterator[tuple[int, int]]:
@@ -115,17 +147,17 @@ def _neighbours(rows: np.ndarray, labels: np.ndarray) -> Iterator[tuple[int, int
     return ((int(present[k]), int(present[other])) for k, other in sorted(pairs))
 
 
-def _gain(rows: np.ndarray, *, is_independent: bool) -> tuple[float, bool]:
-    """Return what the better of two shapes gains on one normal cluster, and whether that is the Student-t."""
+def _gain(rows: np.ndarray, *, is_independent: bool) -> tuple[float, str]:
+    """Return what the better of two shapes gains on one normal cluster, and which it is."""
     rows = rows[:, rows.std(0) > _RIDGE]
     number, columns = rows.shape
     if not columns:
-        return -math.inf, True
+        return -math.inf, HEAVY
     rows = (rows - rows.mean(0)) / rows.std(0)
     normal, log_n = _log_normal(rows, is_independent=is_independent), math.log(number)
     heavy = _log_student(rows, is_independent=is_independent) - normal - log_n / 2
     skewed = _log_skewed(rows, is_independent=is_independent) - normal - columns * log_n
-    return max(heavy, skewed), heavy >= skewed
+    return max(heavy, skewed), HEAVY if heavy >= skewed else SKEWED
 
 
 def _root(covariance: np.ndarray, *, is_independent: bool) -> np.ndarray:

@@ -11,7 +11,7 @@ from pyroclust.baselines.scores import labels_found
 from pyroclust.core.messages import visible
 from pyroclust.diagnostics.findings import split_finding
 from pyroclust.diagnostics.limits import MAX_SPLIT, MIN_TELLING_SHARE
-from pyroclust.diagnostics.split_clusters import SplitClusters
+from pyroclust.diagnostics.split_clusters import HEAVY, OVERDISPERSED, SKEWED, SplitClusters
 from pyroclust.plots.drawable import counted, plain_text
 from pyroclust.report.parts import (
     FigureTable,
@@ -106,20 +106,28 @@ def counts_picture(
     )
 
 
+_SHAPES = {
+    HEAVY: "heavy-tailed (Student-t)",
+    SKEWED: "skewed (Johnson's S_U)",
+    OVERDISPERSED: "overdispersed (negative binomial)",
+}
+
+
 def split_section(analysis: Analysis, split: SplitClusters) -> Section:
     """Show what another shape gains on each cluster, and on neighbours as one."""
     finding = split_finding(split)
     table = FigureTable(
-        "Normal clusters are neither skewed nor heavy-tailed: a cluster of such a shape is made of several "
-        "of them, and counted several times. For neighbours as one, and for clusters that most draws split, "
-        "this is what one cluster of another shape gains on normal ones, after what its parameters cost: "
-        f"above {MAX_SPLIT:g} nats, odds of 150 to 1, the check fails.",
+        "Normal clusters are neither skewed nor heavy-tailed, and Poisson counts are not overdispersed: a "
+        "cluster of such a shape is made of several of them, and counted several times. For neighbours as "
+        "one, and for clusters that most draws split, this is what one cluster of another shape gains, "
+        "after what its parameters cost; of counts what all these groups gain together: above "
+        f"{MAX_SPLIT:g} nats, odds of 150 to 1, the check fails.",
         ("clusters", "rows", "best other shape", "gain, nats"),
         tuple(
             (
                 " and ".join(str(k + 1) for k in one.clusters),
                 f"{one.rows:,}",
-                "heavy-tailed (Student-t)" if one.is_heavy else "skewed (Johnson's S_U)",
+                _SHAPES[one.shape],
                 number(one.gain, 1),
             )
             for one in split.groups[:_MOST_SPLIT]

@@ -128,6 +128,19 @@ def test_skewed_amounts_are_on_a_log_scale_unless_they_are_numbers(tmp_path):
         read_table(frame.assign(age=range(120)), kinds={"age": "log"})
 
 
+@pytest.mark.parametrize("is_overdispersed", [True, False])
+def test_counts_that_vary_more_than_poisson_counts_are_said(is_overdispersed):
+    rng = np.random.default_rng(0)
+    group = np.arange(150) % 2
+    means = 6.0 * rng.gamma(1.0, 1.0, 150) if is_overdispersed else np.array([2.0, 12.0])[group]
+    frame = pd.DataFrame({"visits": rng.poisson(means), "age": rng.normal(np.array([0.0, 6.0])[group], 1.0)})
+    found = cluster(frame, kinds={"visits": "count"}, **QUICK)
+    split = found.results["split_clusters"]
+    said = "give --kinds NAME=overdispersed; then 2 of" in found.in_words.rely
+    assert said == is_overdispersed == (split.groups[0].gain > 5)
+    assert split.num_left == 2
+
+
 @pytest.mark.parametrize(
     ("lat", "long", "is_said"),
     [((52, 53), (13, 14), False), ((35, 70), (0, 30), True), ((0, 5), (-179, 179), True)],

@@ -66,14 +66,14 @@ from pyroclust.diagnostics.likeness import Likeness, WeightQuality
 from pyroclust.diagnostics.limits import tolerance_of, written, written_pair
 from pyroclust.diagnostics.short_chains import CheckedRound
 from pyroclust.diagnostics.sources import Effect, VariationBlocks, judge_sources
-from pyroclust.diagnostics.split_clusters import SplitClusters, UnlikeNormal
+from pyroclust.diagnostics.split_clusters import OtherShape, SplitClusters
 
 SMALL = Effect("other difference", 0.1, 0.05, 0.15, 0.5)
 WELL = Mixing(900.0, 1.002, constant=False)
 
 
 def split(gain: float) -> SplitClusters:
-    return SplitClusters((UnlikeNormal((0, 1), 90, gain, is_heavy=True),), 2, 1)
+    return SplitClusters((OtherShape((0, 1), 90, gain, "heavy-tailed"),), 2, 1)
 
 
 def two_sizes(num_points: int, smaller: int) -> np.ndarray:

@@ -7,7 +7,7 @@ import scipy
 from pyroclust.diagnostics import Mark
 from pyroclust.diagnostics.findings import split_finding
 from pyroclust.diagnostics.limits import MAX_SPLIT
-from pyroclust.diagnostics.split_clusters import SplitClusters, UnlikeNormal, split_clusters
+from pyroclust.diagnostics.split_clusters import OtherShape, SplitClusters, split_clusters
 
 
 def no_model(rows, labels):
@@ -58,19 +58,19 @@ def test_a_normal_cluster_is_normal_and_so_are_two():
         assert max(one.gain for one in found.values()) < MAX_SPLIT
 
 
-@pytest.mark.parametrize(("kind", "is_heavy"), [("heavy", True), ("skewed", False)])
-def test_other_shapes_are_found_whole_and_split(kind, is_heavy):
+@pytest.mark.parametrize(("kind", "shape"), [("heavy", "heavy-tailed"), ("skewed", "skewed")])
+def test_other_shapes_are_found_whole_and_split(kind, shape):
     rows = worlds(kind, 0)
     centre = np.median(rows, axis=0)
     far = ((rows - centre) ** 2).sum(1)
     labels = (far > np.quantile(far, 0.7)).astype(np.int64)
     found = gains(rows, labels, log_joint=normal_model)
     assert found[0, 1].gain > MAX_SPLIT
-    assert found[0, 1].is_heavy is is_heavy
+    assert found[0, 1].shape == shape
     assert found[0, 1].rows == 400
     whole = gains(rows, np.zeros(400, dtype=np.int64))[(0,)]
     assert whole.gain >= found[0, 1].gain
-    assert whole.is_heavy is is_heavy
+    assert whole.shape == shape
 
 
 @pytest.mark.parametrize("is_independent", [True, False])
@@ -111,7 +111,7 @@ def test_a_cluster_alone_counts_where_most_draws_split_it():
     draws[:5, 7] = 1
     assert split(rows, labels, draws=draws) is None
     draws[5, 8] = 1
-    assert split(rows, labels, draws=draws).joined == (((0,), True),)
+    assert split(rows, labels, draws=draws).joined == (((0,), "heavy-tailed"),)
 
 
 def test_what_the_model_forbids_is_no_group():
@@ -123,9 +123,14 @@ def test_what_the_model_forbids_is_no_group():
 
 
 def test_groups_that_share_clusters_are_named_together():
-    groups = [((0, 2), 30.0, False), ((2, 3), 12.0, True), ((1,), 6.0, True), ((3, 4), 2.0, True)]
-    found = SplitClusters(tuple(UnlikeNormal(one, 50, gain, heavy) for one, gain, heavy in groups), 5, 2)
-    assert found.joined == (((0, 2, 3), False), ((1,), True))
+    groups = [
+        ((0, 2), 30.0, "skewed"),
+        ((2, 3), 12.0, "heavy-tailed"),
+        ((1,), 6.0, "heavy-tailed"),
+        ((3, 4), 2.0, "skewed"),
+    ]
+    found = SplitClusters(tuple(OtherShape(one, 50, gain, shape) for one, gain, shape in groups), 5, 2)
+    assert found.joined == (((0, 2, 3), "skewed"), ((1,), "heavy-tailed"))
     assert found.figures()["num_left"] == found.num_left == 3
     finding = split_finding(found)
     assert not finding.passed
