@@ -332,7 +332,8 @@ def _tied_values(model: Any, rows: NDArray[np.float64], weights: NDArray[np.int6
     each = canonical(torch.from_numpy(labels.reshape(1, -1)))
     model = model if weights is None else model.weighted(weights)
     joint = model.log_joint(torch.from_numpy(rows), torch.cat([each, torch.zeros_like(each)]))
-    return number if joint[0] > joint[1] else 0
+    # Without bound where the equal rows are many: the scale shrinks below any number.
+    return number if joint[0] > joint[1] or not joint.isfinite().all() else 0
 
 
 def _has_random_scale(model: Any) -> bool:

@@ -19,6 +19,7 @@ from pyroclust.core.large_tables import chain_seconds, large_table_notes, takes_
 from pyroclust.core.messages import duration, range_in_words
 from pyroclust.diagnostics import Answer, Trust, Verdict, judge
 from pyroclust.diagnostics.frequencies import about_pairs
+from pyroclust.distributions import NormalInverseWishart
 from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.models import in_words
 from pyroclust.partitions.constraints import Constraints
@@ -36,6 +37,10 @@ _ABOUT_SIMULATIONS = (
 _ABOUT_VECTORS = (
     "Pictures and classical methods need complete vectors: they have a column of 0 and 1 for each "
     "category, and missing cells at the mean of their column. The posterior has neither."
+)
+_FEW_ROWS = (
+    "{number:,} rows are few for covariances of {dim} columns, which have {entries:,} entries each: how many "
+    "clusters there are depends on their prior. Compare with --family diagonal, or take fewer columns."
 )
 _OF_THE_VERDICT = (
     *("agreement", "weights", "weighted", "settled", "refined"),
@@ -164,11 +169,22 @@ def judged(work: Work) -> None:
         analysis.draws["weighted"] = weights.resampled(
             analysis.proposals, analysis.draws["guide"], seed=analysis.seed
         )
-    analysis.conclude(
-        verdict, chains=chains, doubts=() if analysis.data is None else analysis.data.table.doubts
-    )
+    few = _few_rows(work)
+    analysis.notes += few
+    doubts = () if analysis.data is None else analysis.data.table.doubts
+    analysis.conclude(verdict, chains=chains, doubts=(*few, *doubts))
     analysis.introduction = _introduction(work)
     analysis.next = _next(work, chains)
+
+
+def _few_rows(work: Work) -> tuple[str, ...]:
+    """Say where one full covariance has more entries than there are rows."""
+    component = getattr(work.model, "component", None)
+    if work.analysis.data is None or not isinstance(component, NormalInverseWishart):
+        return ()
+    weights, dim = work.analysis.data.table.weights, component.dim
+    number, entries = len(work.data) if weights is None else int(weights.sum()), dim * (dim + 1) // 2
+    return (_FEW_ROWS.format(number=number, dim=dim, entries=entries),) if number < entries else ()
 
 
 def _introduction(work: Work) -> str:

@@ -263,7 +263,9 @@ def integral_over(
 
 
 def _in_double(prior: Distribution) -> Any:
-    return type(prior)(**{name: getattr(prior, name).double() for name in prior.arg_constraints})
+    numbers = {name: getattr(prior, name).double() for name in prior.arg_constraints}
+    # Numbers too small or too large for a double have no density, which is no mistake.
+    return type(prior)(**numbers, validate_args=False)
 
 
 def _peak(value: Callable[[Tensor], Tensor], place: Tensor) -> tuple[Tensor, Tensor]:

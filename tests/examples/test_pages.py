@@ -25,6 +25,11 @@ def test_the_page_of_benchmarks_is_what_the_results_say(script):
     assert written == script("benchmarks").page(), "run python docs/benchmarks.py"
 
 
+def test_the_table_of_public_reports_is_what_the_results_say(script):
+    written = (DOCS / "reports.md").read_text(encoding="utf-8")
+    assert written == script("reports").page(), "run python docs/reports.py"
+
+
 def test_the_law_of_the_architecture_is_the_law_that_is_tested(script):
     written = (DOCS / "architecture.md").read_text(encoding="utf-8")
     assert written == script("architecture").page(written), "run python docs/architecture.py"
