@@ -51,7 +51,8 @@ def test_one_repeated_point_is_refused_in_a_sentence():
 @pytest.mark.parametrize("ratio", [10, 30, 100])
 def test_parallel_long_clusters_are_told_apart_where_bic_is_wrong(ratio, angle):
     row = measure(REPORTS[f"parallel {ratio}:1, {angle} degrees"], **FEW)
-    assert row["judged"] == "right"
+    assert row["how many"].startswith("2 clusters")
+    assert row["ARI"] > 0.95
     assert row["seconds"] < 20
     assert by_bic(parallel(ratio, angle)[0]) != 2
 
