@@ -141,12 +141,15 @@ class NegativeBinomialTables(NamedTuple):
     rising: np.ndarray  # log rising factorials of the shapes, (N, D A)
     log_factorials: np.ndarray  # sums over columns, (N,)
     shapes: np.ndarray  # (A,)
+    log_gammas: np.ndarray  # of the first beta parameter by cluster size, with log alpha, (A, N + 1)
     sums: np.ndarray  # counts, then log rising factorials, (S, D (1 + A))
     log_totals: np.ndarray  # log sums over the grid of each column, without factorials, (S, D)
     scratch: np.ndarray  # (A,)
 
     def tabulate(self) -> None:
-        pass
+        for a in range(len(self.shapes)):
+            for size in range(self.log_gammas.shape[1]):
+                self.log_gammas[a, size] = _log_gamma_of_first(self, a, size)
 
     def refresh(self, sums: np.ndarray, slot: int, size: int) -> None:
         for f in range(self.sums.shape[1]):
@@ -174,21 +177,38 @@ class NegativeBinomialTables(NamedTuple):
 
 
 @inner
+def _log_gamma_of_first(tables: Any, a: int, size: int) -> float:
+    prior = 1.0 + tables.shapes[a] / tables.hyper[0]
+    return _log_gamma(prior + size * tables.shapes[a]) + math.log(prior)
+
+
+@inner
 def _log_total(tables: Any, sums: Any, d: int, size: int, point: int, sign: int) -> float:
     """Return the log sum over the grid of one column of a block, with a point, without it, or as it is."""
     dim, number = tables.counts.shape[1], len(tables.shapes)
     total, size = sums[d], size + sign
     if sign != 0:
         total += sign * tables.counts[point, d]
+    log_gamma_of_total = math.lgamma(1.0 + total)
     for a in range(number):
         shape, rising = tables.shapes[a], sums[dim + d * number + a]
         if sign != 0:
             rising += sign * tables.rising[point, d * number + a]
-        prior = 1.0 + shape / tables.hyper[0]
-        after, beta = prior + size * shape, 1.0 + total
-        log_beta_after = math.lgamma(after) + math.lgamma(beta) - math.lgamma(after + beta)
-        tables.scratch[a] = rising + log_beta_after + math.log(prior)
+        both = 2.0 + shape / tables.hyper[0] + size * shape + total
+        # Of hyperparameters that are tried out there are no tables.
+        first = tables.log_gammas[a, size] if sign != 0 else _log_gamma_of_first(tables, a, size)
+        tables.scratch[a] = rising + first + log_gamma_of_total - _log_gamma(both)
     return log_sum(tables.scratch)
+
+
+@inner
+def _log_gamma(x: float) -> float:
+    """Return the log gamma function, of larger numbers by Stirling's series, to 1e-12."""
+    if x < 10.0:
+        return math.lgamma(x)
+    inverse = 1.0 / (x * x)
+    series = (1 / 12 - inverse * (1 / 360 - inverse * (1 / 1260 - inverse / 1680))) / x
+    return (x - 0.5) * math.log(x) - x + 0.5 * math.log(2.0 * math.pi) + series
 
 
 @compile_family.register
@@ -203,6 +223,7 @@ def _(
         rising=np.ascontiguousarray(moments[:, dim:-1]),
         log_factorials=np.ascontiguousarray(moments[:, -1]),
         shapes=np.array(_SHAPES),
+        log_gammas=np.zeros((len(_SHAPES), num_points + 2)),
         sums=np.zeros((num_slots, moments.shape[1] - 1)),
         log_totals=np.zeros((num_slots, dim)),
         scratch=np.zeros(len(_SHAPES)),
