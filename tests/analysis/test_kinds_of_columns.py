@@ -3,10 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from sklearn.metrics import adjusted_rand_score
 
-from pyroclust import Analysis, cluster, predict, read_table
+from pyroclust import Analysis, cluster, compare, load_guide, predict, read_table
 from pyroclust.data.datasets import read_new_rows
+from pyroclust.distributions.protocols import sampled
+from pyroclust.guides import PredictiveFilter
+from pyroclust.infer.quality import efficiencies
+from pyroclust.models import table_mixture
 
 QUICK = {"mcmc_draws": 100, "num_chains": 2, "warmup": 100, "seed": 0}
 SURVEY = {
@@ -126,6 +131,21 @@ def test_skewed_amounts_are_on_a_log_scale_unless_they_are_numbers(tmp_path):
     assert read_table(frame, kinds={"age": "log"}, **read).columns == ("log10(income)", "log10(age)")
     with pytest.raises(ValueError, match="'age' is on a log scale, and holds 0, expected numbers above 0"):
         read_table(frame.assign(age=range(120)), kinds={"age": "log"})
+
+
+def test_a_guide_of_any_table_is_taken_and_nearer_than_the_filter():
+    frame, _ = survey(60)
+    kinds = {name: kind for name, kind in SURVEY.items() if name != "visits"}
+    found = compare(frame.drop(columns="visits"), kinds=kinds, num_draws=50, **QUICK)
+    assert found.guide is not None
+    assert found.guide.name == "ncp-tables"
+    torch.manual_seed(0)
+    model = table_mixture(ordered=[4, 5], periods=[24.0], trials=[[10]], missing=True)
+    with torch.no_grad():
+        data = sampled(model, torch.empty(20, 30, 5))["data"]["value"].float()
+        guides = load_guide("ncp-tables").of(model), PredictiveFilter(model)
+        near, far = (efficiencies(model, one, data, num_draws=50).mean() for one in guides)
+    assert near > max(0.85, far + 0.1)
 
 
 @pytest.mark.parametrize("is_overdispersed", [True, False])
