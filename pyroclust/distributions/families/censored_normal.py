@@ -87,8 +87,9 @@ class CensoredNormal(NormalInverseGamma):
     .. math:: E\left[\Phi\left(\frac{\text{low} - \mu}{\sigma}\right)^l
         \Phi\left(\frac{\mu - \text{high}}{\sigma}\right)^h\right]
 
-    This is Gauss-Hermite quadrature over :math:`(\mu / \sigma, \log \sigma)` about the mode, to .001 nats:
-    the logarithm is concave in :math:`(\mu / \sigma, 1 / \sigma)`, so that Newton's method finds it.
+    This is Gauss-Hermite quadrature over :math:`(\mu / \sigma, \log \sigma)` about the mode, to .0002 nats,
+    and .005 where all points are at one limit. The logarithm is concave in :math:`(\mu / \sigma, 1 / \sigma)`,
+    so that Newton's method finds the mode.
     Parameters of a cluster are drawn among 256 of a Student-t about the mode, by their weights: ``"loc"`` and
     ``"variance"`` ``(1,)``.
 
