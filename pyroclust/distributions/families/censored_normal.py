@@ -88,8 +88,8 @@ class CensoredNormal(NormalInverseGamma):
         \Phi\left(\frac{\mu - \text{high}}{\sigma}\right)^h\right]
 
     This is Gauss-Hermite quadrature over :math:`(\mu / \sigma, \log \sigma)` about the mode, to .0002 nats,
-    and .005 where all points are at one limit. The logarithm is concave in :math:`(\mu / \sigma, 1 / \sigma)`,
-    so that Newton's method finds the mode.
+    and .005 where all points are at one limit. The logarithm is concave in
+    :math:`(\mu / \sigma, 1 / \sigma)`, so that Newton's method finds the mode.
     Parameters of a cluster are drawn among 256 of a Student-t about the mode, by their weights: ``"loc"`` and
     ``"variance"`` ``(1,)``.
 
