@@ -373,9 +373,9 @@ def split_clusters(work: Work) -> SplitClusters | None:
         others = Mixture(model.prior, _overdispersed(model.component))
         result = overdispersed_clusters(
             labels,
-            log_joint=partial(log_joint, rows, of=model),
-            log_joint_of_others=partial(log_joint, rows, of=others),
-            num_columns=rows.shape[1],
+            data=rows,
+            log_joint=partial(log_joint, of=model),
+            log_joint_of_others=partial(log_joint, of=others),
         )
     else:
         result = find_split(

@@ -286,9 +286,11 @@ def _of_any_kind(
         clustered = {column: kind_of_column(column, cells, Kind.NUMBER) for column, cells in columns.items()}
         left_out = {}
     kept_whole = declared if masses_apart else None
-    clustered, wholes, divided = split_columns(clustered, kept_whole=kept_whole, names={*raw.names, *columns})
-    kept = None if kept_whole is None else {*kept_whole, *(whole for whole, _ in wholes.values())}
     try:
+        clustered, wholes, divided = split_columns(
+            clustered, kept_whole=kept_whole, names={*raw.names, *columns}
+        )
+        kept = None if kept_whole is None else {*kept_whole, *(whole for whole, _ in wholes.values())}
         clustered, logs, on_log_scale = log_columns(clustered, kept_whole=kept, names=raw.names)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None

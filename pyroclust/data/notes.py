@@ -15,10 +15,9 @@ from pyroclust.data.columns import RawTable
 from pyroclust.data.identifiers import words_of
 from pyroclust.data.numerals import MISSING, is_numeral
 from pyroclust.data.reading import TRANSPOSED
-from pyroclust.data.recoded_columns import heap_of, one_hot_groups
+from pyroclust.data.recoded_columns import FEWEST_ROWS, FEWEST_VALUES, HEAP, heap_of, one_hot_groups
 from pyroclust.data.tables import Table
 
-_FEWEST_ROWS, _FEWEST_VALUES, _HEAP = 30, 20, 0.1
 _MOST_VALUES, _ROWS_A_VALUE = 15, 5
 _FAR, _SHARE_OF_FAR = 100.0, 0.01
 _SAME, _ROUNDED, _MOST_IN_A_SUM, _TIMES_CHANCE = 1e-9, 1e-4, 50, 20
@@ -109,7 +108,7 @@ def _far(
     shown: str, values: NDArray[np.float64], ranked: NDArray[np.float64], row_names: Sequence[str]
 ) -> list[str]:
     number = len(ranked)
-    if number < _FEWEST_ROWS:
+    if number < FEWEST_ROWS:
         return []
     low, middle, high = np.interp(np.array([0.05, 0.5, 0.95]) * (number - 1), np.arange(number), ranked)
     distance = np.abs(values - middle)
@@ -127,7 +126,7 @@ def _copies(groups: Mapping[str, NDArray[np.float64]]) -> list[str]:
     copies = []
     for name, values in groups.items():
         codes, different = pd.factorize(values, use_na_sentinel=False)
-        if len(different) > 1 and len(values) >= _FEWEST_ROWS:
+        if len(different) > 1 and len(values) >= FEWEST_ROWS:
             other = seen.setdefault(codes.tobytes(), name)
             copies += [f"'{short(other, 40)}' and '{short(name, 40)}'"] if other != name else []
     return copies
@@ -154,10 +153,10 @@ def _again(rows: NDArray[np.float64]) -> list[str]:
     _, times = np.unique(pd.util.hash_pandas_object(pd.DataFrame(rows), index=False), return_counts=True)
     by_chance = np.prod([(one**2).sum() - 1 / number for one in shares]) * number**2
     again, pairs = number - len(times), (times * (times - 1)).sum()
-    is_copied, measured = np.gcd.reduce(times) > 1, sum(len(one) >= _FEWEST_VALUES for one in shares)
-    if number < _FEWEST_ROWS or measured < (1 if is_copied else 2):
+    is_copied, measured = np.gcd.reduce(times) > 1, sum(len(one) >= FEWEST_VALUES for one in shares)
+    if number < FEWEST_ROWS or measured < (1 if is_copied else 2):
         return []
-    if not is_copied and (again < _HEAP * number or pairs < _TIMES_CHANCE * by_chance):
+    if not is_copied and (again < HEAP * number or pairs < _TIMES_CHANCE * by_chance):
         return []
     return [f"{again:,} of {number:,} rows come again in all columns"]
 

@@ -96,16 +96,22 @@ def split_columns(
     """Divide columns that are mostly one value in two; say, by names of answers, which and the value."""
     divided, wholes, split, unsplit = dict(columns), dict[str, tuple[str, float]](), list[str](), list[str]()
     for whole, one in columns.items():
-        value = _mass_of(one.values) if one.kind is Kind.NUMBER else None
-        if one.kind is Kind.HEAPED:
-            value = _most_frequent(one.values)
+        is_said = one.kind is Kind.HEAPED
+        find = _most_frequent if is_said else _mass_of
+        value = find(one.values) if is_said or one.kind is Kind.NUMBER else None
         if value is None:
             continue
         num_present, answer = (~np.isnan(one.values)).sum(), f"{whole}{_IS}{value:g}"
         words = f"'{short(whole, 40)}' ({value:g}: {(one.values == value).sum():,} of {num_present:,})"
+        is_kept = not is_said and (kept_whole is None or whole in kept_whole)
         # The name has to say the value exactly.
-        is_kept = (kept_whole is None or whole in kept_whole) and one.kind is not Kind.HEAPED
-        if is_kept or float(f"{value:g}") != value or answer in names:
+        cannot = float(f"{value:g}") != value or answer in names
+        if cannot and is_said:
+            raise ValueError(
+                f"column '{short(whole, 60)}' is told to be heaped, but its value {value!r} has more digits "
+                f"than a name, or '{short(answer, 60)}' is a column: round it, or call that otherwise"
+            )
+        if is_kept or cannot:
             unsplit.append(words)
             continue
         split.append(words)
@@ -166,7 +172,7 @@ def log_of(name: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _is_amount(values: NDArray[np.float64]) -> bool:
     present = values[~np.isnan(values)]
-    if len(present) < _FEWEST_ROWS or present.min() <= 0 or len(np.unique(present)) < _FEWEST_VALUES:
+    if len(present) < FEWEST_ROWS or present.min() <= 0 or len(np.unique(present)) < FEWEST_VALUES:
         return False
     if present.max() < _LEAST_RATIO * present.min():
         return False
@@ -199,16 +205,16 @@ def censored_column(
 
 
 # Of so many rows and values one value is a heap that holds this share, and so many times what others do.
-_FEWEST_ROWS, _FEWEST_VALUES, _HEAP, _TIMES_OTHERS = 30, 20, 0.1, 5
+FEWEST_ROWS, FEWEST_VALUES, HEAP, _TIMES_OTHERS = 30, 20, 0.1, 5
 
 
 def heap_of(distinct: NDArray[np.float64], times: NDArray[np.int64]) -> int | None:
     """Return the place of a value that far more cells hold than others; ``None`` where there is none."""
-    if times.sum() < _FEWEST_ROWS or len(distinct) < _FEWEST_VALUES:
+    if times.sum() < FEWEST_ROWS or len(distinct) < FEWEST_VALUES:
         return None
     most = int(times.argmax())
     others = np.delete(times, most)
-    is_heap = times[most] >= max(_HEAP * times.sum(), _TIMES_OTHERS * np.quantile(others, 0.9))
+    is_heap = times[most] >= max(HEAP * times.sum(), _TIMES_OTHERS * np.quantile(others, 0.9))
     return most if is_heap else None
 
 
@@ -258,7 +264,9 @@ def parts_by_name(columns: Sequence[str], kinds: Sequence[Kind]) -> Parts:
 
 def _most_frequent(values: NDArray[np.float64]) -> float | None:
     distinct, times = np.unique(values[~np.isnan(values)], return_counts=True)
-    return float(distinct[times.argmax()]) if len(distinct) else None
+    if not len(distinct):
+        raise ValueError("a column that is told to be heaped holds no value; leave it out")
+    return float(distinct[times.argmax()])
 
 
 def _mass_of(values: NDArray[np.float64]) -> float | None:

@@ -106,30 +106,31 @@ def split_clusters(
 def overdispersed_clusters(
     assignments: np.ndarray,
     *,
-    log_joint: Callable[[np.ndarray], np.ndarray],
-    log_joint_of_others: Callable[[np.ndarray], np.ndarray],
-    num_columns: int,
+    data: np.ndarray,
+    log_joint: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    log_joint_of_others: Callable[[np.ndarray, np.ndarray], np.ndarray],
 ) -> SplitClusters | None:
     """Say whether counts that vary more than Poisson counts explain rows better, and by fewer clusters.
 
     Clusters are joined one after the other, as long as that is better for such counts, whose log joint
-    density of partitions ``(S, N)`` is that of the others.
+    density of rows and partitions ``(S, N)`` is that of the others.
     """
-    number = int(assignments.max()) + 1
-    if number > _MOST_GROUPS:
+    every = slice(None, None, -(-len(data) // _MOST_ROWS))
+    rows, (present, labels) = data[every], np.unique(assignments[every], return_inverse=True)
+    if len(present) > _MOST_GROUPS:
         return None
-    group_of, best = np.arange(number), float(log_joint_of_others(assignments[None])[0])
+    group_of, best = np.arange(len(present)), float(log_joint_of_others(rows, labels[None])[0])
     while group_of.max() > 0:
         pairs = [(k, other) for other in range(group_of.max() + 1) for k in range(other)]
         joined = [np.where(group_of == other, k, group_of - (group_of > other)) for k, other in pairs]
-        scores = log_joint_of_others(np.stack([one[assignments] for one in joined]))
+        scores = log_joint_of_others(rows, np.stack([one[labels] for one in joined]))
         if scores.max() <= best:
             break
         best, group_of = float(scores.max()), joined[int(scores.argmax())]
-    gain, sizes = best - float(log_joint(assignments[None])[0]), np.bincount(assignments)
-    members = [np.flatnonzero(group_of == k) for k in range(group_of.max() + 1)]
+    gain, sizes = best - float(log_joint(rows, labels[None])[0]), np.bincount(assignments)
+    members = [present[group_of == k] for k in range(group_of.max() + 1)]
     groups = [OtherShape(tuple(one.tolist()), int(sizes[one].sum()), gain, OVERDISPERSED) for one in members]
-    return SplitClusters(tuple(groups), number, num_columns)
+    return SplitClusters(tuple(groups), len(sizes), data.shape[1])
 
 
 def _neighbours(rows: np.ndarray, labels: np.ndarray) -> Iterator[tuple[int, int]]:

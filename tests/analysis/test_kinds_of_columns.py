@@ -107,6 +107,8 @@ def test_of_several_numbers_none_is_cut_unless_it_is_said():
 
 def test_the_most_frequent_value_stands_apart_where_that_is_said():
     frame, _ = scores()
+    with pytest.raises(ValueError, match="has more digits than a name"):
+        read_table(frame.assign(score=frame["score"] / 3), kinds={"score": "heaped"})
     table = read_table(frame, kinds={"score": "heaped"})
     assert {"score", "score is 100"} < {*table.columns}
     assert not table.missing.any()
