@@ -307,8 +307,8 @@ def _default(model: Any, num_points: int) -> ModelAndGuide:
     )
 
 
-# Families of the columns of which guides of any table were seen to be right, docs/tables.md. With
-# overdispersed counts they are, too, but draw some hundred times as slowly as with others.
+# Families of the columns on which guides of any table were measured, docs/tables.md. Of overdispersed counts
+# they draw some hundred times as slowly, and of too few tables to tell how well.
 _MEASURED = {
     BernoulliBeta,
     BinomialBeta,

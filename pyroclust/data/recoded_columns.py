@@ -147,7 +147,9 @@ def log_columns(
             continue
         found[as_log], sources[as_log] = KindOfColumn(Kind.NUMBER, log_of(name, one.values)), name
         if one.kind is Kind.NUMBER:
-            words.append(f"'{short(name, 40)}' ({np.nanmin(one.values):g} to {np.nanmax(one.values):g})")
+            words.append(
+                f"'{short(name, 40)}' ({np.nanmin(one.values):,.10g} to {np.nanmax(one.values):,.10g})"
+            )
     note = (
         "Taken on a log scale, as such numbers are positive and skewed, and their logarithms are not: "
         f"{listed(words)}. To take one as it is, give --kinds NAME=number."
