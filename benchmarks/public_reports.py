@@ -554,6 +554,7 @@ REPORTS = {
         "2, or not sure; the class is no measurement",
         (2,),
         half_labelled,
+        changed="a note names --partial-labels",
     ),
     "mitochondria": Report(
         "one component is left of two",

@@ -25,6 +25,7 @@ from pyroclust.data.notes import (
     doubts_of,
     footer_note,
     frequencies_note,
+    half_known_note,
     label_notes,
     na_notes,
     partial_label_notes,
@@ -130,6 +131,7 @@ def chosen_table(
         groups = {column: values for column, kind, values in triples if column in chosen and kind in _GROUPS}
         table = replace(table, doubts=doubts_of(numbers, raw.rows, groups=groups))
         notes.append(frequencies_note(table) if weight is None else None)
+        notes.append(half_known_note(table) if partial_labels is None else None)
     elif table.has_missing:
         gaps = [f"{int(np.isnan(one).sum())} in '{short(column, 60)}'" for column, _, one in triples]
         gaps = [one for one in gaps if not one.startswith("0 ")]

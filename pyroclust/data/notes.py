@@ -41,6 +41,16 @@ _LATITUDES, _LONGITUDES = ("lat", "latitude"), ("lon", "long", "lng", "longitude
 # Degrees of longitude become shorter by more than this share, or places lie on both sides of the date line.
 _LEAST_SHRINK, _HALF_A_TURN = 0.8, 180.0
 _NUMBERS_OF = {"n", "count", "counts", "anzahl"}
+# What columns are called that may hold classes of some rows. Such a one has this share of empty cells, others
+# at most a share of that; one of any name, beside which all cells are there, has more.
+_CLASSES = frozenset(
+    (
+        *("class", "classes", "label", "labels", "group", "type", "species", "cluster", "category", "truth"),
+        *("diagnosis", "annotation", "klasse", "gruppe", "typ", "diagnose", "classe", "groupe", "espece"),
+        *("clase", "grupo", "tipo", "especie", "etiqueta", "gruppo", "specie", "etichetta"),
+    )
+)
+_EMPTY_CLASSES, _EMPTY_BESIDE, _EMPTY_ALONE = 0.2, 0.5, 1 / 3
 
 
 def doubts_of(
@@ -314,6 +324,25 @@ def turned_note(raw: RawTable, num_columns: int) -> list[str]:
         f"There are {num_columns:,} columns and {raw.num_rows:,} rows, which have names such as "
         f"'{short(visible(names[0]), 40)}': if rows are what was measured, and columns who, give --transpose."
     ]
+
+
+def half_known_note(table: Table) -> str | None:
+    """Say which answers or categories may be what is known of the clusters: one column is often empty."""
+    num_empty = table.missing.sum(0)
+    place = int(num_empty.argmax())
+    name, share = table.columns[place], float(num_empty[place]) / len(table.data)
+    most_beside = float(np.delete(num_empty, place).max(initial=0)) / len(table.data)
+    is_class = share >= _EMPTY_CLASSES and most_beside <= _EMPTY_BESIDE * share
+    if not _CLASSES & {*words_of(name)}:
+        is_class = share >= _EMPTY_ALONE and most_beside == 0
+    if not is_class or not table.levels[place]:
+        return None
+    told = shlex.quote(name)
+    return (
+        f"'{short(name, 60)}' is empty in {num_empty[place]:,} of {len(table.data):,} rows, and was read as "
+        f"a measurement like any other: if it holds what is known of the clusters, give --partial-labels "
+        f"{told}; if it is to be compared with them, --label {told}."
+    )
 
 
 def frequencies_note(table: Table) -> str | None:

@@ -294,3 +294,41 @@ def test_thousands_of_columns_take_the_memory_of_the_table_and_not_that_of_all_p
     tracemalloc.stop()
     assert said.startswith("'g17' and 'inches', 'g4999' and 'feet' hold the same numbers")
     assert used < 50e6
+
+
+def _beside_numbers(name, cells, others_empty=0):
+    numbers = np.random.default_rng(0).normal(size=(len(cells), 2))
+    numbers[:others_empty, 1] = np.nan
+    return pd.DataFrame(numbers, columns=["x", "y"]).assign(**{name: cells})
+
+
+@pytest.mark.parametrize(
+    ("name", "empty", "others_empty", "is_said"),
+    [
+        ("z_class", 50, 0, True),
+        ("z_class", 20, 10, True),
+        ("z_class", 50, 30, False),
+        ("z_class", 10, 0, False),
+        ("CellType", 95, 0, True),
+        ("smoker", 50, 0, True),
+        ("smoker", 50, 1, False),
+        ("smoker", 25, 0, False),
+    ],
+)
+def test_classes_that_are_known_of_some_rows_are_hinted_at(name, empty, others_empty, is_said):
+    cells = np.where(np.arange(100) < 100 - empty, np.resize(["a", "b"], 100), None)
+    table = read_table(_beside_numbers(name, cells, others_empty), kinds={})
+    said = [note for note in table.notes if "--partial-labels" in note]
+    assert bool(said) == is_said
+    if is_said:
+        assert f"'{name}' is empty in {empty} of 100 rows" in said[0]
+        told = read_table(_beside_numbers(name, cells, others_empty), kinds={}, partial_labels=name)
+        assert not any("give --partial-labels" in note for note in told.notes)
+
+
+def test_numbers_and_heaps_with_empty_cells_are_no_classes():
+    numbers = _beside_numbers("group", np.where(np.arange(100) % 2, np.nan, np.arange(100) / 7))
+    rain = _beside_numbers("class", np.maximum(0, np.arange(100) - 70) / 7)
+    for frame in (numbers, rain):
+        notes = read_table(frame, kinds={}, masses_apart=True).notes
+        assert not any("--partial-labels" in note for note in notes)
