@@ -110,7 +110,10 @@ def test_a_comparison_without_a_verdict_is_written_and_printed_before_it_ends_st
     assert written["verdict"] == found["verdict"]
 
 
-@pytest.mark.parametrize(("load", "dim", "rows"), [(load_wine, 13, 16), (load_breast_cancer, 30, 12)])
+@pytest.mark.parametrize(
+    ("load", "dim", "rows"),
+    [pytest.param(load_wine, 13, 16, marks=pytest.mark.prove), (load_breast_cancer, 30, 12)],
+)
 def test_many_columns_end_in_a_posterior_and_a_verdict(load, dim, rows, tmp_path):
     table = load(as_frame=True).data[:rows]
     found = compare(table, out=tmp_path / "out", **FEW)

@@ -9,7 +9,7 @@ import pyro
 import pyro.poutine as poutine
 import pytest
 import torch
-from cases import CONJUGATE, FAMILIES, FINITE
+from cases import CONJUGATE, FAMILIES, FINITE, short_and_long
 from pyro.distributions import Gamma
 from scipy import stats
 
@@ -271,12 +271,13 @@ def test_points_of_a_cluster_share_parameters(family):
     assert unlike.mean() > alike.mean()
 
 
+@short_and_long("num_draws", 10_000, 40_000)
 @every_conjugate
-def test_posterior_draws_average_to_the_predictive(family):
+def test_posterior_draws_average_to_the_predictive(family, num_draws):
     torch.manual_seed(8)
     points, new = points_of(family, 7).split([4, 3])
     counts, moments = block(family, points)
-    shape = (40_000, 1)
+    shape = (num_draws, 1)
     draws = family.sample_parameters(counts.expand(shape), moments.expand(*shape, -1))
     likelihood = family.likelihood(draws).log_prob(new.unsqueeze(0))
     expected = family.log_predictive(new, family.predictive_parameters(counts, moments))
