@@ -65,9 +65,7 @@ KERNELS = {
     "guide": (lambda model: GuideProposal(model, guide_of(model), num_proposals=10), 120, 20),
 }
 OTHER_PRIORS = [prior for prior in POSTERIOR_PRIORS if prior != "restaurant"]
-CONSTRAINED = [
-    (kernel, "restaurant", "known_variance") for kernel in KERNELS if kernel != "short composition"
-]
+CONSTRAINED = [(kernel, "restaurant", "known_variance") for kernel in KERNELS]
 # The moves call the same functions of every family as splits and merges do, which meet all of them.
 CONSTRAINED += [("gibbs", "restaurant", family) for family in ("inverse_wishart", "poisson")]
 CONSTRAINED += [("composition", prior, "known_variance") for prior in OTHER_PRIORS]
