@@ -18,6 +18,8 @@ Names of this package, loaded when they are first used:
 
 * ``cluster``: say how many clusters a table has, which rows are in which, and how sure that is.
 * ``compare``: the same, with a guide beside MCMC of its model, and whether the two agree.
+* ``cluster_many``: the same for many data sets of the same columns, by a guide first.
+* ``Analyses``: what that returns, a row of figures for each data set, and its draws.
 * ``forest``: cluster a table by spanning forests of its rows, without a model.
 * ``Analysis``: what these return, and ``diagnose`` and ``update``; it reads itself back from its folder.
 * ``Draws``: draws of a partition, of any sampler.
@@ -55,6 +57,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pyroclust.analysis.cluster_many import cluster_many as cluster_many
     from pyroclust.analysis.compare import cluster as cluster
     from pyroclust.analysis.compare import compare as compare
     from pyroclust.analysis.diagnose import diagnose as diagnose
@@ -73,6 +76,7 @@ if TYPE_CHECKING:
     from pyroclust.data.draws.arviz import to_arviz as to_arviz
     from pyroclust.partitions import Draws as Draws
     from pyroclust.results.analysis import Analysis as Analysis
+    from pyroclust.results.data_sets import Analyses as Analyses
     from pyroclust.saving.cards import list_guides as list_guides
     from pyroclust.saving.guides import load_guide as load_guide
     from pyroclust.saving.guides import save_guide as save_guide
@@ -80,12 +84,14 @@ if TYPE_CHECKING:
 __version__ = version("pyroclust")
 
 _HOMES = {
+    "Analyses": "pyroclust.results.data_sets",
     "Analysis": "pyroclust.results.analysis",
     "Draws": "pyroclust.partitions",
     "calibrate": "pyroclust.calibration",
     "calibrate_near": "pyroclust.calibration",
     "certify": "pyroclust.calibration",
     "cluster": "pyroclust.analysis.compare",
+    "cluster_many": "pyroclust.analysis.cluster_many",
     "compare": "pyroclust.analysis.compare",
     "diagnose": "pyroclust.analysis.diagnose",
     "forest": "pyroclust.analysis.forest",

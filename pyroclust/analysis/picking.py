@@ -174,8 +174,8 @@ def pick_guide(
     earlier_of = partial(model_of, mixture=table_mixture)
     if guide is None or guide == NO_GUIDE:
         model, before, after = model_of(shape=shape, **words), [], []
-        if "family" not in words and _has_random_scale(model):
-            number = _tied_values(model, data.values, times)
+        if "family" not in words:
+            number = tied_values(model, data.values, times)
             if number:
                 model, before = earlier_of(**words), [_TIED.format(number=number)]
         picked = ModelAndGuide(model=model) if guide == NO_GUIDE else _default(model, num_points)
@@ -338,8 +338,13 @@ def _guide_of_any_table(model: Any) -> GuideCard | None:
     return next((card for card in cards if _has_random_scale(_model_of(card)) == random), None)
 
 
-def _tied_values(model: Any, rows: NDArray[np.float64], weights: NDArray[np.int64] | None) -> int:
-    """Return the number of different rows where a cluster for each is likelier than one for all, else 0."""
+def tied_values(model: Any, rows: NDArray[np.float64], weights: NDArray[np.int64] | None) -> int:
+    """Return the number of different rows where a cluster for each is likelier than one for all, else 0.
+
+    It is 0 of models whose clusters have a known scale.
+    """
+    if not _has_random_scale(model):
+        return 0
     _, labels = np.unique(rows, axis=0, return_inverse=True)
     number = int(labels.max()) + 1
     total = len(rows) if weights is None else int(weights.sum())

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import pyroclust
-from pyroclust.cli.console import print_analysis, print_plainly, standard_output
+from pyroclust.cli.console import print_analysis, print_data_sets, print_plainly, standard_output
 from pyroclust.cli.guides import check, guides, train
 from pyroclust.cli.options import Command, Option, argument, options, python_arguments, takes
 from pyroclust.core.long_runs import stages
@@ -87,15 +87,64 @@ def _analysis(
     return takes(taken)(command)
 
 
-cluster = _analysis(
-    "cluster",
+_CLUSTER = {"source": _SOURCE} | options(
+    f"{_TABLE}guide num_draws num_chains mcmc_draws warmup also thorough{_ENDS}"
+)
+_cluster_one = _analysis("cluster", "", _CLUSTER)
+# What many data sets take of it, and what a terminal is told.
+_OF_MANY = (
+    *("columns", "leave_out", "kinds", "missing", "aggregate", "raw", "delimiter", "decimal", "header"),
+    *("family", "prior", "concentration", "guide", "num_draws", "seed", "overwrite"),
+)
+_IN_PATTERNS = frozenset("*?[")
+
+
+@takes(_CLUSTER | options("by budget scheduler"))
+def cluster(
+    *, source: str, by: str | None, budget: float | None, scheduler: str | None, **typed: Any
+) -> None:
     """Say how many clusters a table has, which rows are in which, and how sure that is.
 
     Chains of MCMC draw partitions from the posterior of a mixture model until
-    they have converged; a guide draws beside them where one is named.""",
-    {"source": _SOURCE}
-    | options(f"{_TABLE}guide num_draws num_chains mcmc_draws warmup also thorough{_ENDS}"),
-)
+    they have converged; a guide draws beside them where one is named.
+
+    Many data sets are a pattern of files in quotes, 'folder/*.parquet', or a
+    table with --by: there the model's guide draws first, and chains where it
+    cannot do. This writes report.html, summaries.parquet, assignments.parquet
+    and the store draws.zarr, and goes on where it was stopped.
+
+    Writes report.html, draws.nc, summary.json, assignments.csv, clusters.csv.
+    A folder that holds anything but results of the very same command is
+    refused without --overwrite.
+    """
+    if by is None and (not _IN_PATTERNS & set(source) or Path(source).exists()):
+        for name, value in (("budget", budget), ("scheduler", scheduler)):
+            if value is not None:
+                raise ValueError(
+                    f"{name} is {value}, but '{source}' is one data set: leave it out, or divide the table by "
+                    "a column (--by)"
+                )
+        _cluster_one(source=source, **typed)
+        return
+    from pyroclust.core.workers import client_of
+
+    shown = {name: typed.pop(name) for name in ("out", "strict", "as_json", "quiet", "verbose")}
+    for name, value in typed.items():
+        if name not in _OF_MANY and value not in (None, False, _CLUSTER[name].default):
+            raise ValueError(f"{name} is {value}, which many data sets do not take: leave it out")
+    usual = Path(f"cluster-{Path(source).stem if by is not None else Path(source).parent.name or 'files'}")
+    folder = usual if shown["out"] is None else shown["out"]
+    asked = {name: one for name, one in python_arguments(typed).items() if name in _OF_MANY}
+    with (
+        stages(first="reading the first table", shown=not shown["quiet"]) as tell,
+        client_of(scheduler) as client,
+    ):
+        found = pyroclust.cluster_many(
+            source, by=by, budget=budget, client=client, out=folder, progress=tell, **asked
+        )
+    print_data_sets(found, folder, as_json=shown["as_json"], strict=shown["strict"])
+
+
 compare = _analysis(
     "compare",
     """Cluster a table by MCMC, and set a guide of the same model beside it.

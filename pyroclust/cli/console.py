@@ -21,6 +21,7 @@ from pyroclust.core.messages import lacks_memory, visible
 if TYPE_CHECKING:
     from pyroclust.diagnostics import Verdict
     from pyroclust.results.analysis import Analysis
+    from pyroclust.results.data_sets import Analyses
 
 
 def usable_streams() -> None:
@@ -87,6 +88,26 @@ def print_analysis(analysis: "Analysis", folder: Path, *, as_json: bool, verbose
         files = "draws.nc, summary.json, assignments.csv, clusters.csv"
         print_plainly(console, f"Written: {folder / 'report.html'}, {files}")
     end_strictly(analysis.verdict, strict=strict)
+
+
+def print_data_sets(analyses: "Analyses", folder: Path, *, as_json: bool, strict: bool) -> None:
+    """Print the answer over many data sets, or a row for each as JSON; end strictly where one is not good."""
+    from pyroclust.report.data_sets import GOOD, page_of_sets
+
+    if as_json:
+        rows = json.loads(analyses.summaries.reset_index().to_json(orient="records", double_precision=15))
+        print(json.dumps(rows, indent=2))
+    else:
+        console = standard_output()
+        for question, answer in page_of_sets(analyses).answer:
+            print_plainly(console, f"{question}: {answer}")
+        print_plainly(
+            console,
+            f"Written: {folder / 'report.html'}, summaries.parquet, assignments.parquet, draws.zarr",
+        )
+    if strict and not analyses.summaries["verdict"].isin(GOOD).all():
+        sys.stdout.flush()
+        raise typer.Exit(_REFUSED)
 
 
 def print_plainly(console: Console, text: str) -> None:

@@ -180,6 +180,17 @@ _PANELS: Mapping[str | None, Mapping[str, Option]] = {
             float,
         ),
     },
+    "Many data sets": {
+        "by": Option("COLUMN", "Each value of a column is a data set: a row of figures and draws for each."),
+        "budget": Option(
+            "SECONDS",
+            "Processor seconds that chains may take where the guide cannot do; no limit by default.",
+            float,
+        ),
+        "scheduler": Option(
+            "ADDRESS", "Scheduler of a Dask cluster, tcp://...; by default the cores of this machine."
+        ),
+    },
     None: {
         "num_clusters": Option("K", "Trees of every forest.", int, least=1),
         "noise_scale": Option(

@@ -27,6 +27,7 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | 
 RESULTS: Mapping[str, tuple[str, ...]] = {
     "summary.json": ("report.html", "draws.nc", "assignments.csv", "clusters.csv"),
     "certificate.json": ("certificate.png",),
+    "data-sets.json": ("report.html", "summaries.parquet", "assignments.parquet"),
 }
 """Files of a folder of results by the record that lists them with their checksums, under ``files``."""
 _LIBRARY = Path(__file__).parents[1]

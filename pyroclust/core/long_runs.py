@@ -1,5 +1,6 @@
 """Long runs: what they show on standard error, and how Ctrl-C stops them between steps, never inside one."""
 
+import math
 import os
 import signal
 import sys
@@ -60,11 +61,16 @@ class _Lines:
 
     def __call__(self, now: int, figures: str) -> None:
         at = time.monotonic()
-        if at - self._said < _SILENCE or not self._done < now < self._total:
+        # Of some loops nobody knows how long they are.
+        if at - self._said < _SILENCE or not self._done < now < (self._total or math.inf):
             return
         self._said = at
         left = (at - self._began) * (self._total - now) / (now - self._done)
-        self._line(f"{self._what}: {now:,} of {self._total:,}, about {duration(left)} left")
+        said = f", {figures}" if figures else ""
+        if not self._total:
+            self._line(f"{self._what}: {now:,}{said}")
+            return
+        self._line(f"{self._what}: {now:,} of {self._total:,}{said}, about {duration(left)} left")
 
 
 @contextmanager

@@ -93,7 +93,7 @@ from pyroclust.diagnostics.searches import (
 )
 from pyroclust.diagnostics.short_chains import drift, nested_rhat
 from pyroclust.diagnostics.sources import SourceComparison, compare_sources
-from pyroclust.diagnostics.verdict import Answer, Finding, Mark, Trust, Verdict
+from pyroclust.diagnostics.verdict import Answer, Finding, Mark, SetVerdict, Trust, Verdict
 
 __all__ = [
     "AdjustedRand",
@@ -126,6 +126,7 @@ __all__ = [
     "PartitionSearch",
     "RankedPartitions",
     "SalsoSearch",
+    "SetVerdict",
     "SimulationBasedCalibration",
     "SourceComparison",
     "Trust",

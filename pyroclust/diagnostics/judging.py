@@ -18,10 +18,12 @@ from pyroclust.diagnostics.limits import (
     MIN_CERTIFIED,
     MIN_CHANCE,
     MIN_ESS,
+    MIN_SET_ESS,
+    SURE_EFFICIENCY,
     written,
     written_pair,
 )
-from pyroclust.diagnostics.verdict import Answer, Finding, Mark, Trust, Verdict, all_passed
+from pyroclust.diagnostics.verdict import Answer, Finding, Mark, SetVerdict, Trust, Verdict, all_passed
 
 Checks = Mapping[str, Sequence[Finding]]
 _Judged = tuple[Trust, str, Answer | None]
@@ -258,6 +260,13 @@ def judge_draws(name: str, *, num_chains: int, num_draws: int, max_rhat: float, 
         level = Trust.TRUST
         why = f"The {num_chains} chains of {name} agree and can be used ({figures}).{rough}"
     return Verdict(level, why, findings)
+
+
+def verdict_of_set(efficiency: float, pareto_k: float, *, num_draws: int) -> SetVerdict:
+    """Say what a guide's draws of one data set among many are worth, by their importance weights."""
+    if pareto_k >= MAX_PARETO_K or efficiency * num_draws < MIN_SET_ESS:
+        return SetVerdict.CHAINS
+    return SetVerdict.SURE if efficiency >= SURE_EFFICIENCY else SetVerdict.WEIGHTED
 
 
 def judge_forest(*, num_draws: int, uncertainty: np.ndarray | None, excess: float) -> Verdict:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Any
 
 from pyroclust.core.numbers import json_values
@@ -40,6 +40,17 @@ class Trust(Enum):
     def is_refused(self) -> bool:
         """Whether commands with ``--strict`` end with an error: bad news, or no verdict."""
         return self.mark in {Mark.BAD, Mark.UNKNOWN}
+
+
+class SetVerdict(StrEnum):
+    """What the draws of one data set among many are worth."""
+
+    SURE = "sure"
+    WEIGHTED = "weights needed"
+    CHAINS = "run chains"
+    NOT_CONVERGED = "not converged"
+    ALONE = "guide alone"
+    FAILED = "failed"
 
 
 class Answer(Enum):

@@ -74,13 +74,15 @@ def results_folder(
     overwrite: bool = False,
     inputs: Iterable[Path] = (),
     record: str = "summary.json",
+    grows: Iterable[str] = (),
 ) -> Iterator[Path | None]:
     """Reserve a folder for the results of a run, before anything is computed, and keep others out.
 
     A run, of the name that :func:`name_of_run` gives, replaces its own results, as long as nobody changed
     them. To replace those of another run, or to write beside other files, has to be said (``overwrite``).
     What no run wrote, what was changed since, and what this run reads (``inputs``, and what the command
-    names) is never replaced. Files whose names begin with a dot do not count. ``record`` lists the others.
+    names) is never replaced. Files whose names begin with a dot do not count. ``record`` lists the others,
+    but for what ``grows`` as the run goes on.
     """
     if not isinstance(out, str | PathLike | None):
         raise ValueError(f"out is of type {type(out).__name__}, expected the name of a folder")
@@ -92,7 +94,8 @@ def results_folder(
     try:
         with locked_folder(folder):
             settle_results(folder)
-            _check_own(folder, run, record, inputs=[*inputs, *_files_named(command)], overwrite=overwrite)
+            inputs = [*inputs, *_files_named(command)]
+            _check_own(folder, run, record, inputs=inputs, overwrite=overwrite, grows=grows)
             yield folder
     except BaseException:
         if is_new:
@@ -149,12 +152,14 @@ def _files_named(command: str) -> list[Path]:
     return []
 
 
-def _check_own(folder: Path, run: str, record: str, *, inputs: list[Path], overwrite: bool) -> None:
+def _check_own(
+    folder: Path, run: str, record: str, *, inputs: list[Path], overwrite: bool, grows: Iterable[str]
+) -> None:
     """Refuse a folder with anything else than the results of a run."""
     ours, new = written_results(folder), (*RESULTS[record], record)
     if not overwrite:
         held = (path.name for path in folder.iterdir() if not path.name.startswith("."))
-        foreign = sorted(name for name in held if name not in ours and name not in new)
+        foreign = sorted(name for name in held if name not in {*ours, *new, *grows})
         if foreign:
             raise ValueError(
                 f"folder '{folder}' holds other files ({listed(foreign, 3)}); choose another with --out, or "
