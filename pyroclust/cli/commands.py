@@ -121,8 +121,8 @@ def cluster(
         for name, value in (("budget", budget), ("scheduler", scheduler)):
             if value is not None:
                 raise ValueError(
-                    f"{name} is {value}, but '{source}' is one data set: leave it out, or divide the table by "
-                    "a column (--by)"
+                    f"{name} is {value}, but '{source}' is one data set: leave it out, or divide the table "
+                    "by a column (--by)"
                 )
         _cluster_one(source=source, **typed)
         return

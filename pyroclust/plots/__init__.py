@@ -17,7 +17,6 @@ from pyroclust.plots.calibration import (
     plot_familiarity,
     plot_log_weights,
     plot_reliability,
-    plot_set_efficiencies,
 )
 from pyroclust.plots.certificate import (
     plot_certificate,
@@ -111,7 +110,6 @@ __all__ = [
     "plot_ranked_partitions",
     "plot_reliability",
     "plot_scores",
-    "plot_set_efficiencies",
     "plot_trace",
     "plot_training",
     "plot_training_loss",

@@ -1,6 +1,6 @@
 """Whether a sampler is calibrated: averaged posteriors, coverage, reliability, weights, familiarity."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from pyroclust.diagnostics import BallCoverage, Familiarity, PairReliability
 from pyroclust.plots.drawable import drawable
 from pyroclust.plots.posterior import plot_num_clusters
-from pyroclust.plots.style import CYCLE, GREY, INK, MARKERS, draw_inside_and_out, name_rows
+from pyroclust.plots.style import CYCLE, GREY, INK, draw_inside_and_out, name_rows
 
 
 def plot_averaged_posterior(
@@ -207,47 +207,4 @@ def plot_familiarity(found: Familiarity, *, ax: Axes) -> Axes:
     ax.set(xlim=(-end, end), xlabel="distance from the median of the simulations (1: their 5 or 95 %)")
     ax.set_title(f"p = {found.overall:.3f} among {found.num_simulations} simulations")
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=3, handletextpad=0.3, borderaxespad=0.1)
-    return ax
-
-
-def plot_set_efficiencies(
-    sizes: np.ndarray, efficiency: np.ndarray, verdicts: Sequence[str], *, ax: Axes
-) -> Axes:
-    """Draw the efficiency of a guide's weights for many data sets by their numbers of points.
-
-    Args:
-        sizes: points of each data set, ``(M,)``.
-        efficiency: effective share of the draws, ``(M,)``.
-        verdicts: of each data set, which colour and shape stand for.
-
-    Raises:
-        ValueError: if these are not of one length, or a number is not finite.
-
-    Example:
-        >>> from pyroclust.plots import new_figure
-        >>> ax = new_figure(4, 3).subplots()
-        >>> plot_set_efficiencies(np.array([20, 50]), np.array([0.9, 0.3]), ["sure"] * 2, ax=ax).get_ylabel()
-        'efficiency'
-    """
-    sizes, efficiency = drawable("sizes", sizes), drawable("efficiency", efficiency)
-    names = np.array(verdicts)
-    if not len(sizes) == len(efficiency) == len(names):
-        raise ValueError(
-            f"sizes, efficiency and verdicts have {len(sizes)}, {len(efficiency)} and {len(names)} entries, "
-            "expected one a data set"
-        )
-    for place, name in enumerate(dict.fromkeys(verdicts)):
-        of = names == name
-        ax.scatter(
-            sizes[of],
-            efficiency[of],
-            s=14,
-            alpha=0.5,
-            lw=0,
-            color=CYCLE[place],
-            marker=MARKERS[place],
-            label=name,
-        )
-    ax.set(xlabel="points", ylabel="efficiency", ylim=(0, 1.02))
-    ax.legend(loc="lower left")
     return ax

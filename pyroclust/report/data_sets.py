@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from matplotlib.axes import Axes
 
 from pyroclust import plots
 from pyroclust.core.messages import duration, visible
@@ -14,6 +15,7 @@ from pyroclust.data import standardise
 from pyroclust.diagnostics import Mark, SetVerdict
 from pyroclust.diagnostics.limits import MAX_PARETO_K, MIN_SET_ESS, SURE_EFFICIENCY
 from pyroclust.plots.drawable import counted
+from pyroclust.plots.style import CYCLE, MARKERS
 from pyroclust.report.parts import FigureTable, Page, Paragraph, Part, Picture, Section, axis_names, number
 from pyroclust.report.writing import FILE_NAME, render_page
 from pyroclust.results.answer import likeliest_of
@@ -125,9 +127,8 @@ def _verdicts_section(table: pd.DataFrame) -> Section:
     ]
     weighed = table[table["efficiency"].notna()]
     if len(weighed):
-        columns = weighed["rows"].to_numpy(), weighed["efficiency"].to_numpy(), weighed["verdict"].tolist()
         picture = Picture(
-            lambda figure: plots.plot_set_efficiencies(*columns, ax=figure.subplots()),
+            lambda figure: _draw_efficiencies(weighed, figure.subplots()),
             size=(9, 3.6),
             alternative=f"Efficiency of the guide's draws over the rows of {len(weighed):,} data sets.",
             caption="Each mark is a data set: its rows, and which share of the guide's draws is effective "
@@ -136,6 +137,14 @@ def _verdicts_section(table: pd.DataFrame) -> Section:
         parts.append(picture)
     good = int(table["verdict"].isin(GOOD).sum())
     return Section("How far to rely on them", tuple(parts), is_open=True, gist=f"{good:,} of {len(table):,}")
+
+
+def _draw_efficiencies(weighed: pd.DataFrame, ax: Axes) -> None:
+    for place, (verdict, some) in enumerate(weighed.groupby("verdict", sort=False)):
+        look = {"color": CYCLE[place], "marker": MARKERS[place], "label": verdict}
+        ax.scatter(some["rows"], some["efficiency"], s=14, alpha=0.5, lw=0, **look)
+    ax.set(xlabel="rows", ylabel="efficiency", ylim=(0, 1.02))
+    ax.legend(loc="lower left")
 
 
 def _set_section(analyses: Analyses, name: str) -> Section:

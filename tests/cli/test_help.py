@@ -50,10 +50,10 @@ def test_families_and_priors_are_those_of_the_models(command):
         assert model_by_name(2, 10, **{name: re.match(r"[-\w]+", usual)[0]}) == default
 
 
-NOT_REPEATED = {"out", "overwrite", "seed", "strict", "as_json", "quick", "quiet", "verbose"}
+NOT_REPEATED = {"out", "overwrite", "seed", "scheduler", "strict", "as_json", "quick", "quiet", "verbose"}
 FLAGS = ("transpose", "raw", "edges", "header", "refine", "thorough", "refuse_unseen")
 COUNTS = ("num_draws", "num_chains", "mcmc_draws", "num_clusters", "warmup", "pca", "burn_in", "image_size")
-NUMBERS = ("concentration", "expected_clusters", "tolerance", "noise_scale")
+NUMBERS = ("concentration", "expected_clusters", "tolerance", "noise_scale", "budget")
 # What has another value than a word, and the command that has it where compare has not.
 VALUES = {
     **dict.fromkeys(FLAGS, True),
@@ -74,6 +74,7 @@ ELSEWHERE = {
     **dict.fromkeys(("chains", "burn_in", "variable", "group", "other_group", "data"), "diagnose"),
     **dict.fromkeys(("num_clusters", "noise_scale"), "forest"),
     "refuse_unseen": "update",
+    **dict.fromkeys(("by", "budget"), "cluster"),
 }
 
 
