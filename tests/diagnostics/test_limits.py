@@ -60,6 +60,7 @@ from pyroclust.diagnostics.judging import (
     judge_calibration,
     judge_local_calibration,
     tail_summary,
+    verdict_of_set,
     weights_finding,
 )
 from pyroclust.diagnostics.likeness import Likeness, WeightQuality
@@ -199,6 +200,17 @@ LIMITS: dict[str, tuple[Callable[[float], bool], float, float]] = {
     "MAX_EXCESS": (lambda value: value <= limit_of("excess"), 0.15, 0.1501),
     "MAX_SEPARATION": (lambda value: value <= limit_of("separation"), 0.3, 0.3001),
     "MAX_PARETO_K": (lambda value: weights_findings(value, 900.0)[0].passed, 0.6999, 0.7),
+    "MAX_PARETO_K of one data set among many": (
+        lambda value: verdict_of_set(0.9, value, num_draws=100) == "sure",
+        0.6999,
+        0.7,
+    ),
+    "SURE_EFFICIENCY": (lambda value: verdict_of_set(value, 0.1, num_draws=100) == "sure", 0.5, 0.4999),
+    "MIN_SET_ESS": (
+        lambda value: verdict_of_set(value / 100, 0.1, num_draws=100) == "weights needed",
+        25.0,
+        24.9,
+    ),
     "MAX_PARETO_K of evidence": (lambda value: estimate(EvidenceMethod.IMPORTANCE, k=value), 0.6999, 0.7),
     "MAX_BRIDGE_ERROR": (lambda value: estimate(EvidenceMethod.BRIDGE, error=value), 0.3, 0.3001),
     "MAX_EVIDENCE_ERROR": (lambda value: estimate(EvidenceMethod.ANNEALED, error=value), 1.5, 1.5001),

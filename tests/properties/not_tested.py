@@ -65,7 +65,7 @@ _REASONS = {
         calibration.judge_certificate report.notebook_view report.page_of report.render_page
         report.show_page report.terminal_view""",
     "reads files or takes seconds: tests/data, tests/analysis, tests/infer and cases of tests/faults": """
-        cluster compare diagnose forest missing_cells predict update read_draws data.read_table
+        cluster cluster_many compare diagnose forest missing_cells predict update read_draws data.read_table
         data.read_labelled_folder calibration.calibrate calibration.calibrate_near calibration.certify
         calibration.check_guide infer.BatchedWakeSleep infer.amortization_gap infer.fine_tune infer.fit
         infer.variational_posterior""",
