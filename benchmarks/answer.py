@@ -42,7 +42,7 @@ from pyroclust.core.large_tables import chain_seconds
 
 RESULTS = Path(__file__).parent / "results" / "answer.json"
 GUIDE_SECONDS = 3.0
-_SAID = re.compile(r"may take (\d+) (s|min) of processor time")
+_SAID = re.compile(r"chains take (?:about |(\d+) (s|min) to )(\d+) (s|min) of processor time")
 
 
 def blobs(rows: int, columns: int, clusters: int) -> pd.DataFrame:
@@ -198,11 +198,13 @@ def fit(source: str) -> None:
     )
 
 
-def seconds_said(said: Sequence[str]) -> float | None:
-    """Return the seconds that a command expected of itself, where it said so."""
+def seconds_said(said: Sequence[str]) -> list[float] | None:
+    """Return the fewest and the most seconds that a command expected of its chains, where it said so."""
     for line in said:
         if match := _SAID.search(line):
-            return float(match[1]) * {"s": 1, "min": 60}[match[2]]
+            unit, most = {"s": 1, "min": 60}, (match[3], match[4])
+            least = (match[1], match[2]) if match[1] else most
+            return [float(number) * unit[name] for number, name in (least, most)]
     return None
 
 

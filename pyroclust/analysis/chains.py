@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.analysis.steps import Settings
-from pyroclust.core.large_tables import chain_seconds, populations_may_take
+from pyroclust.core.large_tables import chain_seconds, most_sweeps, populations_may_take, takes_long
 from pyroclust.core.messages import duration, listed
 from pyroclust.core.random_state import pyro_seeded, seed_from_torch
 from pyroclust.diagnostics import Convergence, LogEvidence, max_rhat
@@ -31,7 +32,7 @@ from pyroclust.guides.exact_filters import exact_filter
 from pyroclust.infer import annealed_log_evidence, tempered_populations
 from pyroclust.infer.checks import log_joint_of
 from pyroclust.infer.mcmc import CollapsedModel, FromDraws, Overdispersed
-from pyroclust.infer.mcmc.chains import Chains, coarse_starts
+from pyroclust.infer.mcmc.chains import MOST_SWEEPS, Chains, coarse_starts
 from pyroclust.infer.mcmc.named_kernels import default_kernel_name, kernel_names, named_kernel
 from pyroclust.partitions import Draws, canonical
 
@@ -83,11 +84,21 @@ def draw_mcmc(
     def further(**length: int) -> Draws:
         nonlocal used
         began = time.process_time()
-        drawn = chains.draw(num_draws, **length)
+        drawn = chains.draw(num_draws, **length, expect=say if chains.sweeps == 0 else lambda seconds: None)
         used += time.process_time() - began
         return drawn
 
-    draws = further(warmup=num_draws // 4 if warmup is None else warmup, every=every)
+    def say(seconds: float) -> None:
+        most = most_seconds(seconds / first, budget) if goes_on else seconds
+        if takes_long(most):
+            at_least = "about" if most == seconds else f"{duration(seconds)} to"
+            quicker = "leave --thorough out" if settings.thorough else f"take --mcmc-draws {num_draws // 4}"
+            tell(f"chains take {at_least} {duration(most)} of processor time; quicker: {quicker}")
+
+    dropped = num_draws // 4 if warmup is None else warmup
+    first = dropped + num_draws * every
+    most_seconds = partial(_most_seconds, len(data), first=first, num_draws=num_draws, num_chains=num_chains)
+    draws = further(warmup=dropped, every=every)
     # Sweeps take the same time in warm-up and after it.
     last = chains.seconds * num_draws * every / chains.sweeps
     rows = _rows(draws, model)
@@ -98,7 +109,10 @@ def draw_mcmc(
         times = _ROUGHLY if settings.thorough and _is_usable(rows) else 1
         if not chains.may_take(sweeps, times=times) or used + expected > times * budget:
             break
-        tell(f"no convergence after {chains.sweeps:,} sweeps a chain, running {sweeps:,} more")
+        tell(
+            f"no convergence after {chains.sweeps:,} sweeps a chain, running {sweeps:,} more, about "
+            f"{duration(expected)}"
+        )
         before = chains.seconds
         try:
             draws = further(every=every)
@@ -119,12 +133,25 @@ def draw_mcmc(
         draws,
         _notes(draws, rows, model=model, sweeps=chains.sweeps),
         sweep_seconds=used / (chains.sweeps * num_chains),
-        more_seconds=0.0 if have_converged_well(rows) or settings.thorough else usual * _THOROUGH - used,
+        more_seconds=0.0
+        if have_converged_well(rows) or settings.thorough
+        else most_seconds(used / chains.sweeps, usual * _THOROUGH),
     )
     tempers = goes_on and settings.thorough and settings.kernel is None and can_be_tempered(model)
     if not tempers or _is_usable(rows):
         return of_model
     return _or_populations(of_model, rows, model, data, seed=seed, tell=tell)
+
+
+def _most_seconds(
+    num_points: int, sweep: float, budget: float, *, first: int, num_draws: int, num_chains: int
+) -> float:
+    """Return what all rounds within a budget take together, where a sweep of all chains takes so long."""
+    most = most_sweeps(num_points, num_chains=num_chains, most=MOST_SWEEPS)
+    sweeps, further = first, num_draws * _FIRST_EVERY * 2
+    while sweeps + further <= min(most, budget / sweep):
+        sweeps, further = sweeps + further, 2 * further
+    return sweep * sweeps
 
 
 def overdispersed_starts(

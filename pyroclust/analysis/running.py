@@ -15,7 +15,7 @@ from pyroclust.analysis.drawing import DRAWING_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.picking import ModelAndGuide
 from pyroclust.analysis.steps import Work, check_names
-from pyroclust.core.large_tables import chain_seconds, large_table_notes, takes_long
+from pyroclust.core.large_tables import large_table_notes
 from pyroclust.core.messages import duration, range_in_words
 from pyroclust.diagnostics import Answer, Trust, Verdict, judge
 from pyroclust.diagnostics.frequencies import about_pairs
@@ -94,10 +94,6 @@ def begin(work: Work, picked: ModelAndGuide, constraints: Constraints | None, *,
     if not table.are_numbers or table.has_missing:
         analysis.notes.append(_ABOUT_VECTORS)
     analysis.notes += [*large_table_notes(len(data)), *about_pairs(len(data)), *picked.notes]
-    seconds = chain_seconds(len(data), work.data.shape[-1]) * (25 if work.settings.thorough else 1)
-    if takes_long(seconds):
-        quicker = "leave --thorough out" if work.settings.thorough else "take --warmup 500"
-        work.tell(f"this may take {duration(seconds)} of processor time; quicker: {quicker}")
 
 
 def _weighted(picked: ModelAndGuide, weights: NDArray[np.int64], *, is_default: bool) -> ModelAndGuide:

@@ -49,10 +49,11 @@ def takes_long(seconds: float) -> bool:
 
 
 def chain_seconds(num_points: int, num_columns: int) -> float:
-    """Return the processor seconds that all chains together may take by default.
+    """Return the processor seconds beyond which chains begin no further round by default.
 
     Ten up to 6,000 units of work, a point being worth four and one more for each of its columns; more as the
-    power 0.45 of the work beyond.
+    power 0.45 of the work beyond. The first round is taken whatever it costs, as of families whose densities
+    are sums or integrals.
     """
     work = num_points * (_POINT + num_columns) / _USUAL_WORK
     return float(_CHAIN_SECONDS * max(1.0, work) ** _RISE)

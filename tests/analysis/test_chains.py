@@ -1,5 +1,6 @@
 """Chains of ``compare``: they go on until they have converged, and say where they have not."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.datasets import load_wine
 from pyroclust.analysis import chains as module
 from pyroclust.analysis.chains import draw_mcmc, draw_populations, overdispersed_starts
 from pyroclust.analysis.steps import Settings
-from pyroclust.distributions import ChineseRestaurantPrior, student_t
+from pyroclust.distributions import ChineseRestaurantPrior, OrderedLevels, student_t
 from pyroclust.infer.mcmc import chains as runner
 from pyroclust.infer.mcmc.named_kernels import kernel_names
 from pyroclust.models import Mixture, gaussian2d, niw_mixture
@@ -84,6 +85,28 @@ def test_rounds_stop_at_the_limit_of_seconds_and_fixed_lengths_are_kept_to(
     monkeypatch.setattr(module, "have_converged_well", lambda rows: False)
     monkeypatch.setattr(module, "chain_seconds", lambda rows, columns: seconds)
     assert f"{sweeps} sweeps each" in draws_of(APART, **settings).notes[0]
+
+
+@pytest.mark.parametrize(("budget", "sweeps"), [(0.0, 450), (1249.0, 450), (1250.0, 1250), (np.inf, 2850)])
+def test_seconds_of_all_rounds_are_told_from_those_of_a_sweep(budget, sweeps, monkeypatch):
+    monkeypatch.setattr(module, "MOST_SWEEPS", 3000)
+    found = module._most_seconds(5, 1.0, budget, first=450, num_draws=200, num_chains=4)
+    assert found == sweeps
+
+
+def test_what_chains_take_is_said_by_their_first_sweeps_within_a_factor_of_two(monkeypatch):
+    stages = []
+    monkeypatch.setattr("pyroclust.infer.mcmc.kernel._SECONDS_TO_TELL", 0.1)
+    monkeypatch.setattr("pyroclust.core.large_tables._LONG_SECONDS", 0.0)
+    monkeypatch.setattr(module, "duration", str)
+    levels = torch.tensor(np.random.default_rng(0).integers(5, size=(80, 4)), dtype=torch.float64)
+    model = Mixture(ChineseRestaurantPrior(0.5), OrderedLevels([5] * 4))
+    began = time.process_time()
+    draw_mcmc(model, levels, Settings(mcmc_draws=100, warmup=25), seed=0, tell=stages.append)
+    spent = time.process_time() - began
+    (said,) = [one for one in stages if one.startswith("chains take")]
+    assert said.endswith(" of processor time; quicker: take --mcmc-draws 25")
+    assert 0.5 < float(said.split("about ")[1].split()[0]) / spent < 2
 
 
 def test_stuck_chains_are_named(wine):

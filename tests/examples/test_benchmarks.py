@@ -84,8 +84,9 @@ def test_handwriting_of_other_software_names_the_extra_that_is_missing(script, m
 
 def test_an_answer_is_told_from_what_was_expected_of_it(script):
     answer = script("answer")
-    said = ["reading the table", "this may take 4 min of processor time; quicker: leave --thorough out"]
-    assert answer.seconds_said(said) == 240
+    said = ["reading the table", "chains take 40 s to 4 min of processor time; quicker: leave --thorough out"]
+    assert answer.seconds_said(said) == [40, 240]
+    assert answer.seconds_said(["chains take about 3 min of processor time; quicker: ..."]) == [180, 180]
     assert answer.seconds_said(said[:1]) is None
     names = [case.name for case in (*answer.CASES, *answer.LONG)]
     assert len(set(names)) == len(names)

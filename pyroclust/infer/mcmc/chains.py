@@ -66,8 +66,17 @@ class Chains:
             self._transitions = self._bound(kernel)
         self.sweeps, self.seconds = 0, 0.0
 
-    def draw(self, num_draws: int, *, warmup: int = 0, every: int = 1) -> Draws:
+    def draw(
+        self,
+        num_draws: int,
+        *,
+        warmup: int = 0,
+        every: int = 1,
+        expect: Callable[[float], None] = lambda seconds: None,
+    ) -> Draws:
         """Advance every chain by ``warmup + num_draws * every`` sweeps; keep one in ``every`` of the latter.
+
+        ``expect`` is told after a second how many processor seconds all of them take.
 
         After Ctrl-C ``KeyboardInterrupt`` is raised, and what this call has drawn is lost.
         """
@@ -81,6 +90,7 @@ class Chains:
                 warmup=warmup * self._thin,
                 num_draws=num_draws,
                 every=every * self._thin,
+                expect=expect,
             )
         seconds = time.perf_counter() - began
         self.seconds += seconds

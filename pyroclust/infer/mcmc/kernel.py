@@ -2,6 +2,7 @@
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ DOUBLE = torch.empty(0, dtype=torch.float64)
 _LONGEST_THIN = 1_000_000
 # How soon Ctrl-C is obeyed and the bar moves.
 _SECONDS_A_BLOCK = 0.3
+# Processor seconds from which on it is said how long a run takes: the first sweeps are slower.
+_SECONDS_TO_TELL = 1.0
 _GROWTH = 8
 _BYTES_A_LABEL = 8
 
@@ -72,13 +75,16 @@ def run(
     num_draws: int,
     every: int = 1,
     progress: bool = False,
+    expect: Callable[[float], None] = lambda seconds: None,
 ) -> tuple[Trace, bool]:
     """Run ``warmup`` steps, then keep one in ``every``; return these draws, and whether Ctrl-C has ended it.
 
-    Ctrl-C is obeyed between blocks of steps; before the first draw that is kept it is raised.
+    Ctrl-C is obeyed between blocks of steps; before the first draw that is kept it is raised. A run of more
+    than a second tells ``expect`` once how many processor seconds all of it takes, by its first second.
     """
     kept: list[Trace] = []
     done, size, total = 0, 1, warmup + num_draws * every
+    at_start, is_told = time.process_time(), False
     with progress_bar("draws", total, shown=progress) as tell, interrupt_between_steps() as interrupt:
         while done < total and not interrupt.requested:
             began = time.perf_counter()
@@ -93,6 +99,10 @@ def run(
             size = max(1, min(_GROWTH * size, int(count * _SECONDS_A_BLOCK / seconds)))
             done += count
             tell(done, "")
+            spent = time.process_time() - at_start
+            if not is_told and spent >= _SECONDS_TO_TELL and done < total:
+                is_told = True
+                expect(spent * total / done)
     if not kept:
         raise KeyboardInterrupt
     return Trace.concatenate(kept), interrupt.requested
