@@ -4,6 +4,7 @@ Arguments are checked here, before torch and Pyro are loaded.
 """
 
 import glob
+import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,17 +13,18 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
+from pyroclust.analysis.compare import DIVISIBLE, fits_any_table, scaled
 from pyroclust.core.long_runs import lines_instead_of_bars, progress_bar
 from pyroclust.core.messages import duration, first_line
 from pyroclust.core.numbers import check_count, check_number, check_seed
-from pyroclust.core.workers import DaskWorkers, LostTask, ThisProcess
+from pyroclust.core.workers import LostTask, check_workers, done_by
 from pyroclust.data import Source, Table, read_table
 from pyroclust.diagnostics import SetVerdict
 from pyroclust.results.data_sets import (
     RECORD,
+    SETS_AT_ONCE,
     STORE,
     Analyses,
     ClusteredSet,
@@ -30,7 +32,6 @@ from pyroclust.results.data_sets import (
     MemoryStore,
     SetStore,
     ZarrStore,
-    forget_store,
     import_zarr,
     run_of_store,
     table_of,
@@ -43,9 +44,6 @@ if TYPE_CHECKING:
     import torch
 
     from pyroclust.analysis.data_sets import DataSet, Plan
-
-# Data sets that are read and drawn from in one task.
-_SETS_OF_A_TASK = 32
 
 
 def cluster_many(
@@ -115,8 +113,7 @@ def cluster_many(
         KeyboardInterrupt: after Ctrl-C; what was done is kept in ``out``.
 
     Example:
-        >>> import numpy as np
-        >>> sets = (np.random.default_rng(seed).normal(size=(20, 2)) for seed in range(3))
+        >>>         >>> sets = (np.random.default_rng(seed).normal(size=(20, 2)) for seed in range(3))
         >>> found = cluster_many(sets, guide="ncp-gaussian2d", raw=True, num_draws=20, budget=0)
         >>> found.summaries["rows"].tolist()
         [20, 20, 20]
@@ -125,18 +122,20 @@ def cluster_many(
     if budget is not None:
         budget = check_number("budget", budget, at_least=0)
     tell = progress or (lambda stage: None)
-    chosen: dict[str, Any] = {
-        **{"columns": columns, "leave_out": leave_out, "missing": missing, "aggregate": aggregate},
-        **{"kinds": {} if kinds is None else kinds},
-    }
-    if guide is not None and guide != NO_GUIDE and not kinds:
-        chosen["kinds"] = None
-    waiting = _by_column(sources, by, chosen, reading) if by is not None else _one_by_one(sources)
-    first, waiting.sets = _first_table(waiting, chosen, reading)
+    if client is not None:
+        check_workers(client)
     if out is not None:
         import_zarr("out")
+    named = {"columns": columns, "leave_out": leave_out, "missing": missing, "aggregate": aggregate}
+    of_any_table = fits_any_table(guide)
+    chosen: dict[str, Any] = {
+        **named,
+        "kinds": {} if kinds is None and of_any_table else kinds,
+        "masses_apart": of_any_table and family in DIVISIBLE,
+    }
+    waiting = _by_column(sources, by, chosen, reading) if by is not None else _one_by_one(sources)
+    first, waiting.sets = _first_table(waiting, chosen, reading)
     # This brings torch and Pyro.
-    from pyroclust.analysis.compare import scaled
     from pyroclust.analysis.data_sets import Plan
     from pyroclust.analysis.picking import pick_guide
     from pyroclust.results.data import AnalysedData
@@ -156,8 +155,7 @@ def cluster_many(
         reading=dict(reading) | ({} if aggregate is None else {"aggregate": aggregate}),
     )
     options = {
-        **{name: one for name, one in chosen.items() if one},
-        **{name: one for name, one in words.items() if one is not None},
+        **{name: one for name, one in (named | {"kinds": kinds} | words).items() if one},
         **{"by": by, "raw": raw, "num_draws": num_draws, "budget": budget, "conditions": conditions or None},
         **({"guide": str(guide)} if isinstance(guide, str | PathLike) else {}),
         **reading,
@@ -170,11 +168,17 @@ def cluster_many(
         lines_instead_of_bars(tell),
     ):
         run = _Run(plan=plan, waiting=waiting, folder=folder, tell=tell, name=repeat.run, overwrite=overwrite)
-        workers = ThisProcess() if client is None else DaskWorkers(client)
         for note in (*first.notes, *picked.notes):
             tell(note)
-        run.label(workers)
-        run.run_chains(workers, budget)
+        try:
+            run.label(client)
+            run.run_chains(client, budget)
+        except KeyboardInterrupt:
+            if folder is None:
+                raise
+            raise KeyboardInterrupt(
+                f"after {len(run.rows):,} data sets: the same call goes on there"
+            ) from None
         analyses = run.finished(repeat)
         if folder is not None:
             from pyroclust.report.data_sets import write_analyses
@@ -200,18 +204,13 @@ def _by_column(sources: Any, by: str, chosen: Mapping[str, Any], reading: Mappin
     from pyroclust.analysis.data_sets import DataSet, fingerprint_of
 
     table = read_table(sources, label=by, **chosen, **reading)
-    assert table.labels is not None
-    names = np.array(["" if one is None else str(one) for one in table.labels], dtype=object)
-    codes, groups = pd.factorize(names)
-    order = np.argsort(codes, kind="stable")
-    rows = np.split(order, np.cumsum(np.bincount(codes))[:-1])
+    labels = pd.Series(table.labels)
     parts = {
-        str(name): table_of(table, str(name), table.data[of], tuple(table.row_names[row] for row in of))
-        for name, of in zip(groups, rows, strict=True)
-        if name
+        str(name): table_of(table, str(name), table.data[rows], tuple(table.row_names[row] for row in rows))
+        for name, rows in labels.groupby(labels, sort=False).indices.items()
     }
     notes = table.notes
-    if lost := int((names == "").sum()):
+    if lost := int(labels.isna().sum()):
         notes = (*notes, f"{lost:,} rows have no value in '{by}' and were left out.")
     sets = (DataSet(name=name, fingerprint=fingerprint_of(part), source=part) for name, part in parts.items())
     usual = sorted(parts.values(), key=lambda part: len(part.data))[len(parts) // 2]
@@ -292,6 +291,7 @@ class _Run:
     places: dict[str, int] = field(default_factory=dict)
     fingerprints: dict[str, str] = field(default_factory=dict)
     row_names: dict[str, tuple[str, ...]] = field(default_factory=dict)  # unless they count from 1
+    num_places: int = 0  # that were given out in the store
     order: dict[str, None] = field(default_factory=dict)  # data sets of this run
 
     def __post_init__(self) -> None:
@@ -307,12 +307,11 @@ class _Run:
                     f"folder '{self.folder}' holds {STORE} of {what}; choose another with --out"
                     + ", or replace it with --overwrite (overwrite=True)" * bool(before)
                 )
-            forget_store(self.folder)
+            shutil.rmtree(self.folder / STORE)
             before = None
         if before is None:
             self.journal.delete()
-        self.store = store = ZarrStore(self.folder)
-        store.describe(pyroclust=self.name)
+        self.store = ZarrStore(self.folder, run=self.name)
         for line in self.journal.read():
             self._take(line)
         if self.rows:
@@ -322,24 +321,20 @@ class _Run:
         for one in sets:
             name = one["name"]
             self.places[name], self.fingerprints[name] = one["place"], one["fingerprint"]
+            self.num_places = max(self.num_places, one["place"] + 1)
             self.rows[name] = dict(one["summary"])
             if one["row_names"] is not None:
                 self.row_names[name] = tuple(one["row_names"])
 
     def keep(self, clustered: Sequence[ClusteredSet]) -> None:
-        """Keep what was done with some data sets: their arrays first, then a line of the journal."""
-        places = [self.places[one.name] for one in clustered]
-        if places == list(range(places[0], places[0] + len(places))):
-            self.store.write(places[0], clustered)
-        else:
-            for place, one in zip(places, clustered, strict=True):
-                self.store.write(place, [one])
+        """Keep data sets in neighbouring places: their arrays first, then a line of the journal."""
+        self.store.write(self.places[clustered[0].name], clustered)
         sets = [
             {
                 "name": one.name,
                 "place": self.places[one.name],
                 "fingerprint": one.fingerprint,
-                "summary": _plain(one.summary),
+                "summary": dict(one.summary),
                 "row_names": _named(one.row_names),
             }
             for one in clustered
@@ -347,13 +342,13 @@ class _Run:
         self.journal.add(sets)
         self._take(sets)
 
-    def label(self, workers: Any) -> None:
+    def label(self, client: Any) -> None:
         """Have the guide draw for all data sets that are new."""
         from pyroclust.analysis.data_sets import failed_set, label_sets
 
         total, began, done = self.waiting.number, time.monotonic(), 0
         with progress_bar("data sets", total or 0, shown=False) as told:
-            for sets, clustered in workers.map(label_sets, self.plan, self._blocks()):
+            for sets, clustered in done_by(client, label_sets, self.plan, self._blocks()):
                 if isinstance(clustered, LostTask):
                     clustered = [failed_set(one, str(clustered)) for one in sets]
                 self.keep(clustered)
@@ -363,21 +358,28 @@ class _Run:
     def _blocks(self) -> Iterator[list["DataSet"]]:
         """Return data sets that are not done yet, some that follow one another at a time."""
         sets = iter(self.waiting.sets)
-        while block := list(islice(sets, _SETS_OF_A_TASK)):
+        while block := list(islice(sets, SETS_AT_ONCE)):
             for one in block:
                 if one.name in self.order:
                     raise ValueError(f"two data sets are called '{one.name}', expected a name for each")
                 self.order[one.name] = None
-            new = [one for one in block if self.fingerprints.get(one.name) != one.fingerprint]
-            if not new:
-                continue
+            new = [one for one in block if not self._is_done(one)]
+            # What has changed gets another place: the old arrays may have been larger.
             for one in new:
-                self.places.setdefault(one.name, len(self.places))
-            yield new
+                self.places[one.name] = self.num_places
+                self.num_places += 1
+            if new:
+                yield new
 
-    def run_chains(self, workers: Any, budget: float | None) -> None:
+    def _is_done(self, one: "DataSet") -> bool:
+        """Say whether a data set was clustered, and has not changed since; what failed is tried again."""
+        known = self.rows.get(one.name)
+        is_same = bool(one.fingerprint) and self.fingerprints.get(one.name) == one.fingerprint
+        return known is not None and is_same and known["verdict"] != SetVerdict.FAILED
+
+    def run_chains(self, client: Any, budget: float | None) -> None:
         """Run chains for the data sets that need them, as long as the budget lasts."""
-        from pyroclust.analysis.data_sets import run_chains
+        from pyroclust.analysis.data_sets import run_chains, without_chains
 
         need = [name for name in self.order if self.rows[name]["verdict"] == SetVerdict.CHAINS]
         if not need or budget == 0:
@@ -392,10 +394,9 @@ class _Run:
                 yield self._read_again(name)
 
         with progress_bar("chains", len(need), shown=False) as told:
-            for done, (one, clustered) in enumerate(workers.map(run_chains, self.plan, waiting()), 1):
+            for done, (one, clustered) in enumerate(done_by(client, run_chains, self.plan, waiting()), 1):
                 if isinstance(clustered, LostTask):
-                    row = {**one.row, "note": f"chains failed: {clustered}"}
-                    clustered = ClusteredSet(name=one.name, fingerprint=one.fingerprint, summary=row)
+                    clustered = without_chains(one, str(clustered))
                 spent += clustered.summary["seconds"] - one.row["seconds"]
                 self.keep([clustered])
                 told(done, f"{duration(spent)} of processor time")
@@ -434,11 +435,6 @@ class _Run:
             store=self.store,
             places={name: self.places[name] for name in self.order},
         )
-
-
-def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of the summaries as JSON holds it."""
-    return {key: one.item() if isinstance(one, np.generic) else one for key, one in row.items()}
 
 
 def _named(row_names: tuple[str, ...]) -> list[str] | None:

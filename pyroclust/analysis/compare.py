@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 # Columns of these families may be divided in two; normal ones are independent where they are.
-_DIVISIBLE = ("nig", "diagonal", "normal")
+DIVISIBLE = (None, "nig", "diagonal", "normal")
 # Labels as drawn, canonical, and as chains of draws.
 _BYTES_A_LABEL = 3 * 8
 _OF_COMPARE_ALONE = ("conditions", "within", "between", "kernel", "refine", "tolerance")
@@ -252,16 +252,13 @@ def compare(
     if tolerance is not None:
         tolerance = check_number("tolerance", tolerance, above=0, at_most=1)
     seed = check_seed(seed)
-    # Kinds are found out, but beside a guide of one model all columns are numbers.
-    of_any_table = guide is None or guide == NO_GUIDE
-    if isinstance(guide, str | PathLike) and guide != NO_GUIDE:
-        of_any_table = read_card(find_guide(guide)).fits_any_table
+    of_any_table = fits_any_table(guide)
     table = read_table(
         source,
         kinds={} if kinds is None and of_any_table else kinds,
         weight=weight if isinstance(weight, str) else None,
         # Full covariances and principal components need all cells.
-        masses_apart=of_any_table and pca is None and family in (None, *_DIVISIBLE),
+        masses_apart=of_any_table and pca is None and family in DIVISIBLE,
         **{name: given[name] for name in _OF_TABLES},
         **reading,
     )
@@ -328,6 +325,13 @@ cluster.__signature__ = signature(cluster).replace(  # type: ignore[attr-defined
         *(one for name, one in _EVERY.items() if name not in (*_OWN, *_OF_COMPARE_ALONE)),
     ]
 )
+
+
+def fits_any_table(guide: "str | PathLike[str] | torch.nn.Module | None") -> bool:
+    """Say whether kinds of columns are found out; beside a guide of one model all columns are numbers."""
+    if guide is None or guide == NO_GUIDE:
+        return True
+    return isinstance(guide, str | PathLike) and read_card(find_guide(guide)).fits_any_table
 
 
 def options_given(function: Any, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from pyroclust.analysis.picking import ModelAndGuide, pick_guide, tied_values
 from pyroclust.analysis.steps import Settings
 from pyroclust.core.machine import one_torch_thread, single_precision
 from pyroclust.core.messages import first_line
+from pyroclust.core.numbers import on_host
 from pyroclust.core.random_state import seeded
 from pyroclust.data import Standardised, Table, read_table
 from pyroclust.data.datasets import read_new_rows
@@ -214,7 +215,7 @@ def _summarised(
     if log_ratios is not None:
         efficiency, k = importance_efficiency(log_ratios), pareto_k(log_ratios)
         verdict = verdict_of_set(efficiency, k, num_draws=len(labels))
-        if verdict is SetVerdict.WEIGHTED:
+        if verdict is not SetVerdict.CHAINS:
             equal = with_equal_weights(labels, log_ratios, seed=seed)
     figures, estimate, certainty = _figures(equal[None], name="guide")
     row = {"efficiency": efficiency, "pareto_k": k, "verdict": verdict.value, "drawn_by": "guide"}
@@ -249,7 +250,6 @@ def _figures(labels: np.ndarray, *, name: str) -> tuple[dict[str, Any], np.ndarr
 def run_chains(plan: Plan, one: DataSet) -> ClusteredSet:
     """Draw by chains that go on until they have converged, for a data set that was read before."""
     began = time.process_time()
-    before = float(one.row.get("seconds", 0.0))
     try:
         table, points = plan.read(one.source)
         model, seed = plan.model_for(table, points), plan.seed_of(one.name)
@@ -262,24 +262,26 @@ def run_chains(plan: Plan, one: DataSet) -> ClusteredSet:
             has_converged = summary.verdict.level in (Trust.TRUST, Trust.AVERAGE)
             figures, estimate, certainty = _figures(drawn.assignments, name="chains")
     except Exception as error:
-        row = {**one.row, "note": f"chains failed: {_reason(error, one)}"}
-        row["seconds"] = before + time.process_time() - began
-        return ClusteredSet(name=one.name, fingerprint=one.fingerprint, summary=row)
+        return without_chains(one, _reason(error, one), seconds=time.process_time() - began)
     some = np.linspace(0, drawn.num_draws - 1, plan.num_draws).round().astype(int)
     verdict = SetVerdict.SURE if has_converged else SetVerdict.NOT_CONVERGED
-    row = {**one.row, **figures, "verdict": verdict.value, "drawn_by": "chains", "note": one.row["note"]}
-    row["seconds"] = before + time.process_time() - began
+    row = {**one.row, **figures, "verdict": verdict.value, "drawn_by": "chains"}
+    row["seconds"] = one.row["seconds"] + time.process_time() - began
     return ClusteredSet(
         name=one.name,
         fingerprint=one.fingerprint,
         summary=row,
-        row_names=table.row_names,
-        data=AnalysedData(table, points).clustered.data,
         assignments=drawn.flat[some],
         log_weights=np.zeros(plan.num_draws),
         estimate=estimate,
         certainty=certainty,
     )
+
+
+def without_chains(one: DataSet, reason: str, *, seconds: float = 0.0) -> ClusteredSet:
+    """Return a data set as it was, with the reason why chains failed."""
+    row = {**one.row, "note": f"chains failed: {reason}", "seconds": one.row["seconds"] + seconds}
+    return ClusteredSet(name=one.name, fingerprint=one.fingerprint, summary=row)
 
 
 def failed_set(one: DataSet, reason: str) -> ClusteredSet:
@@ -299,16 +301,19 @@ def _reason(error: Exception, one: DataSet) -> str:
 
 
 def fingerprint_of(source: Any) -> str:
-    """Return what changes where a data set changes: of a file its size and time, else a checksum."""
-    if isinstance(source, str | Path):
-        try:
+    """Return what changes where a data set changes: of a file its size and time, else a checksum.
+
+    It is empty of what cannot be read.
+    """
+    try:
+        if isinstance(source, str | Path):
             status = Path(source).stat()
-        except OSError:
-            return ""
-        return f"{status.st_size} bytes of {status.st_mtime_ns}"
-    if isinstance(source, Table):
-        return hashlib.sha256(source.data.tobytes()).hexdigest()[:16]
-    if hasattr(source, "to_csv"):
-        return hashlib.sha256(source.to_csv().encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    array = np.ascontiguousarray(source.detach().cpu() if hasattr(source, "detach") else source)
-    return hashlib.sha256(repr((array.dtype, array.shape)).encode() + array.tobytes()).hexdigest()[:16]
+            return f"{status.st_size} bytes of {status.st_mtime_ns}"
+        if hasattr(source, "to_csv"):
+            content = source.to_csv().encode("utf-8", "surrogatepass")
+        else:
+            array = np.ascontiguousarray(source.data if isinstance(source, Table) else on_host(source))
+            content = repr((array.dtype, array.shape)).encode() + array.tobytes()
+    except (OSError, ValueError, TypeError):
+        return ""
+    return hashlib.sha256(content).hexdigest()[:16]

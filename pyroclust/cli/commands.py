@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -91,11 +92,6 @@ _CLUSTER = {"source": _SOURCE} | options(
     f"{_TABLE}guide num_draws num_chains mcmc_draws warmup also thorough{_ENDS}"
 )
 _cluster_one = _analysis("cluster", "", _CLUSTER)
-# What many data sets take of it, and what a terminal is told.
-_OF_MANY = (
-    *("columns", "leave_out", "kinds", "missing", "aggregate", "raw", "delimiter", "decimal", "header"),
-    *("family", "prior", "concentration", "guide", "num_draws", "seed", "overwrite"),
-)
 _IN_PATTERNS = frozenset("*?[")
 
 
@@ -129,12 +125,13 @@ def cluster(
     from pyroclust.core.workers import client_of
 
     shown = {name: typed.pop(name) for name in ("out", "strict", "as_json", "quiet", "verbose")}
+    taken = {*signature(pyroclust.cluster_many).parameters, *_READING.split()}
     for name, value in typed.items():
-        if name not in _OF_MANY and value not in (None, False, _CLUSTER[name].default):
+        if name not in taken and value not in (None, False, _CLUSTER[name].default):
             raise ValueError(f"{name} is {value}, which many data sets do not take: leave it out")
     usual = Path(f"cluster-{Path(source).stem if by is not None else Path(source).parent.name or 'files'}")
     folder = usual if shown["out"] is None else shown["out"]
-    asked = {name: one for name, one in python_arguments(typed).items() if name in _OF_MANY}
+    asked = {name: one for name, one in python_arguments(typed).items() if name in taken}
     with (
         stages(first="reading the first table", shown=not shown["quiet"]) as tell,
         client_of(scheduler) as client,

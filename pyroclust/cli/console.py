@@ -92,14 +92,14 @@ def print_analysis(analysis: "Analysis", folder: Path, *, as_json: bool, verbose
 
 def print_data_sets(analyses: "Analyses", folder: Path, *, as_json: bool, strict: bool) -> None:
     """Print the answer over many data sets, or a row for each as JSON; end strictly where one is not good."""
-    from pyroclust.report.data_sets import GOOD, page_of_sets
+    from pyroclust.report.data_sets import GOOD, answer_of_sets
 
     if as_json:
         rows = json.loads(analyses.summaries.reset_index().to_json(orient="records", double_precision=15))
         print(json.dumps(rows, indent=2))
     else:
         console = standard_output()
-        for question, answer in page_of_sets(analyses).answer:
+        for question, answer in answer_of_sets(analyses):
             print_plainly(console, f"{question}: {answer}")
         print_plainly(
             console,

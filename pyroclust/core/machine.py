@@ -1,9 +1,10 @@
-"""The machine: memory that is left, threads that may be used, and the precision that torch works in."""
+"""The machine: memory that is left, threads, versions of libraries, the precision that torch works in."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,14 @@ _GROUP_FILES = (
 )
 # Bytes; whole numbers beyond have no quotient in double precision.
 _HUGE = 1e300
+
+
+_LIBRARIES = ("pyroclust", "numpy", "torch", "numba", "pyro-ppl")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the libraries that make the draws."""
+    return {name: version(name) for name in _LIBRARIES}
 
 
 def free_memory() -> int:

@@ -3,12 +3,11 @@
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 from itertools import islice
 from secrets import token_hex
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from pyroclust.core.machine import num_threads
+from pyroclust.core.machine import num_threads, versions
 from pyroclust.core.messages import first_line
 
 Task = TypeVar("Task")
@@ -17,8 +16,7 @@ Result = TypeVar("Result")
 # Tasks that wait for each thread, so that none is ever idle and few are held in memory.
 _WAITING = 2
 _SECONDS = 20
-_LIBRARIES = ("pyroclust", "numpy", "torch", "numba", "pyro-ppl")
-# What tasks share, by the names of the runs; of a worker, here since its start.
+# What tasks share on a worker, by the names of the runs.
 _SHARED: dict[str, Any] = {}
 
 
@@ -26,88 +24,72 @@ class LostTask(Exception):
     """A task was given up: the worker that had it died, and others after it."""
 
 
-class Workers(Protocol):
-    """Whoever does tasks that all share some settings."""
+def check_workers(client: Any) -> None:
+    """Refuse a client of Dask without workers, or whose workers have other versions of the libraries."""
+    if not hasattr(client, "submit"):
+        raise ValueError(
+            f"client is of type {type(client).__name__}, expected a client of dask.distributed: "
+            "distributed.Client('tcp://...')"
+        )
+    try:
+        client.wait_for_workers(1, timeout=_SECONDS)
+    except TimeoutError:
+        raise ValueError(
+            f"client has no worker after {_SECONDS} seconds: start some with 'dask worker "
+            f"{client.scheduler.address} --nthreads 1'"
+        ) from None
+    here = _versions()
+    for address, there in client.run(_versions).items():
+        for name in here:
+            if there[name] != here[name]:
+                raise ValueError(
+                    f"client has worker {address} with {name} {there[name]}, and this process has "
+                    f"{here[name]}: install the same version on both"
+                )
 
-    def map(
-        self, function: Callable[[Any, Task], Result], shared: Any, tasks: Iterator[Task]
-    ) -> Iterator[tuple[Task, Result | LostTask]]:
-        """Apply a function to what all tasks share and to each; return what comes as it comes."""
 
+def done_by(
+    client: Any, function: Callable[[Any, Task], Result], shared: Any, tasks: Iterator[Task]
+) -> Iterator[tuple[Task, Result | LostTask]]:
+    """Apply a function to what all tasks share and to each; return what comes as it comes.
 
-class ThisProcess:
-    """Does one task after the other."""
-
-    def map(
-        self, function: Callable[[Any, Task], Result], shared: Any, tasks: Iterator[Task]
-    ) -> Iterator[tuple[Task, Result | LostTask]]:
+    Without a client this process takes one task after the other. What tasks share travels to each worker
+    once, and to those that come later; what a worker had that dies another does.
+    """
+    if client is None:
         for task in tasks:
             yield task, function(shared, task)
+        return
+    from distributed import KilledWorker, as_completed
 
+    key = token_hex(8)
+    # Kept by the scheduler for workers that come later or again.
+    client.register_plugin(_shared_by_workers(key, shared))
+    task_of: dict[str, Task] = {}
 
-class DaskWorkers:
-    """Does tasks on the workers of a Dask cluster; what a worker had that dies another does.
+    def submit(task: Task) -> Any:
+        future = client.submit(_work, key, function, task, pure=False)
+        task_of[future.key] = task
+        return future
 
-    What tasks share travels to each worker once, and to those that come later.
-
-    Args:
-        client: of ``distributed``; functions have to be importable on its workers.
-
-    Raises:
-        ValueError: if no worker is there, or libraries have other versions there.
-    """
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-        try:
-            client.wait_for_workers(1, timeout=_SECONDS)
-        except TimeoutError:
-            raise ValueError(
-                f"client has no worker after {_SECONDS} seconds: start some with 'dask worker "
-                f"{client.scheduler.address} --nthreads 1'"
-            ) from None
-        here = _versions()
-        for address, there in client.run(_versions).items():
-            for name in here:
-                if there[name] != here[name]:
-                    raise ValueError(
-                        f"worker {address} has {name} {there[name]}, and this process has {here[name]}: "
-                        "install the same version on both"
-                    )
-
-    def map(
-        self, function: Callable[[Any, Task], Result], shared: Any, tasks: Iterator[Task]
-    ) -> Iterator[tuple[Task, Result | LostTask]]:
-        from distributed import KilledWorker, as_completed
-
-        client, key = self._client, token_hex(8)
-        # Kept by the scheduler for workers that come later or again.
-        client.register_plugin(_shared_by_workers(key, shared))
-        task_of: dict[str, Task] = {}
-
-        def submit(task: Task) -> Any:
-            future = client.submit(_work, key, function, task, pure=False)
-            task_of[future.key] = task
-            return future
-
-        threads = sum(client.nthreads().values())
-        running = as_completed([submit(task) for task in islice(tasks, _WAITING * max(1, threads))])
-        try:
-            for future in running:
-                task = task_of.pop(future.key)
-                error = future.exception()
-                if error is None:
-                    yield task, future.result()
-                elif isinstance(error, KilledWorker):
-                    yield task, LostTask("workers died of it again and again, perhaps for want of memory")
-                else:
-                    raise error
-                following = next(tasks, None)
-                if following is not None:
-                    running.add(submit(following))
-        finally:
-            running.clear()
-            client.unregister_worker_plugin(key)
+    threads = sum(client.nthreads().values())
+    running = as_completed([submit(task) for task in islice(tasks, _WAITING * max(1, threads))])
+    try:
+        for future in running:
+            task = task_of.pop(future.key)
+            error = future.exception()
+            if error is None:
+                yield task, future.result()
+            elif isinstance(error, KilledWorker):
+                yield task, LostTask("workers died of it again and again, perhaps for want of memory")
+            else:
+                raise error
+            following = next(tasks, None)
+            if following is not None:
+                running.add(submit(following))
+    finally:
+        running.clear()
+        client.unregister_worker_plugin(key)
 
 
 def _work(key: str, function: Callable[[Any, Any], Any], task: Any) -> Any:
@@ -115,7 +97,7 @@ def _work(key: str, function: Callable[[Any, Any], Any], task: Any) -> Any:
 
 
 def _versions() -> dict[str, str]:
-    return {"Python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}}
+    return {"Python": platform.python_version()} | versions()
 
 
 def _shared_by_workers(key: str, shared: Any) -> Any:

@@ -11,6 +11,7 @@ from pyroclust.core.numbers import check_count
 from pyroclust.diagnostics.findings import Question, convergence_findings, measured, unavailable
 from pyroclust.diagnostics.limits import (
     CLEAR,
+    MAX_DIFFERENCE,
     MAX_ERRORS_BEHIND,
     MAX_HIGH_K_SHARE,
     MAX_PARETO_K,
@@ -19,7 +20,6 @@ from pyroclust.diagnostics.limits import (
     MIN_CHANCE,
     MIN_ESS,
     MIN_SET_ESS,
-    SURE_EFFICIENCY,
     written,
     written_pair,
 )
@@ -263,10 +263,15 @@ def judge_draws(name: str, *, num_chains: int, num_draws: int, max_rhat: float, 
 
 
 def verdict_of_set(efficiency: float, pareto_k: float, *, num_draws: int) -> SetVerdict:
-    """Say what a guide's draws of one data set among many are worth, by their importance weights."""
+    r"""Say what a guide's draws of one data set among many are worth, by their importance weights.
+
+    Before weighting no probability is off by more than
+    :math:`\tfrac12 \sqrt{\chi^2} = \tfrac12 \sqrt{1 / \text{efficiency} - 1}`, by Cauchy and Schwarz.
+    """
     if pareto_k >= MAX_PARETO_K or efficiency * num_draws < MIN_SET_ESS:
         return SetVerdict.CHAINS
-    return SetVerdict.SURE if efficiency >= SURE_EFFICIENCY else SetVerdict.WEIGHTED
+    is_near = math.sqrt(1 / efficiency - 1) / 2 <= MAX_DIFFERENCE
+    return SetVerdict.SURE if is_near else SetVerdict.WEIGHTED
 
 
 def judge_forest(*, num_draws: int, uncertainty: np.ndarray | None, excess: float) -> Verdict:

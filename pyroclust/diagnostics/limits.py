@@ -14,9 +14,8 @@ MAX_REFINED_DIFFERENCE = 0.1
 MAX_EXCESS, MAX_SEPARATION = 0.15, 0.3
 # From here on importance weights have no finite variance that smoothing could mend (Vehtari et al. 2024).
 MAX_PARETO_K = 0.7
-# Of the draws of one data set among many: share of effective draws from which weights change little, and the
-# fewest effective draws that can be weighted.
-SURE_EFFICIENCY, MIN_SET_ESS = 0.5, 25.0
+# Of the draws of one data set among many: effective ones from which on they can be weighted.
+MIN_SET_ESS = 25.0
 # Standard deviation, in nats, of independent estimates of one log evidence: where they lie further apart the
 # largest decides on their mean, and neither it nor its error can be relied on.
 MAX_EVIDENCE_SPREAD = 2.0

@@ -13,7 +13,7 @@ from pyroclust import plots
 from pyroclust.core.messages import duration, visible
 from pyroclust.data import standardise
 from pyroclust.diagnostics import Mark, SetVerdict
-from pyroclust.diagnostics.limits import MAX_PARETO_K, MIN_SET_ESS, SURE_EFFICIENCY
+from pyroclust.diagnostics.limits import MAX_DIFFERENCE, MAX_PARETO_K, MIN_SET_ESS
 from pyroclust.plots.drawable import counted
 from pyroclust.plots.style import CYCLE, MARKERS
 from pyroclust.report.parts import FigureTable, Page, Paragraph, Part, Picture, Section, axis_names, number
@@ -28,8 +28,8 @@ _LEAST_SURE, _MOST_FAILED, _MOST_CLUSTERS = 10, 50, 12
 # Data sets whose rows are written at once.
 _SETS_AT_ONCE = 200
 _SAYS: Mapping[SetVerdict, str] = {
-    SetVerdict.SURE: "the draws stand for the posterior: weights change little, or chains have converged",
-    SetVerdict.WEIGHTED: "so do the draws after weighting, as every figure here has them",
+    SetVerdict.SURE: "the guide's draws would do without weights, or chains have converged",
+    SetVerdict.WEIGHTED: "the guide's draws need their weights, with which every figure here is computed",
     SetVerdict.CHAINS: "weights cannot mend the guide's draws, or it drew none: chains are needed",
     SetVerdict.NOT_CONVERGED: "chains have not converged in their time: pyroclust cluster --thorough goes on",
     SetVerdict.ALONE: "the model has no likelihood: nothing can be said of a single data set",
@@ -45,7 +45,7 @@ def page_of_sets(analyses: Analyses) -> Page:
     drawn = table[table["drawn_by"] != ""]
     good = table["verdict"].isin(GOOD)
     sections = [
-        _counts_section(drawn),
+        *([_counts_section(drawn)] if len(drawn) else []),
         _verdicts_section(table),
         *(_set_section(analyses, name) for name in analyses.least_sure(_LEAST_SURE)),
     ]
@@ -64,7 +64,7 @@ def page_of_sets(analyses: Analyses) -> Page:
         kicker="pyroclust cluster",
         heading=f"{len(table):,} data sets of {', '.join(analyses.columns.columns[:6])}",
         introduction="",
-        answer=_answer(table, drawn),
+        answer=answer_of_sets(analyses),
         mark=mark,
         picture=None,
         sections=tuple(sections),
@@ -73,20 +73,26 @@ def page_of_sets(analyses: Analyses) -> Page:
     )
 
 
-def _answer(table: pd.DataFrame, drawn: pd.DataFrame) -> tuple[tuple[str, str], ...]:
-    counts = drawn["clusters"].value_counts().sort_index()
-    shown = [f"{counted(int(number_of), 'cluster')}: {sets:,}" for number_of, sets in counts.items()]
-    more = f" and {len(shown) - _MOST_CLUSTERS} other numbers" if len(shown) > _MOST_CLUSTERS else ""
+def answer_of_sets(analyses: Analyses) -> tuple[tuple[str, str], ...]:
+    """Return question and answer: numbers of clusters, how sure, and whether to rely on them."""
+    table = analyses.summaries
+    drawn = table[table["drawn_by"] != ""]
     verdicts = table["verdict"].value_counts()
+    rely = ", ".join(f"{one}: {verdicts[one]:,}" for one in SetVerdict if one in verdicts)
+    if not len(drawn):
+        return (("How many clusters", "nothing was drawn"), ("May I rely on it", rely))
+    counts = drawn["clusters"].value_counts()
+    shown = [f"{number_of} in {counted(int(sets), 'data set')}" for number_of, sets in counts.items()]
+    more = f" and {len(shown) - _MOST_CLUSTERS} other numbers" if len(shown) > _MOST_CLUSTERS else ""
     low, middle, high = drawn["certain_rows"].quantile([0.05, 0.5, 0.95])
+    sure = (
+        f"{100 * middle:.0f} % of the rows are certain in the median data set, {100 * low:.0f} to "
+        f"{100 * high:.0f} % in nine of ten"
+    )
     return (
-        ("How many clusters", f"data sets by likeliest number: {', '.join(shown[:_MOST_CLUSTERS])}{more}"),
-        (
-            "How sure",
-            f"{100 * middle:.0f} % of the rows are certain in the median data set, {100 * low:.0f} to "
-            f"{100 * high:.0f} % in nine of ten",
-        ),
-        ("May I rely on it", ", ".join(f"{one}: {verdicts[one]:,}" for one in SetVerdict if one in verdicts)),
+        ("How many clusters", f"{', '.join(shown[:_MOST_CLUSTERS])}{more}"),
+        ("How sure", sure),
+        ("May I rely on it", rely),
     )
 
 
@@ -115,12 +121,13 @@ def _counts_section(drawn: pd.DataFrame) -> Section:
 def _verdicts_section(table: pd.DataFrame) -> Section:
     """Show what the draws of each data set are worth."""
     counts = table["verdict"].value_counts()
-    rows = tuple((one.value, f"{counts[one]:,}", _SAYS[one]) for one in SetVerdict if one in counts)
+    rows = tuple((f"{one}: {_SAYS[one]}", f"{counts[one]:,}") for one in SetVerdict if one in counts)
     parts: list[Part] = [
         FigureTable(
-            f"Sure is a guide whose draws are at least {100 * SURE_EFFICIENCY:.0f} % effective; weights are "
-            f"enough from {MIN_SET_ESS:.0f} effective draws and a Pareto k below {MAX_PARETO_K:g} on.",
-            ("verdict", "data sets", "what it says"),
+            f"A guide is sure where no probability of its draws is off by more than {MAX_DIFFERENCE:g}, as "
+            f"their weights say. Weights can be relied on where {MIN_SET_ESS:.0f} draws are effective and "
+            f"Pareto k is below {MAX_PARETO_K:g}.",
+            ("verdict", "data sets"),
             rows,
             "What the draws are worth",
         )

@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -13,12 +12,11 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from pyroclust.core.files import parse_json, read_record, sync_folder
-from pyroclust.core.messages import unknown_name
+from pyroclust.core.files import parse_json, read_record, read_text
+from pyroclust.core.messages import first_line, unknown_name
 from pyroclust.core.numbers import json_values
 from pyroclust.data import Table
 from pyroclust.data.kinds import Kind
-from pyroclust.diagnostics import SetVerdict
 from pyroclust.diagnostics.importance import importance_weights, stratified_draws
 from pyroclust.partitions import Draws
 
@@ -26,10 +24,11 @@ RECORD = "data-sets.json"
 """Name of the file that says how the data sets of a folder were clustered."""
 STORE = "draws.zarr"
 """Name of the Zarr store of a folder."""
-_JOURNAL = ".data-sets.jsonl"
+_JOURNAL, _RUN = ".data-sets.jsonl", "pyroclust"
 _INSTALL = "needs Zarr: install it with pip install 'pyroclust[dask]'"
-# Data sets of a chunk of the store, and the most points.
-_SETS, _MOST_POINTS = 32, 1024
+SETS_AT_ONCE = 32
+"""Data sets that are drawn in one task, and lie in one chunk of the store."""
+_MOST_POINTS = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +44,6 @@ class ClusteredSet:
     log_weights: np.ndarray | None = None  # (S,), importance weights; zeros for draws of equal weight
     estimate: np.ndarray | None = None  # the point estimate, (N,)
     certainty: np.ndarray | None = None  # how probably a row is with its companions there, (N,)
-
-    @property
-    def num_points(self) -> int:
-        return 0 if self.data is None else len(self.data)
 
 
 _ARRAYS = ("data", "assignments", "log_weights", "estimate", "certainty")
@@ -90,38 +85,34 @@ _FORMS: Mapping[str, tuple[tuple[str, ...], str, float]] = {
 
 
 class ZarrStore:
-    """Arrays in a Zarr store that xarray opens; sets of fewer points than others end in -1 or nan."""
+    """Arrays in a Zarr store that xarray opens; sets of fewer points than others end in -1 or nan.
 
-    def __init__(self, folder: Path) -> None:
-        zarr = import_zarr("the store of draws")
-        self._root = zarr.open_group(str(folder / STORE), mode="a")
+    Args:
+        folder: that holds the store.
+        run: the name of the run that writes; ``None`` to read alone.
+    """
 
-    def describe(self, **attributes: Any) -> None:
-        self._root.attrs.update(attributes)
+    def __init__(self, folder: Path, *, run: str | None = None) -> None:
+        zarr, path = import_zarr("the store of draws"), str(folder / STORE)
+        if run is None:
+            self._root = zarr.open_group(path, mode="r")
+        else:
+            # A store without the name of its run is not ours: it has one from its first file on.
+            self._root = zarr.open_group(path, mode="a", attributes={_RUN: run})
 
     def write(self, first: int, clustered: Sequence[ClusteredSet]) -> None:
-        present = [one for one in clustered if one.data is not None]
-        if not present:
-            return
-        most = max(one.num_points for one in present)
         for name, (dimensions, dtype, nothing) in _FORMS.items():
-            some = [one for one in present if getattr(one, name) is not None]
-            if not some:
+            arrays = {place: getattr(one, name) for place, one in enumerate(clustered)}
+            arrays = {place: one for place, one in arrays.items() if one is not None}
+            if not arrays:
                 continue
-            sizes = {"data_set": len(clustered), "point": most}
-            sizes |= {
-                key: size
-                for key, size in zip(dimensions[1:], getattr(some[0], name).shape, strict=True)
-                if key != "point"
-            }
-            block = np.full([sizes[key] for key in dimensions], nothing, dtype)
-            for place, one in enumerate(clustered):
-                values = getattr(one, name)
-                if values is not None:
-                    within: tuple[Any, ...] = (place, *(slice(size) for size in values.shape))
-                    block[within] = values
-            array = self._array(name, [sizes[key] for key in dimensions], first + len(clustered))
-            array[(slice(first, first + len(clustered)), *(slice(size) for size in block.shape[1:]))] = block
+            shape = [len(clustered), *np.max([one.shape for one in arrays.values()], axis=0).tolist()]
+            block = np.full(shape, nothing, dtype)
+            for place, one in arrays.items():
+                within: tuple[Any, ...] = (place, *map(slice, one.shape))
+                block[within] = one
+            array = self._array(name, dimensions, [first + len(clustered), *shape[1:]])
+            array[(slice(first, first + len(clustered)), *map(slice, shape[1:]))] = block
 
     def read(self, place: int, num_points: int, name: str) -> np.ndarray:
         dimensions = _FORMS[name][0]
@@ -129,25 +120,25 @@ class ZarrStore:
         values: np.ndarray = self._root[name][index]
         return values
 
-    def _array(self, name: str, shape: list[int], num_sets: int) -> Any:
+    def _array(self, name: str, dimensions: tuple[str, ...], wanted: list[int]) -> Any:
         """Return an array that is large enough, made or enlarged where it was not."""
-        dimensions, dtype, nothing = _FORMS[name]
-        wanted = [num_sets, *shape[1:]]
         if name not in self._root:
-            limits = {"data_set": _SETS, "point": min(_MOST_POINTS, _power_of_two(max(shape[1:])))}
-            chunks = [limits.get(one, size) for one, size in zip(dimensions, wanted, strict=True)]
+            sizes = dict(zip(dimensions, wanted, strict=True))
+            points = 1 << (sizes.get("point", 1) - 1).bit_length()
+            sizes |= {"data_set": SETS_AT_ONCE, "point": min(_MOST_POINTS, points)}
             return self._root.create_array(
-                name, shape=wanted, chunks=chunks, dtype=dtype, fill_value=nothing, dimension_names=dimensions
+                name,
+                shape=wanted,
+                chunks=[sizes[one] for one in dimensions],
+                dtype=_FORMS[name][1],
+                fill_value=_FORMS[name][2],
+                dimension_names=dimensions,
             )
         array = self._root[name]
         larger = tuple(max(sizes) for sizes in zip(array.shape, wanted, strict=True))
         if larger != array.shape:
             array.resize(larger)
         return array
-
-
-def _power_of_two(number: int) -> int:
-    return 1 << max(number - 1, 1).bit_length()
 
 
 def import_zarr(what: str) -> Any:
@@ -200,22 +191,13 @@ class Journal:
             self._path.unlink(missing_ok=True)
 
 
-def forget_store(folder: Path) -> None:
-    """Delete the store and the journal of another run, which this library wrote."""
-    Journal(folder).delete()
-    if (folder / STORE).is_dir() and "pyroclust" in read_record(folder / STORE / "zarr.json").get(
-        "attributes", {}
-    ):
-        shutil.rmtree(folder / STORE)
-        sync_folder(folder)
-
-
 def run_of_store(folder: Path) -> str | None:
     """Return the name of the run that began a store, empty of one that is not ours; ``None`` without any."""
-    if not os.path.lexists(folder / STORE):
+    store = folder / STORE
+    if not os.path.lexists(store):
         return None
-    attributes = read_record(folder / STORE / "zarr.json").get("attributes", {})
-    return str(attributes.get("pyroclust", ""))
+    attributes = {} if store.is_symlink() else read_record(store / "zarr.json").get("attributes", {})
+    return str(attributes.get(_RUN, ""))
 
 
 @dataclass(kw_only=True, repr=False)
@@ -235,10 +217,11 @@ class Analyses:
         store: what keeps the arrays.
         places: of the data sets in the store, by their names.
 
-    The verdict of a data set is **sure** where the guide's draws are nearly those of the posterior, or chains
-    have converged; **weights needed** where they are as good after weighting; **run chains** where weights
-    cannot mend them, or the guide was not trained for such data; **not converged** of chains; **guide alone**
-    where the model has no likelihood, so that nothing can be said; **failed** where it could not be used.
+    Figures and point estimates are of weighted draws. The verdict of a data set is **sure** where the guide's
+    draws would do without weights, or chains have converged; **weights needed** where they would not; **run
+    chains** where weights cannot mend them, or the guide was not trained for such data; **not converged** of
+    chains; **guide alone** where the model has no likelihood, so that there are no weights; **failed** where
+    it could not be used.
 
     Example:
         >>> import numpy as np
@@ -269,7 +252,7 @@ class Analyses:
         return iter(self.summaries.index)
 
     def draws(self, name: str) -> Draws:
-        """Return the draws of a data set, with ``log_weights`` where its verdict is that they are needed.
+        """Return the draws of a data set, with ``log_weights`` where they are weighted ones of a guide.
 
         Raises:
             ValueError: if there is no such data set, or nothing was drawn of it.
@@ -282,7 +265,7 @@ class Analyses:
         return Draws(
             name=f"{row['drawn_by']} of {name}",
             assignments=labels[None],
-            log_weights=weights[None] if row["verdict"] == SetVerdict.WEIGHTED else None,
+            log_weights=weights[None] if weights.any() else None,
         )
 
     def table(self, name: str) -> Table:
@@ -307,20 +290,23 @@ class Analyses:
         """
         folder = Path(folder)
         try:
-            record = parse_json((folder / RECORD).read_text(encoding="utf-8"))
+            record = parse_json(read_text(folder / RECORD))
             summaries = pd.read_parquet(folder / "summaries.parquet").set_index("data_set")
-            store = ZarrStore(folder)
-        except (OSError, KeyError) as error:
+            columns = _columns_of(record["columns"])
+            about, notes = record["about"], tuple(record["notes"])
+        except Exception as error:
+            what = f"{error} is missing" if isinstance(error, KeyError) else first_line(error)
             raise ValueError(
-                f"folder '{folder}' holds no data sets that were clustered ({error}): run pyroclust cluster "
-                "--by, or cluster many files, with --out first"
+                f"folder '{folder}' holds no data sets that were clustered and can be read ({what}): run "
+                "pyroclust cluster of many files, or with --by, first"
             ) from None
+        store = ZarrStore(folder)
         places = dict(zip(summaries.index, summaries.pop("place").tolist(), strict=True))
         return cls(
             summaries=summaries,
-            about=record["about"],
-            columns=_columns_of(record["columns"]),
-            notes=tuple(record["notes"]),
+            about=about,
+            columns=columns,
+            notes=notes,
             folder=folder,
             store=store,
             places=places,

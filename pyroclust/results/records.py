@@ -3,9 +3,10 @@
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from os import PathLike
 from typing import Any
+
+from pyroclust.core.machine import versions
 
 # What is no name and no file cannot be typed.
 _ELLIPSIS = "..."
@@ -16,7 +17,6 @@ _FLAGS = {
 }
 # Options that are given once for each value, and those whose flag has an opposite.
 _ONE_BY_ONE, _WITH_OPPOSITE = ("conditions", "missing", "chains"), ("header", "transpose")
-_LIBRARIES = ("pyroclust", "numpy", "torch", "numba", "pyro-ppl")
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Repeat:
     table: str = ""  # checksum of the table; empty without one
     guide: str = ""  # checksum of the guide's weights; empty without one
     # Of the libraries that make the draws.
-    versions: Mapping[str, str] = field(default_factory=lambda: {name: version(name) for name in _LIBRARIES})
+    versions: Mapping[str, str] = field(default_factory=versions)
 
     @classmethod
     def of(cls, name: str, sources: Sequence[Any], options: Mapping[str, Any], **fields: Any) -> "Repeat":

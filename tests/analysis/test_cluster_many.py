@@ -1,14 +1,20 @@
 """Many data sets: the same draws whoever makes them, verdicts, files that grow, and what is refused."""
 
+import json
 import os
 import signal
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import pyroclust
+from pyroclust import load_guide
+from pyroclust.analysis.picking import model_by_name
 from pyroclust.core.workers import client_of
+from pyroclust.diagnostics.importance import importance_weights
+from pyroclust.infer import exact_posterior
 from pyroclust.results.data_sets import RECORD
 
 MANY = {"guide": "filter-nig1d", "num_draws": 50, "budget": 0}
@@ -16,10 +22,9 @@ MANY = {"guide": "filter-nig1d", "num_draws": 50, "budget": 0}
 
 def sets_of(number, *, seed=0):
     rng = np.random.default_rng(seed)
-    return {
-        f"set {place}": rng.normal(size=(rng.integers(20, 24), 1)) + 8 * rng.integers(0, 2, (1, 1))
-        for place in range(number)
-    }
+    return [
+        rng.normal(size=(rng.integers(20, 24), 1)) + 8 * rng.integers(0, 2, (1, 1)) for _ in range(number)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -37,23 +42,44 @@ def same(one, other):
 
 def test_each_data_set_has_a_row_draws_and_an_estimate(few):
     sets, found = few
-    assert list(found) == list(sets)
-    assert found.summaries["rows"].tolist() == [len(one) for one in sets.values()]
+    assert list(found) == [str(place) for place in range(1, 41)]
+    assert found.summaries["rows"].tolist() == [len(one) for one in sets]
     assert set(found.summaries["drawn_by"]) == {"guide"}
-    one = found.draws("set 7")
-    assert one.assignments.shape == (1, 50, len(sets["set 7"]))
-    np.testing.assert_allclose(found.table("set 7").data, sets["set 7"])
-    assert sum(found.summaries.loc["set 7", "posterior"]) == pytest.approx(1)
+    assert found.draws("7").assignments.shape == (1, 50, len(sets[6]))
+    np.testing.assert_allclose(found.table("7").data, sets[6])
+
+
+@pytest.mark.parametrize("guide", ["filter-nig1d", "none"])
+def test_posteriors_are_the_enumerated_ones(guide):
+    # Of several data sets in a batch, each of which has another posterior.
+    rng = np.random.default_rng(4)
+    sets = [rng.normal(size=(7, 1)) * scale for scale in (1.0, 2.0, 4.0)]
+    options = {"family": "nig", "prior": "crp"} if guide == "none" else {}
+    found = pyroclust.cluster_many(sets, guide=guide, raw=True, num_draws=4000, **options)
+    model = load_guide("filter-nig1d").model
+    if guide == "none":
+        model = model_by_name(1, 7, **options)
+    for (name, row), points in zip(found.summaries.iterrows(), sets, strict=True):
+        partitions, log_p = exact_posterior(model, torch.tensor(points))
+        exact = np.bincount(partitions.amax(-1).numpy(), log_p.exp().numpy(), minlength=7)
+        posterior = np.pad(row["posterior"], (0, 7 - len(row["posterior"])))
+        assert np.abs(posterior - exact).sum() / 2 < 0.03
+        together = (partitions[:, :1] == partitions).numpy().T @ log_p.exp().numpy()
+        draws = found.draws(name)
+        weights = np.full(4000, 1 / 4000)
+        if draws.log_weights is not None:
+            weights = importance_weights(draws.log_weights)
+        drawn = (draws.flat[:, :1] == draws.flat).T @ weights
+        assert np.abs(drawn - together).max() < 0.04
 
 
 def test_weights_say_what_the_draws_are_worth():
     rng = np.random.default_rng(1)
-    apart = {"apart": np.concatenate([rng.normal(size=(40, 1)), rng.normal(40, 1, (40, 1))])}
-    mixed = {"mixed": rng.normal(size=(200, 1)) * rng.choice([1.0, 2.5], (200, 1))}
-    verdicts = pyroclust.cluster_many({**apart, **mixed}, **MANY).summaries["verdict"]
-    efficiency = pyroclust.cluster_many({**apart, **mixed}, **MANY).summaries["efficiency"]
-    assert efficiency["apart"] > efficiency["mixed"]
-    assert verdicts["mixed"] == "run chains"
+    apart = np.concatenate([rng.normal(size=(40, 1)), rng.normal(40, 1, (40, 1))])
+    mixed = rng.normal(size=(200, 1)) * rng.choice([1.0, 2.5], (200, 1))
+    found = pyroclust.cluster_many({"apart": apart, "mixed": mixed}, **MANY).summaries
+    assert found["efficiency"]["apart"] > found["efficiency"]["mixed"]
+    assert found["verdict"]["mixed"] == "run chains"
 
 
 def test_chains_take_what_the_guide_cannot_do():
@@ -68,8 +94,8 @@ def test_chains_take_what_the_guide_cannot_do():
 
 
 def test_a_data_set_that_cannot_be_used_is_a_row_with_the_reason(tmp_path):
-    for name, one in sets_of(3).items():
-        pd.DataFrame({"x": one[:, 0], "y": 2 * one[:, 0] ** 2}).to_csv(tmp_path / f"{name}.csv", index=False)
+    for place, one in enumerate(sets_of(3)):
+        pd.DataFrame({"x": one[:, 0], "y": 2 * one[:, 0] ** 2}).to_csv(tmp_path / f"{place}.csv", index=False)
     (tmp_path / "words.csv").write_text("This is no table.\nNone at all.\n")
     (tmp_path / "nothing.csv").write_text("")
     (tmp_path / "other.csv").write_text("a,b\n1,2\n3,4\n")
@@ -90,45 +116,46 @@ def test_a_column_divides_a_table():
 
 def test_a_run_that_was_stopped_goes_on_to_the_same_result(few, tmp_path):
     sets, whole = few
-    done = []
-
-    def stop(stage):
-        done.append(stage)
+    out, stages = tmp_path / "many", []
 
     def cut_off():
-        for place, one in enumerate(sets.values()):
-            if place == 35:
-                raise KeyboardInterrupt
-            yield one
+        yield from sets[:35]
+        raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        pyroclust.cluster_many(cut_off(), out=tmp_path / "many", **MANY)
-    lines = (tmp_path / "many" / ".data-sets.jsonl").read_text().splitlines()
-    assert len(lines) == 1
-    with (tmp_path / "many" / ".data-sets.jsonl").open("a") as journal:
-        journal.write('[{"name": "33", "pla')  # killed while it wrote
-    found = pyroclust.cluster_many(sets.values(), out=tmp_path / "many", progress=stop, **MANY)
-    assert "32 data sets are done already" in done
-    again = pyroclust.cluster_many(sets.values(), **MANY)
-    same(found, again)
-    same(pyroclust.Analyses.read(tmp_path / "many"), again)
-    rows = pd.read_parquet(tmp_path / "many" / "assignments.parquet")
+    with pytest.raises(KeyboardInterrupt, match="after 32 data sets"):
+        pyroclust.cluster_many(cut_off(), out=out, **MANY)
+    journal = out / ".data-sets.jsonl"
+    assert len(journal.read_text().splitlines()) == 1
+    with journal.open("a") as lines:
+        lines.write('[{"name": "33", "pla')  # killed while it wrote
+    same(pyroclust.cluster_many(iter(sets), out=out, progress=stages.append, **MANY), whole)
+    assert "32 data sets are done already" in stages
+    same(pyroclust.Analyses.read(out), whole)
+    rows = pd.read_parquet(out / "assignments.parquet")
     assert len(rows) == whole.summaries["rows"].sum()
-    assert (tmp_path / "many" / "report.html").exists()
-    assert (tmp_path / "many" / RECORD).exists()
+    assert {"report.html", RECORD} <= {path.name for path in out.iterdir()}
 
 
-def test_only_what_changed_is_drawn_again(tmp_path):
-    sets = sets_of(5)
+def test_what_changed_is_drawn_again_and_what_failed_is_tried_again(tmp_path):
+    sets = dict(zip("abcde", sets_of(5), strict=True)) | {"short": np.zeros((1, 1))}
     pyroclust.cluster_many(sets, out=tmp_path / "many", **MANY)
-    sets["set 3"] = sets["set 3"] + 1.0
-    sets["later"] = sets["set 0"]
+    sets |= {"c": sets["c"][:15] + 1.0, "later": sets["a"]}
     found = pyroclust.cluster_many(sets, out=tmp_path / "many", **MANY)
     journal = (tmp_path / "many" / ".data-sets.jsonl").read_text().splitlines()
-    assert len(journal) == 2
-    assert all(name in journal[1] for name in ("set 3", "later"))
-    assert "set 2" not in journal[1]
-    np.testing.assert_allclose(found.table("set 3").data, sets["set 3"])
+    assert [[one["name"] for one in json.loads(line)] for line in journal] == [
+        ["a", "b", "c", "d", "e", "short"],
+        ["c", "short", "later"],
+    ]
+    np.testing.assert_allclose(found.table("c").data, sets["c"])
+    assert found.draws("c").assignments.shape == (1, 50, 15)
+
+
+def test_a_guide_of_any_table_reads_columns_as_compare_does():
+    rng = np.random.default_rng(5)
+    frames = [pd.DataFrame({"x": rng.normal(size=20), "kind": rng.choice(list("ab"), 20)}) for _ in range(2)]
+    found = pyroclust.cluster_many(frames, guide="ncp-tables", num_draws=10, budget=0)
+    assert found.columns.kinds == ("number", "category")
+    assert set(found.summaries["drawn_by"]) == {"guide"}
 
 
 def test_results_of_another_run_and_files_of_others_stay(tmp_path):
@@ -153,6 +180,7 @@ def test_results_of_another_run_and_files_of_others_stay(tmp_path):
         ([np.zeros((1, 1))], {}, "no data set"),
         (sets_of(1), {"num_draws": 3}, "num_draws"),
         (sets_of(1), {"budget": -1}, "budget"),
+        (sets_of(1), {"client": "tcp://127.0.0.1:9"}, "expected a client of dask.distributed"),
     ],
 )
 def test_bad_input_is_one_sentence(sources, arguments, match):
@@ -169,23 +197,11 @@ def test_two_workers_draw_the_same_and_one_may_die(few, monkeypatch):
         same(pyroclust.cluster_many(sets, client=client, **MANY), whole)
 
         def one_dies():
-            for place, one in enumerate(sets.items()):
-                if place == 38:
-                    os.kill(next(iter(workers.values())), signal.SIGKILL)
-                yield one
+            yield from sets[:38]
+            os.kill(next(iter(workers.values())), signal.SIGKILL)
+            yield from sets[38:]
 
-        same(pyroclust.cluster_many(_Named(one_dies), client=client, **MANY), whole)
-
-
-class _Named(dict):
-    """Data sets by name, made as they are taken."""
-
-    def __init__(self, items):
-        super().__init__()
-        self.items = items
-
-    def __len__(self):
-        return 40
+        same(pyroclust.cluster_many(one_dies(), client=client, **MANY), whole)
 
 
 def test_a_scheduler_that_cannot_be_reached_is_a_sentence(monkeypatch):

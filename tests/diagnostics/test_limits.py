@@ -201,11 +201,15 @@ LIMITS: dict[str, tuple[Callable[[float], bool], float, float]] = {
     "MAX_SEPARATION": (lambda value: value <= limit_of("separation"), 0.3, 0.3001),
     "MAX_PARETO_K": (lambda value: weights_findings(value, 900.0)[0].passed, 0.6999, 0.7),
     "MAX_PARETO_K of one data set among many": (
-        lambda value: verdict_of_set(0.9, value, num_draws=100) == "sure",
+        lambda value: verdict_of_set(0.95, value, num_draws=100) == "sure",
         0.6999,
         0.7,
     ),
-    "SURE_EFFICIENCY": (lambda value: verdict_of_set(value, 0.1, num_draws=100) == "sure", 0.5, 0.4999),
+    "MAX_DIFFERENCE of draws without their weights": (
+        lambda value: verdict_of_set(1 / (1 + 4 * value**2), 0.1, num_draws=100) == "sure",
+        0.1499,
+        0.1501,
+    ),
     "MIN_SET_ESS": (
         lambda value: verdict_of_set(value / 100, 0.1, num_draws=100) == "weights needed",
         25.0,
