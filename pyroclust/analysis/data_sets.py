@@ -242,7 +242,7 @@ def _figures(labels: np.ndarray, *, name: str) -> tuple[dict[str, Any], np.ndarr
         "high": high,
         "certain_rows": words.certain_rows,
         "certain_pairs": words.certain_pairs,
-        "posterior": summary.marginals.counts[1:].tolist(),
+        "posterior": np.trim_zeros(summary.marginals.counts[1:], "b").tolist(),
     }
     return figures, summary.estimate.assignments, 1 - summary.estimate.uncertainty
 

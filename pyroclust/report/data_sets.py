@@ -42,10 +42,9 @@ GOOD = (SetVerdict.SURE, SetVerdict.WEIGHTED)
 def page_of_sets(analyses: Analyses) -> Page:
     """Return the page: the answer over all data sets, then what is open and which are least sure."""
     table = analyses.summaries
-    drawn = table[table["drawn_by"] != ""]
-    good = table["verdict"].isin(GOOD)
+    good, usable = table["verdict"].isin(GOOD), _usable(table)
     sections = [
-        *([_counts_section(drawn)] if len(drawn) else []),
+        *([_counts_section(usable)] if len(usable) else []),
         _verdicts_section(table),
         *(_set_section(analyses, name) for name in analyses.least_sure(_LEAST_SURE)),
     ]
@@ -73,18 +72,22 @@ def page_of_sets(analyses: Analyses) -> Page:
     )
 
 
+def _usable(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the data sets whose numbers of clusters are counted: those that nothing speaks against."""
+    return table[table["verdict"].isin([*GOOD, SetVerdict.ALONE])]
+
+
 def answer_of_sets(analyses: Analyses) -> tuple[tuple[str, str], ...]:
     """Return question and answer: numbers of clusters, how sure, and whether to rely on them."""
-    table = analyses.summaries
-    drawn = table[table["drawn_by"] != ""]
-    verdicts = table["verdict"].value_counts()
+    usable = _usable(analyses.summaries)
+    verdicts = analyses.summaries["verdict"].value_counts()
     rely = ", ".join(f"{one}: {verdicts[one]:,}" for one in SetVerdict if one in verdicts)
-    if not len(drawn):
-        return (("How many clusters", "nothing was drawn"), ("May I rely on it", rely))
-    counts = drawn["clusters"].value_counts()
+    if not len(usable):
+        return (("How many clusters", "unknown: no draws can be relied on"), ("May I rely on it", rely))
+    counts = usable["clusters"].value_counts()
     shown = [f"{number_of} in {counted(int(sets), 'data set')}" for number_of, sets in counts.items()]
     more = f" and {len(shown) - _MOST_CLUSTERS} other numbers" if len(shown) > _MOST_CLUSTERS else ""
-    low, middle, high = drawn["certain_rows"].quantile([0.05, 0.5, 0.95])
+    low, middle, high = usable["certain_rows"].quantile([0.05, 0.5, 0.95])
     sure = (
         f"{100 * middle:.0f} % of the rows are certain in the median data set, {100 * low:.0f} to "
         f"{100 * high:.0f} % in nine of ten"
@@ -96,20 +99,20 @@ def answer_of_sets(analyses: Analyses) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _counts_section(drawn: pd.DataFrame) -> Section:
+def _counts_section(usable: pd.DataFrame) -> Section:
     """Show the numbers of clusters over data sets."""
-    most = max(map(len, drawn["posterior"]))
+    most = max(map(len, usable["posterior"]))
     averaged = np.zeros(most)
-    for one in drawn["posterior"]:
+    for one in usable["posterior"]:
         averaged[: len(one)] += one
-    likeliest = np.bincount(drawn["clusters"], minlength=most + 1)[1:]
-    bars = {"likeliest number": likeliest / len(drawn), "averaged posterior": averaged / len(drawn)}
-    low, high = likeliest_of(np.concatenate([[0.0], averaged / len(drawn)]))["interval"]
+    likeliest = np.bincount(usable["clusters"], minlength=most + 1)[1:]
+    bars = {"likeliest number": likeliest / len(usable), "averaged posterior": averaged / len(usable)}
+    low, high = likeliest_of(np.concatenate([[0.0], averaged / len(usable)]))["interval"]
     picture = Picture(
         lambda figure: plots.plot_num_clusters(np.arange(1, most + 1), bars, ax=figure.subplots()),
         size=(9, 3.2),
-        alternative=f"Shares of the {len(drawn):,} data sets by likeliest number of clusters, and the mean "
-        "of their posteriors.",
+        alternative=f"Shares of the {len(usable):,} data sets that can be relied on, by likeliest number of "
+        "clusters, and the mean of their posteriors.",
         caption="The first bar is the share of the data sets whose likeliest number this is, the second the "
         "mean of their posterior probabilities: what one would expect of a further data set like these.",
     )

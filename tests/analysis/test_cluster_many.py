@@ -15,6 +15,7 @@ from pyroclust.analysis.picking import model_by_name
 from pyroclust.core.workers import client_of
 from pyroclust.diagnostics.importance import importance_weights
 from pyroclust.infer import exact_posterior
+from pyroclust.report.data_sets import answer_of_sets
 from pyroclust.results.data_sets import RECORD
 
 MANY = {"guide": "filter-nig1d", "num_draws": 50, "budget": 0}
@@ -80,6 +81,12 @@ def test_weights_say_what_the_draws_are_worth():
     found = pyroclust.cluster_many({"apart": apart, "mixed": mixed}, **MANY).summaries
     assert found["efficiency"]["apart"] > found["efficiency"]["mixed"]
     assert found["verdict"]["mixed"] == "run chains"
+
+
+def test_draws_that_cannot_be_relied_on_are_no_answer():
+    mixed = np.random.default_rng(1).normal(size=(200, 1)) * np.resize([1.0, 2.5], (200, 1))
+    answer = dict(answer_of_sets(pyroclust.cluster_many([mixed], **MANY)))
+    assert answer["How many clusters"] == "unknown: no draws can be relied on"
 
 
 def test_chains_take_what_the_guide_cannot_do():
