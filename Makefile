@@ -18,7 +18,7 @@ demo: $(VENV)/.demo
 	$(BIN)/pyroclust compare galaxies
 
 # One thread a worker: the workers are as many as the cores already. A file is run by one of them, so that its
-# fixtures are made once, and what its tests compile is found by the next. Most of the time is compilation, which
+# fixtures are made once, and what its tests compile is found by the next. Compiled code
 # is lightly optimised here, and kept apart from what users run; "make prove" compiles as users do. Bytecode is
 # kept whatever the shell says: a test that starts a command would translate the library anew.
 test: $(VENV)/.test

@@ -113,7 +113,8 @@ def cluster_many(
         KeyboardInterrupt: after Ctrl-C; what was done is kept in ``out``.
 
     Example:
-        >>>         >>> sets = (np.random.default_rng(seed).normal(size=(20, 2)) for seed in range(3))
+        >>> import numpy as np
+        >>> sets = (np.random.default_rng(seed).normal(size=(20, 2)) for seed in range(3))
         >>> found = cluster_many(sets, guide="ncp-gaussian2d", raw=True, num_draws=20, budget=0)
         >>> found.summaries["rows"].tolist()
         [20, 20, 20]
