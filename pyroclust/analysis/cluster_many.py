@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import islice, tee
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from pyroclust.core.numbers import check_count, check_number, check_seed
 from pyroclust.core.workers import LostTask, check_workers, done_by
 from pyroclust.data import Source, Table, read_table
 from pyroclust.diagnostics import SetVerdict
+from pyroclust.results.data import AnalysedData
 from pyroclust.results.data_sets import (
     RECORD,
     SETS_AT_ONCE,
@@ -134,17 +135,27 @@ def cluster_many(
         "kinds": {} if kinds is None and of_any_table else kinds,
         "masses_apart": of_any_table and family in DIVISIBLE,
     }
-    waiting = _by_column(sources, by, chosen, reading) if by is not None else _one_by_one(sources)
-    first, waiting.sets = _first_table(waiting, chosen, reading)
+    if by is None:
+        waiting = _one_by_one(sources)
+        waiting.sets, ahead = tee(waiting.sets)
+
+        def read(one: "DataSet") -> Table:
+            text = reading if isinstance(one.source, str | PathLike) else {}
+            return read_table(one.source, **chosen, **text)
+
+        usual = _first_usable(map(read, ahead), raw=raw)
+        # What was read ahead would be kept for as long as this is.
+        del ahead
+        first = usual.table
+    else:
+        first = read_table(sources, label=by, **chosen, **reading)
+        waiting, usual = _by_column(first, by, raw=raw)
     # This brings torch and Pyro.
     from pyroclust.analysis.data_sets import Plan
     from pyroclust.analysis.picking import pick_guide
-    from pyroclust.results.data import AnalysedData
 
     words = {"family": family, "prior": prior, "concentration": concentration}
-    usual = waiting.usual or first
-    data = AnalysedData(usual, scaled(usual, raw=raw, pca=None))
-    picked = pick_guide(guide, data, conditions=conditions or {}, names=words)
+    picked = pick_guide(guide, usual, conditions=conditions or {}, names=words)
     brings_model = guide is not None and guide != NO_GUIDE
     plan = Plan(
         first=table_of(first, "", first.data[:0]),
@@ -195,16 +206,13 @@ class _Waiting:
 
     sets: Iterator["DataSet"]
     number: int | None = None
-    table: Table | None = None  # all of them, where they are parts of one
-    usual: Table | None = None  # one of middle size, by which the guide is chosen
     notes: tuple[str, ...] = ()
 
 
-def _by_column(sources: Any, by: str, chosen: Mapping[str, Any], reading: Mapping[str, Any]) -> _Waiting:
-    """Divide one table by the values of a column."""
+def _by_column(table: Table, by: str, *, raw: bool) -> tuple[_Waiting, AnalysedData]:
+    """Divide one table by its labels; return also a part of middle size, by which the guide is chosen."""
     from pyroclust.analysis.data_sets import DataSet, fingerprint_of
 
-    table = read_table(sources, label=by, **chosen, **reading)
     labels = pd.Series(table.labels)
     parts = {
         str(name): table_of(table, str(name), table.data[rows], tuple(table.row_names[row] for row in rows))
@@ -214,8 +222,11 @@ def _by_column(sources: Any, by: str, chosen: Mapping[str, Any], reading: Mappin
     if lost := int(labels.isna().sum()):
         notes = (*notes, f"{lost:,} rows have no value in '{by}' and were left out.")
     sets = (DataSet(name=name, fingerprint=fingerprint_of(part), source=part) for name, part in parts.items())
-    usual = sorted(parts.values(), key=lambda part: len(part.data))[len(parts) // 2]
-    return _Waiting(sets, len(parts), table=table, usual=usual, notes=notes)
+    by_size = sorted(parts.values(), key=lambda part: len(part.data))
+    middle = len(by_size) // 2
+    tries = sorted(range(len(by_size)), key=lambda place: abs(place - middle))
+    usual = _first_usable((by_size[place] for place in tries), raw=raw)
+    return _Waiting(sets, len(parts), notes), usual
 
 
 def _one_by_one(sources: Any) -> _Waiting:
@@ -250,21 +261,19 @@ def _one_by_one(sources: Any) -> _Waiting:
     return _Waiting(sets, len(sources) if hasattr(sources, "__len__") else None)
 
 
-def _first_table(
-    waiting: _Waiting, chosen: Mapping[str, Any], reading: Mapping[str, Any]
-) -> tuple[Table, Iterator["DataSet"]]:
-    """Return the first data set that can be read, and all of them, this one again."""
-    if waiting.table is not None:
-        return waiting.table, waiting.sets
-    tried, why = [], "there is none"
-    for one in waiting.sets:
-        tried.append(one)
+def _first_usable(tables: Iterator[Table], *, raw: bool) -> AnalysedData:
+    """Return the first table that can be read and scaled."""
+    why = ""
+    while True:
         try:
-            text = reading if isinstance(one.source, str | PathLike) else {}
-            return read_table(one.source, **chosen, **text), chain(tried, waiting.sets)
+            table = next(tables)
+            return AnalysedData(table, scaled(table, raw=raw, pca=None))
+        except StopIteration:
+            raise ValueError(
+                f"sources hold no data set that can be clustered ({why or 'there is none'})"
+            ) from None
         except (ValueError, OSError) as error:
-            why = first_line(error) if len(tried) == 1 else why
-    raise ValueError(f"sources hold no data set that can be clustered ({why})")
+            why = why or first_line(error)
 
 
 def _name_of_run(plan: "Plan", first: Table) -> str:

@@ -121,6 +121,15 @@ def test_a_column_divides_a_table():
     assert any("5 rows have no value in 'who'" in note for note in found.notes)
 
 
+def test_a_group_of_middle_size_that_cannot_be_used_is_a_row_like_any_other():
+    rng = np.random.default_rng(6)
+    values = np.concatenate([rng.normal(size=20), np.zeros(22), rng.normal(size=24)])
+    frame = pd.DataFrame({"x": values, "who": ["a"] * 20 + ["b"] * 22 + ["c"] * 24})
+    found = pyroclust.cluster_many(frame, by="who", **MANY).summaries
+    assert found["drawn_by"].to_dict() == {"a": "guide", "b": "", "c": "guide"}
+    assert found["note"]["b"].startswith("column 'x' is constant")
+
+
 def test_a_run_that_was_stopped_goes_on_to_the_same_result(few, tmp_path):
     sets, whole = few
     out, stages = tmp_path / "many", []
