@@ -166,7 +166,7 @@ def read_table(
             ]
         with files("pyroclust").joinpath(f"data/{name}.csv").open() as lines:
             raw = raw_frame(pd.read_csv(lines))
-        if label is None and built_in_label != partial_labels:
+        if label is None and built_in_label not in (partial_labels, weight, aggregate):
             chosen["label"] = built_in_label
     else:
         path = Path(source)

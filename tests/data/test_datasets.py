@@ -22,6 +22,7 @@ def csv(folder: Path, text: str) -> Path:
 def test_iris_clusters_petals_by_default_and_any_columns_on_request():
     assert read_table("iris").columns == ("petal_length_cm", "petal_width_cm")
     assert read_table("iris", label="petal_length_cm").columns == ("petal_width_cm",)
+    assert read_table("iris", aggregate="species").row_names == ("setosa", "versicolor", "virginica")
     table = read_table("iris", columns=["sepal_width_cm"])
     assert table.data.shape == (150, 1)
     assert set(table.labels) == {"setosa", "versicolor", "virginica"}

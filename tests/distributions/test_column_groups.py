@@ -11,6 +11,7 @@ from pyroclust.distributions import (
     BernoulliBeta,
     Categories,
     MultinomialDirichlet,
+    NormalIndependent,
     NormalInverseGamma,
     NormalInverseWishart,
     NormalKnownVariance,
@@ -30,6 +31,7 @@ from pyroclust.distributions.families.partly_observed import ColumnGroups
 
 FAMILIES = {
     "known": (NormalKnownVariance(3, 2.0, mean=0.5), 3),
+    "independent": (NormalIndependent(1.0, 4.0, shape=2.0, rate=1.0, dim=3), 3),
     "gamma": (NormalInverseGamma(3, 0.2, shape=2.0, rate=1.0, mean=-0.5), 3),
     "wishart": (NormalInverseWishart(2, 0.2, dof=4.0, scale=1.0), 1),
     "bernoulli": (BernoulliBeta(4, 0.4, beta=0.6), 4),

@@ -28,6 +28,7 @@ from pyroclust.distributions.families.categories import Categories
 from pyroclust.distributions.families.circular import Circular
 from pyroclust.distributions.families.component import Component, ConjugateComponent, OrMissing, filled
 from pyroclust.distributions.families.negative_binomial import NegativeBinomialBeta
+from pyroclust.distributions.families.normal_independent import NormalIndependent
 from pyroclust.distributions.families.normal_inverse_gamma import NormalInverseGamma
 from pyroclust.distributions.families.normal_known_variance import NormalKnownVariance
 from pyroclust.distributions.families.poisson_gamma import PoissonGamma
@@ -291,6 +292,7 @@ _INDEPENDENT_COLUMNS = (
     BernoulliBeta,
     Circular,
     NegativeBinomialBeta,
+    NormalIndependent,
     NormalInverseGamma,
     NormalKnownVariance,
     PoissonGamma,
