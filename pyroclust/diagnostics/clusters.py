@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyroclust.core.compiling import compiled
 from pyroclust.core.numbers import as_finite_or_missing, check_count, overflow_scale
 from pyroclust.diagnostics.labels import (
     checked_labels,
@@ -177,18 +178,28 @@ def interval(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.nd
     return low, high
 
 
+@compiled(allocates=False, fastmath=False)
+def _add_shares(labels: np.ndarray, shares: np.ndarray, found: np.ndarray) -> None:
+    for s in range(labels.shape[0]):
+        for i in range(labels.shape[1]):
+            for j in range(found.shape[1]):
+                found[i, j] += shares[s, labels[s, i], j]
+
+
 def membership(
     draws: DrawsLike, partition: np.ndarray, *, row_weights: np.ndarray | None = None
 ) -> np.ndarray:
     """Return how companions of each point in the draws are divided among clusters of a partition."""
-    labels = flatten(draws)
-    size, clusters, columns = len(labels), int(labels.max()) + 1, int(partition.max()) + 1
-    counts = cluster_sums(labels * columns + partition, row_weights, clusters * columns)
-    counts = counts.reshape(size * clusters, columns)
-    shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
-    # One cluster at a time: all of them at once would take S N J numbers.
-    place = np.arange(size)[:, None] * clusters + labels
-    return np.stack([shares[:, j][place].mean(0) for j in range(columns)], axis=-1)
+    labels = np.require(flatten(draws), None, ["C", "W"])
+    clusters, columns = int(labels.max()) + 1, int(partition.max()) + 1
+    found = np.zeros((labels.shape[1], columns))
+    step = max(1, _MAX_CELLS // len(found))
+    for begin in range(0, len(labels), step):
+        some = labels[begin : begin + step]
+        counts = cluster_sums(some * columns + partition, row_weights, clusters * columns)
+        counts = counts.reshape(len(some), clusters, columns)
+        _add_shares(some, counts / np.maximum(counts.sum(2, keepdims=True), 1), found)
+    return found / len(labels)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from pyroclust.diagnostics.frequencies import (
     cluster_count_posterior,
     co_assignment,
     count_clusters,
+    paired_draws,
     paired_points,
     total_variation,
 )
@@ -130,7 +131,7 @@ def marginals(draws: np.ndarray, *, weights: np.ndarray | None = None) -> Margin
     if len(points) == flat.shape[-1]:
         return Marginals(counts, co_assignment(flat, weights=share))
     # Labels of some of the points may be above their number.
-    some = compact(flat[:, points].astype(np.int64, copy=False))[0]
+    some = compact(flat[:, points])[0]
     return Marginals(counts, co_assignment(some, weights=share), points)
 
 
@@ -184,7 +185,8 @@ def mixing(
 
 def central_draw(draws: DrawsLike, *, row_weights: np.ndarray | None = None) -> np.ndarray:
     """Return the draw with the smallest summed variation of information to the others."""
-    few = _spread(flatten(draws), _MAX_CENTRE_DRAWS)
+    flat = flatten(draws)
+    few = _spread(flat, min(_MAX_CENTRE_DRAWS, paired_draws(flat.shape[1])))
     return few[pairwise_loss(few, few, row_weights=row_weights).sum(0).argmin()]
 
 

@@ -17,9 +17,8 @@ _SUMS_TO_1 = 1e-6
 
 
 def count_clusters(assignments: np.ndarray) -> np.ndarray:
-    """Count the distinct labels of each label vector."""
-    ranked = np.sort(assignments, axis=-1)
-    return 1 + (ranked[..., 1:] != ranked[..., :-1]).sum(-1)
+    """Count the distinct labels of each label vector, whole numbers from 0."""
+    return compact(assignments.reshape(-1, assignments.shape[-1]))[1].reshape(assignments.shape[:-1])
 
 
 def cluster_count_posterior(

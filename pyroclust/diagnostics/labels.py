@@ -30,33 +30,52 @@ def _compact(labels: np.ndarray, names: np.ndarray, compacted: np.ndarray, count
         counts[s] = found
 
 
+@compiled(allocates=False, fastmath=False)
+def _is_compact(labels: np.ndarray, counts: np.ndarray) -> bool:
+    for s in range(labels.shape[0]):
+        found = 0
+        for i in range(labels.shape[1]):
+            if labels[s, i] > found:
+                return False
+            found += labels[s, i] == found
+        counts[s] = found
+    return True
+
+
 def compact(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Renumber the clusters of each row by first appearance, and count them: O(N) a row."""
-    compacted, counts = np.empty(labels.shape, np.int32), np.empty(len(labels), np.int64)
+    """Renumber the clusters of each row by first appearance as int32, and count them: O(N) a row.
+
+    No copy is made of labels that are int32 and in this order, as those of large tables are.
+    """
+    counts, as_they_are = np.empty(len(labels), np.int64), labels.dtype == np.int32
     # Read-only or strided arrays would be compiled for once more.
-    labels = np.require(labels, np.int64, ["C", "W"])
+    labels = np.require(labels, np.int32 if as_they_are else np.int64, ["C", "W"])
+    if as_they_are and _is_compact(labels, counts):
+        return labels, counts
+    compacted = np.empty(labels.shape, np.int32)
     _compact(labels, np.empty(int(labels.max(initial=-1)) + 1, np.int32), compacted, counts)
     return compacted, counts
 
 
 def checked_labels(name: str, assignments: DrawsLike) -> np.ndarray:
-    """Return ``assignments``, ``(..., N)``, as int64 after checking that they are labels 0 to N - 1."""
-    return _integers(name, assignments).astype(np.int64, copy=False)
+    """Return ``assignments``, ``(..., N)``, after checking that they are labels 0 to N - 1.
+
+    They are int64, or int32 where they were of so few bytes: those of a large table are copied as seldom as
+    can be.
+    """
+    labels = _integers(name, assignments)
+    return labels.astype(np.int64 if labels.itemsize > 4 else np.int32, copy=False)
 
 
 def flatten(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
-    """Merge chains and draws, ``(S, N)`` int64."""
+    """Merge chains and draws, ``(S, N)``."""
     labels = as_chains(draws, name=name)
     return labels.reshape(-1, labels.shape[-1])
 
 
 def as_chains(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
-    """Give draws a chain dimension where they have none, ``(chains, draws, N)`` int64."""
-    return _chains(name, draws).astype(np.int64, copy=False)
-
-
-def _chains(name: str, draws: DrawsLike) -> np.ndarray:
-    labels = _integers(name, draws)
+    """Give draws a chain dimension where they have none, ``(chains, draws, N)``."""
+    labels = checked_labels(name, draws)
     if labels.ndim not in (2, 3):
         raise ValueError(
             f"{name} has shape {labels.shape}, expected (chains, draws, points) or (draws, points)"
@@ -81,8 +100,7 @@ def _integers(name: str, assignments: DrawsLike) -> np.ndarray:
             f"{name} has labels from {low} to {high}, expected 0 to {labels.shape[-1] - 1}: renumber them "
             "with pyroclust.partitions.canonical(torch.as_tensor(labels))"
         )
-    # Sums of these and whole numbers would be floating.
-    return labels.astype(np.int64) if labels.dtype == np.uint64 else labels
+    return labels
 
 
 def labels_and_weights(
@@ -103,10 +121,9 @@ def labels_and_weights(
 
 
 def flat_and_shares(draws: DrawsLike, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return draws as ``(S, N)`` integers of their type, and the share of each, which sum to 1."""
+    """Return draws as ``(S, N)``, and the share of each, which sum to 1."""
     draws, weights = labels_and_weights("draws", draws, weights)
-    chains = _chains("draws", draws)
-    labels = chains.reshape(-1, chains.shape[-1])
+    labels = flatten(draws)
     return labels, checked_weights(weights, len(labels))
 
 
@@ -151,11 +168,20 @@ def rows_per_point(row_weights: Any, num_points: int) -> np.ndarray:
     return np.ones(num_points, np.int64) if times is None else times
 
 
+@compiled(allocates=False, fastmath=False)
+def _add_values(labels: np.ndarray, values: np.ndarray, sums: np.ndarray) -> None:
+    for s in range(labels.shape[0]):
+        for i in range(labels.shape[1]):
+            sums[s, labels[s, i]] += values[i]
+
+
 def cluster_sums(labels: np.ndarray, values: np.ndarray | None, number: int) -> np.ndarray:
     """Sum values of the points ``(N,)`` over the clusters of each draw ``(S, N)``; ``None`` counts points."""
-    cells = np.arange(len(labels))[:, None] * number + labels
-    each = None if values is None else np.broadcast_to(values, labels.shape).ravel()
-    return np.bincount(cells.ravel(), each, len(labels) * number).reshape(len(labels), number)
+    kind = np.int64 if values is None else np.float64
+    values = np.ones(labels.shape[1], kind) if values is None else np.require(values, kind, ["C", "W"])
+    sums = np.zeros((len(labels), number), kind)
+    _add_values(np.require(labels, None, ["C", "W"]), values, sums)
+    return sums
 
 
 def resample(draws: Draws, num_draws: int, *, seed: int) -> Draws:
@@ -206,12 +232,25 @@ def distinct_draws(draws: DrawsLike, *, weights: np.ndarray | None = None) -> Di
     mass = mass / mass.sum()
     # Equal up to the rounding of sums: then the order is that of the labels.
     order = np.argsort(-mass.round(12), kind="stable")
-    return DistinctDraws(labels[first[order]].astype(np.int64), mass[order], np.argsort(order)[place], shares)
+    partitions = labels[first[order]].astype(flat.dtype, copy=False)
+    return DistinctDraws(partitions, mass[order], np.argsort(order)[place], shares)
+
+
+@compiled(allocates=False, fastmath=False)
+def _differ(rows: np.ndarray, order: np.ndarray, is_new: np.ndarray) -> None:
+    for at in range(1, len(order)):
+        one, before, i = order[at], order[at - 1], 0
+        while i < rows.shape[1] and rows[one, i] == rows[before, i]:
+            i += 1
+        is_new[at] = i < rows.shape[1]
 
 
 def equal_rows(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return which group of equal rows each row belongs to, the first row of each group, and its size."""
     rows = np.ascontiguousarray(labels)
-    rows = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).reshape(-1)
-    _, first, place, sizes = np.unique(rows, return_index=True, return_inverse=True, return_counts=True)
-    return place.reshape(-1), first, sizes
+    # numpy.unique would copy them all.
+    order = np.argsort(rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1])))[:, 0], kind="stable")
+    is_new, place = np.ones(len(rows), np.bool_), np.empty(len(rows), np.int64)
+    _differ(rows, order, is_new)
+    place[order] = np.cumsum(is_new) - 1
+    return place, order[is_new], np.bincount(place)

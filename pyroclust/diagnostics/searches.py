@@ -18,7 +18,7 @@ from pyroclust.diagnostics.frequencies import (
     count_clusters,
     cuts,
 )
-from pyroclust.diagnostics.labels import DistinctDraws
+from pyroclust.diagnostics.labels import DistinctDraws, cluster_sums
 from pyroclust.diagnostics.losses import PartitionLoss, compact
 
 MAX_ENUMERATED_POINTS = 10
@@ -358,8 +358,10 @@ def run_start(
 
 
 _MAX_CELLS = 250_000_000
-# Up to so many points the starts see all draws, and above at least so many draws.
-_ALL_SEARCHED, _FEWEST_SEARCHED = 1000, 250
+# Up to so many points all starts are made and see all draws, and above at least so many draws, as long as
+# about a dozen sweeps of all of them compare no more counts than these: ten to twenty processor seconds.
+_ALL_SEARCHED, _FEWEST_SEARCHED, _SWEEPS_A_START, _MOST_COMPARED = 1000, 250, 12, 10_000_000_000
+_FEWEST_CANDIDATES, _FEWEST_AT_ALL = 10, 50
 
 
 @dataclass(frozen=True)
@@ -377,7 +379,9 @@ class SalsoSearch(PartitionSearch):
     Cost: O(N M K) a sweep, with M distinct draws and K clusters of the estimate, and about a dozen sweeps a
     start, in threads: 3 to 7 seconds of processor time for 1000 points, 1000 draws and 10 clusters. Where
     tables would be above a gigabyte, the starts see a random part of the draws; above 1000 points they see
-    1000 / N of them, at least 250. All ends are still compared over all draws.
+    1000 / N of them, at least 250. All ends are still compared over all draws. Of large tables there are as
+    many starts as a quarter of a minute allows; of a million points the best of some draws is improved alone,
+    by the sight of 50 draws or a few more.
 
     Attributes:
         num_starts: how many starts, besides the one or two from quicker searches.
@@ -424,15 +428,19 @@ class SalsoSearch(PartitionSearch):
         with ThreadPoolExecutor(num_threads()) as pool:
             list(pool.map(run, range(len(starts))))
         found = np.concatenate([compact(ends)[0], starts[starts[:, 0] >= 0]])
-        return best_of(found.astype(np.int64), draws, loss=loss)
+        return best_of(found, draws, loss=loss)
 
     def _starts(
         self, draws: DistinctDraws, loss: PartitionLoss, limit: int, rng: np.random.Generator
     ) -> np.ndarray:
         points = draws.partitions.shape[1]
-        starts = np.full((self.num_starts, points), -1, dtype=np.int64)
+        number, candidates = self.num_starts, DrawsSearch.max_candidates
+        if points > _ALL_SEARCHED:
+            number = min(number, _most_draws(draws) // min(len(draws.mass), _FEWEST_SEARCHED))
+            candidates = min(candidates, max(_FEWEST_CANDIDATES, _MOST_COMPARED // draws.partitions.size))
+        starts = np.full((number, points), -1, dtype=np.int64)
         starts[1::2] = draws.partitions[rng.choice(len(draws.mass), len(starts[1::2]), p=draws.mass)]
-        quick: list[PartitionSearch] = [DrawsSearch()]
+        quick: list[PartitionSearch] = [DrawsSearch(candidates)]
         if points <= MAX_PAIRED_POINTS:
             quick.append(LinkageSearch())
         begun = np.stack([search.find(draws, loss=loss, seed=0) for search in quick])
@@ -442,10 +450,18 @@ class SalsoSearch(PartitionSearch):
         return starts
 
 
+def _most_draws(draws: DistinctDraws) -> int:
+    """Return of how many draws a start, or how many starts of one draw, may be."""
+    clusters = int(count_clusters(draws.partitions).max())
+    return _MOST_COMPARED // (_SWEEPS_A_START * draws.partitions.shape[1] * clusters)
+
+
 def _part(draws: DistinctDraws, cells: int, rng: np.random.Generator) -> DistinctDraws:
     """Return those of the distinct draws that the starts see."""
     num_draws, num_points = draws.partitions.shape
     by_points = max(_FEWEST_SEARCHED, num_draws * _ALL_SEARCHED // num_points)
+    if num_points > _ALL_SEARCHED:
+        by_points = min(by_points, max(_FEWEST_AT_ALL, _most_draws(draws)))
     number = max(1, min(num_draws, by_points, num_draws * _MAX_CELLS // cells))
     if number == num_draws:
         return draws
@@ -460,7 +476,8 @@ def _problem(draws: DistinctDraws, loss: PartitionLoss, limit: int) -> Problem:
     terms, form = loss.terms(int(weights.sum())), loss.form()
     offsets = np.cumsum(counts) - counts
     rows = (labels + offsets[:, None].astype(np.int32)).T
-    sizes = np.bincount(rows.ravel(), np.repeat(weights, len(labels))).astype(np.int64)
+    table = cluster_sums(labels, weights, int(counts.max()))
+    sizes = table[np.arange(table.shape[1]) < counts[:, None]].astype(np.int64)
     return Problem(
         rows=np.ascontiguousarray(rows),
         mass=draws.mass,

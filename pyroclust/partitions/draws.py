@@ -24,7 +24,8 @@ class Draws:
 
     Attributes:
         name: what reports call their source.
-        assignments: canonical labels, ``(chains, draws, N)`` int64; independent draws are one chain.
+        assignments: canonical labels, ``(chains, draws, N)`` whole numbers, int32 for large tables;
+            independent draws are one chain.
         log_joint: log p(assignments, data) in nats, with the hyperparameters and parameters that a kernel
             carries, ``(chains, draws)`` float64; ``None`` where it has no formula.
         log_prob: log q(assignments | data) in nats of a guide, ``(chains, draws)``; ``None`` where unknown.
@@ -148,8 +149,7 @@ class Draws:
     @property
     def num_clusters(self) -> np.ndarray:
         """Number of clusters of each draw, ``(chains, draws)`` int64."""
-        clusters: np.ndarray = self.assignments.max(-1) + 1
-        return clusters
+        return self.assignments.max(-1).astype(np.int64) + 1
 
     @property
     def num_points(self) -> int:

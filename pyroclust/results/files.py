@@ -313,7 +313,7 @@ def _draws(group: Any) -> Draws:
 
     return Draws(
         name=str(group.attrs.get("sampler", "the draws")),
-        assignments=group["assignments"].values.astype(np.int64),
+        assignments=group["assignments"].values,
         log_joint=values("log_joint"),
         log_prob=values("log_prob"),
         seconds=float(group.attrs.get("seconds", np.nan)),

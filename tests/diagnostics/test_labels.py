@@ -14,11 +14,12 @@ from pyro.infer import MCMC
 from scipy.special import softmax
 
 from pyroclust import diagnostics
-from pyroclust.diagnostics.labels import labels_and_weights
+from pyroclust.diagnostics.labels import compact, flatten, labels_and_weights
 from pyroclust.infer.mcmc import CollapsedGibbs, assignments
 from pyroclust.models import gaussian2d
 from pyroclust.partitions import Draws, canonical
 from pyroclust.partitions.raw_labels import raw_labels
+from pyroclust.results.summaries import DrawsSummary
 
 LABELS = canonical(torch.from_numpy(np.random.default_rng(0).integers(3, size=(2, 30, 6)))).numpy()
 DATA = np.random.default_rng(1).standard_normal((6, 2))
@@ -180,3 +181,31 @@ def test_weights_of_a_guides_independent_draws_are_smoothed():
 def test_the_second_source_has_no_weights():
     with pytest.raises(ValueError, match="draws_b is of type Draws with log_weights"):
         diagnostics.compare_sources(LABELS, sample(), seed=0)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32, np.uint64])
+def test_whole_numbers_of_any_type_say_the_same(kind: type):
+    rng = np.random.default_rng(0)
+    truth = np.sort(rng.integers(4, size=2500))
+    draws = np.where(rng.random((2, 20, 2500)) < 0.02, rng.integers(4, size=(2, 20, 2500)), truth)
+    draws[..., 7] = 4
+    draws = canonical(torch.from_numpy(draws)).numpy()
+    found = [
+        DrawsSummary(Draws(assignments=one), name="mine", seed=0, data=truth[:, None] * 1.0)
+        for one in (draws, draws.astype(kind))
+    ]
+    first, second = (one.figures() for one in found)
+    np.testing.assert_equal(second, first)
+    for part in ("membership", "own_membership", "co_assignment"):
+        np.testing.assert_array_equal(*(getattr(one, part) for one in found))
+
+
+def test_labels_of_large_tables_are_not_copied():
+    draws = canonical(torch.from_numpy(np.random.default_rng(0).integers(5, size=(1, 9, 3000)))).int().numpy()
+    assert np.shares_memory(flatten(draws), draws)
+    labels, counts = compact(flatten(draws))
+    assert np.shares_memory(labels, draws)
+    np.testing.assert_array_equal(counts, draws[0].max(-1) + 1)
+    # In another order they have to be.
+    turned = compact(flatten(draws[..., ::-1]))[0]
+    np.testing.assert_array_equal(turned, canonical(torch.from_numpy(draws[0, :, ::-1].copy())).numpy())

@@ -181,7 +181,7 @@ def groups_of_draws(
 def _draws_group(
     draws: Draws, attributes: Mapping[str, Any], reference: np.ndarray, row_weights: np.ndarray | None
 ) -> xr.Dataset:
-    labels = np.asarray(draws.assignments, dtype=np.int64)
+    labels = draws.assignments
     of_partitions = functionals(labels, reference=reference, num_pairs=0, row_weights=row_weights)
     # All are float64: ArviZ cannot draw a constant integer.
     variables: dict[str, Any] = {name: (_DRAWS, array) for name, array in of_partitions.items()}
