@@ -21,12 +21,20 @@ from pyroclust.core.numbers import on_host
 from pyroclust.core.random_state import seeded
 from pyroclust.data import Standardised, Table, read_table
 from pyroclust.data.datasets import read_new_rows
-from pyroclust.diagnostics import SetVerdict, Trust, importance_efficiency, pareto_k
+from pyroclust.diagnostics import (
+    SetVerdict,
+    Trust,
+    importance_efficiency,
+    pareto_k,
+    point_estimate,
+    point_uncertainty,
+)
+from pyroclust.diagnostics.differences import marginals
+from pyroclust.diagnostics.findings import share_of_sure_pairs, share_together
 from pyroclust.diagnostics.judging import verdict_of_set
 from pyroclust.infer.checks import log_joint_of
 from pyroclust.infer.mcmc.named_kernels import has_kernel
-from pyroclust.partitions import Draws
-from pyroclust.results.answer import AnswerInWords
+from pyroclust.results.answer import likeliest_of
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.data_sets import ClusteredSet, with_equal_weights
 from pyroclust.results.summaries import DrawsSummary
@@ -217,7 +225,8 @@ def _summarised(
         verdict = verdict_of_set(efficiency, k, num_draws=len(labels))
         if verdict is not SetVerdict.CHAINS:
             equal = with_equal_weights(labels, log_ratios, seed=seed)
-    figures, estimate, certainty = _figures(equal[None], name="guide")
+    estimate = point_estimate(equal, seed=0)
+    figures, certainty = _figures(equal, estimate)
     row = {"efficiency": efficiency, "pareto_k": k, "verdict": verdict.value, "drawn_by": "guide"}
     return one.kept(
         {**figures, **row, "seconds": seconds + time.process_time() - began},
@@ -228,23 +237,21 @@ def _summarised(
     )
 
 
-def _figures(labels: np.ndarray, *, name: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
-    """Return what draws ``(chains, draws, N)`` say of the clusters, the point estimate and its certainty."""
-    summary = DrawsSummary(Draws(assignments=labels), name=name, seed=0, key=name)
-    words = AnswerInWords.of(summary, rely="", following="", given="")
-    if summary.estimate is None:
-        raise ValueError("the point estimate could not be found")
-    low, high = words.interval
+def _figures(labels: np.ndarray, estimate: np.ndarray) -> tuple[dict[str, Any], np.ndarray]:
+    """Return what draws say of the clusters, and how certain a point estimate is."""
+    posterior, certainty = marginals(labels), 1 - point_uncertainty(labels, estimate)
+    likeliest = likeliest_of(posterior.counts)
+    low, high = likeliest["interval"]
     figures = {
-        "clusters": words.num_clusters,
-        "probability": words.probability,
+        "clusters": likeliest["num_clusters"],
+        "probability": likeliest["probability"],
         "low": low,
         "high": high,
-        "certain_rows": words.certain_rows,
-        "certain_pairs": words.certain_pairs,
-        "posterior": np.trim_zeros(summary.marginals.counts[1:], "b").tolist(),
+        "certain_rows": share_together(certainty),
+        "certain_pairs": share_of_sure_pairs(posterior.together),
+        "posterior": np.trim_zeros(posterior.counts[1:], "b").tolist(),
     }
-    return figures, summary.estimate.assignments, 1 - summary.estimate.uncertainty
+    return figures, certainty
 
 
 def run_chains(plan: Plan, one: DataSet) -> ClusteredSet:
@@ -260,7 +267,8 @@ def run_chains(plan: Plan, one: DataSet) -> ClusteredSet:
             drawn = draw_mcmc(model, data, Settings(), seed=seed).draws
             summary = DrawsSummary(drawn, name="MCMC", seed=0, key="mcmc")
             has_converged = summary.verdict.level in (Trust.TRUST, Trust.AVERAGE)
-            figures, estimate, certainty = _figures(drawn.assignments, name="chains")
+            estimate = summary.assignments
+            figures, certainty = _figures(summary.labels, estimate)
     except Exception as error:
         return without_chains(one, _reason(error, one), seconds=time.process_time() - began)
     some = np.linspace(0, drawn.num_draws - 1, plan.num_draws).round().astype(int)

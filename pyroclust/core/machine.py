@@ -115,6 +115,16 @@ def num_threads() -> int:
     return int(config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
 
 
+def each_in_threads(function: Callable[..., Any], *items: Sequence[Any]) -> None:
+    """Call a function with each item, in threads where there are several of both."""
+    if len(items[0]) <= 1 or num_threads() == 1:
+        for one in zip(*items, strict=True):
+            function(*one)
+        return
+    with ThreadPoolExecutor(num_threads()) as pool:
+        list(pool.map(function, *items))
+
+
 def map_in_threads(
     pool: ThreadPoolExecutor, function: Callable[[Any], Any], items: Sequence[Any]
 ) -> list[Any]:

@@ -1,14 +1,13 @@
 """Posterior frequencies: of pairs of points together, of numbers of clusters, of partitions."""
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 import scipy
 
 from pyroclust.core.compiling import compiled
-from pyroclust.core.machine import check_memory, num_threads
+from pyroclust.core.machine import check_memory, each_in_threads
 from pyroclust.core.numbers import as_numbers, check_count
 from pyroclust.diagnostics.labels import compact, distinct_draws, flat_and_shares
 from pyroclust.partitions.raw_labels import DrawsLike
@@ -235,8 +234,7 @@ def add_equal_labels(labels: np.ndarray, gains: np.ndarray, total: np.ndarray) -
         rows, columns = (slice(start, start + _TILE) for start in tile)
         total[columns, rows] = total[rows, columns].T
 
-    with ThreadPoolExecutor(num_threads()) as pool:
-        list(pool.map(add, tiles))
+    each_in_threads(add, tiles)
 
 
 _BLOCK_ENTRIES = 16_000_000
@@ -260,7 +258,10 @@ def co_assignment(draws: DrawsLike, *, weights: np.ndarray | None = None) -> np.
     """
     draws, share = flat_and_shares(draws, weights)
     equal, points = np.ptp(share) == 0, draws.shape[-1]
-    check_memory(8 * points**2, f"draws of {points:,} points: pairs of points", remedy="take fewer points")
+    if points > MAX_PAIRED_POINTS:
+        check_memory(
+            8 * points**2, f"draws of {points:,} points: pairs of points", remedy="take fewer points"
+        )
     total = np.zeros((points, points))
     step = max(1, _BLOCK_ENTRIES // points)
     for begin in range(0, len(draws), step):

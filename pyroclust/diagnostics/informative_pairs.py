@@ -1,7 +1,6 @@
 """Which pairs of points to ask about: "are these two in one cluster?"."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +9,7 @@ import numpy as np
 from scipy.special import entr
 
 from pyroclust.core.compiling import compiled
-from pyroclust.core.machine import num_threads
+from pyroclust.core.machine import each_in_threads, num_threads
 from pyroclust.core.numbers import check_count, check_number, whole_numbers
 from pyroclust.diagnostics.frequencies import MAX_PAIRED_POINTS, co_assignment, paired_draws
 from pyroclust.diagnostics.labels import compact, distinct_draws, equal_rows
@@ -241,11 +240,7 @@ def _answers(
         rest = (pattern, columns.mass, sizes, gains[part], together[part])
         _add_answers(columns.labels, pairs[part], *rest)
 
-    if step >= len(pairs):
-        run(0)
-    else:
-        with ThreadPoolExecutor(num_threads()) as pool:
-            list(pool.map(run, range(0, len(pairs), step)))
+    each_in_threads(run, range(0, len(pairs), step))
     return gains, together
 
 

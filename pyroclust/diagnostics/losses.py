@@ -2,13 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
 from pyroclust.core.compiling import compiled
-from pyroclust.core.machine import num_threads
+from pyroclust.core.machine import each_in_threads, num_threads
 from pyroclust.core.numbers import check_number
 from pyroclust.diagnostics.labels import (
     checked_labels,
@@ -145,11 +144,7 @@ def matched_losses(
         room = np.zeros((6, max(_SMALL_TABLE, a.shape[1] + 1)), np.int32)
         _losses(*left, *right, rows[part], columns[part], terms, form, weights, stride, room, losses[part])
 
-    if step >= len(rows):
-        run(0)
-    else:
-        with ThreadPoolExecutor(num_threads()) as pool:
-            list(pool.map(run, range(0, len(rows), step)))
+    each_in_threads(run, range(0, len(rows), step))
     return losses
 
 

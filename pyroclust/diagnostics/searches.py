@@ -1,7 +1,6 @@
 """Searches for the partition of least expected loss: quick ones, the exhaustive one, and SALSO."""
 
 from abc import ABC, abstractmethod
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
@@ -9,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from pyroclust.core.compiling import compiled, inner
-from pyroclust.core.machine import num_threads
+from pyroclust.core.machine import each_in_threads
 from pyroclust.core.numbers import check_count, check_seed
 from pyroclust.diagnostics.frequencies import (
     MAX_PAIRED_POINTS,
@@ -18,7 +17,7 @@ from pyroclust.diagnostics.frequencies import (
     count_clusters,
     cuts,
 )
-from pyroclust.diagnostics.labels import DistinctDraws, cluster_sums
+from pyroclust.diagnostics.labels import DistinctDraws, cluster_sums, equal_rows, rows_per_point
 from pyroclust.diagnostics.losses import PartitionLoss, compact
 
 MAX_ENUMERATED_POINTS = 10
@@ -362,6 +361,7 @@ _MAX_CELLS = 250_000_000
 # about a dozen sweeps of all of them compare no more counts than these: ten to twenty processor seconds.
 _ALL_SEARCHED, _FEWEST_SEARCHED, _SWEEPS_A_START, _MOST_COMPARED = 1000, 250, 12, 10_000_000_000
 _FEWEST_CANDIDATES, _FEWEST_AT_ALL = 10, 50
+_LABELS_FOR_THREADS = 20_000
 
 
 @dataclass(frozen=True)
@@ -376,8 +376,9 @@ class SalsoSearch(PartitionSearch):
     exact expected loss over all distinct draws: never worse than :class:`DrawsSearch` or, up to 2000 points,
     :class:`LinkageSearch`, unless ``max_clusters`` rules theirs out.
 
-    Cost: O(N M K) a sweep, with M distinct draws and K clusters of the estimate, and about a dozen sweeps a
-    start, in threads: 3 to 7 seconds of processor time for 1000 points, 1000 draws and 10 clusters. Where
+    Points that all draws have together are one item for the losses that are no ratios. Cost: O(N M K) a
+    sweep, with N items, M distinct draws and K clusters of the estimate, and about a dozen sweeps a start, in
+    threads: 3 to 7 seconds of processor time for 1000 points, 1000 draws and 10 clusters. Where
     tables would be above a gigabyte, the starts see a random part of the draws; above 1000 points they see
     1000 / N of them, at least 250. All ends are still compared over all draws. Of large tables there are as
     many starts as a quarter of a minute allows; of a million points the best of some draws is improved alone,
@@ -416,18 +417,22 @@ class SalsoSearch(PartitionSearch):
         limit = min(draws.partitions.shape[1], self.max_clusters or 4 * int(clusters.max()) + 64)
         rng = np.random.default_rng(check_seed(seed))
         starts = self._starts(draws, loss, limit, rng)
-        problem = _problem(_part(draws, int(clusters.sum()) * limit, rng), loss, limit)
-        ends, form = starts.copy(), problem.form if problem.form[3:].any() else None
+        part = _part(draws, int(clusters.sum()) * limit, rng)
+        items, first, part = _joined(part, loss)
+        problem = _problem(part, loss, limit)
+        ends, form = starts[:, first], problem.form if problem.form[3:].any() else None
+        # Few labels are not worth a thread.
+        step = 1 if part.partitions.size > _LABELS_FOR_THREADS else len(starts)
 
-        def run(start: int) -> None:
-            state = _empty_state(problem, int(seeds[start]))
-            run_start(problem, state, form, starts[start], self.num_zealous)
-            ends[start] = state.labels
+        def run(begin: int) -> None:
+            for start in range(begin, begin + step):
+                state = _empty_state(problem, int(seeds[start]))
+                run_start(problem, state, form, ends[start], self.num_zealous)
+                ends[start] = state.labels
 
         seeds = rng.integers(1, 2**63, size=len(starts), dtype=np.uint64)
-        with ThreadPoolExecutor(num_threads()) as pool:
-            list(pool.map(run, range(len(starts))))
-        found = np.concatenate([compact(ends)[0], starts[starts[:, 0] >= 0]])
+        each_in_threads(run, range(0, len(starts), step))
+        found = np.concatenate([compact(ends[:, items])[0], starts[starts[:, 0] >= 0]])
         return best_of(found, draws, loss=loss)
 
     def _starts(
@@ -469,10 +474,23 @@ def _part(draws: DistinctDraws, cells: int, rng: np.random.Generator) -> Distinc
     return replace(draws, partitions=draws.partitions[rows], mass=np.full(number, 1 / number), members=rows)
 
 
+def _joined(draws: DistinctDraws, loss: PartitionLoss) -> tuple[np.ndarray, np.ndarray, DistinctDraws]:
+    """Make points that are together in all draws one item; return those of the points, and a point of each.
+
+    Of a loss that is no ratio some optimum keeps them together: in the share of the points of one item that
+    are moved to another cluster it is concave, as no cell of a table is larger than the cluster.
+    """
+    points = draws.partitions.shape[1]
+    if loss.form()[3:].any():
+        return np.arange(points), np.arange(points), draws
+    items, first, _ = equal_rows(draws.partitions.T)
+    weights = np.bincount(items, rows_per_point(draws.row_weights, points)).astype(np.int64)
+    return items, first, replace(draws, partitions=draws.partitions[:, first], row_weights=weights)
+
+
 def _problem(draws: DistinctDraws, loss: PartitionLoss, limit: int) -> Problem:
     labels, counts = compact(draws.partitions)
-    points = labels.shape[1]
-    weights = np.ones(points, np.int64) if draws.row_weights is None else draws.row_weights
+    weights = rows_per_point(draws.row_weights, labels.shape[1])
     terms, form = loss.terms(int(weights.sum())), loss.form()
     offsets = np.cumsum(counts) - counts
     rows = (labels + offsets[:, None].astype(np.int32)).T

@@ -156,10 +156,22 @@ def test_estimates_are_canonical_and_repeatable(search):
 
 
 def test_number_of_threads_does_not_matter(monkeypatch):
-    draws = noisy_draws(np.random.default_rng(2), 100, 60, 6, 0.6)
-    expected = point_estimate(draws, seed=3, loss=Binder())
-    monkeypatch.setattr("pyroclust.diagnostics.searches.num_threads", lambda: 1)
-    np.testing.assert_array_equal(point_estimate(draws, seed=3, loss=Binder()), expected)
+    draws, found = noisy_draws(np.random.default_rng(2), 400, 60, 6, 0.6), []
+    for cores in (1, 3):
+        monkeypatch.setattr("pyroclust.core.machine.num_threads", lambda cores=cores: cores)
+        found.append(point_estimate(draws, seed=3, loss=Binder()))
+    np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("loss", [VariationOfInformation(), Binder(), VariationOfInformation(1.5)])
+def test_points_that_are_together_in_all_draws_may_stay_together(loss):
+    # What a search of items relies on: no partition that parts them is better than all that do not.
+    partitions, rng = enumerate_partitions(6).numpy(), np.random.default_rng(5)
+    together = partitions[partitions[:, 1] == partitions[:, 4]]
+    for _ in range(20):
+        draws = together[rng.integers(len(together), size=rng.integers(2, 6))]
+        least = loss.expected(partitions, draws).min()
+        assert loss.expected(together, draws).min() == pytest.approx(least, abs=1e-12)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

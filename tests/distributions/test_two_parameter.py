@@ -117,7 +117,7 @@ def test_draws_do_not_depend_on_the_number_of_cores(monkeypatch: pytest.MonkeyPa
     discount = torch.full((600,), 0.3)
     draws = []
     for cores in (1, 3):
-        monkeypatch.setattr(two_parameter, "num_threads", lambda cores=cores: cores)
+        monkeypatch.setattr("pyroclust.core.machine.num_threads", lambda cores=cores: cores)
         torch.manual_seed(3)
         draws.append(two_parameter.draw_from_urn(discount, discount, num_points=1000))
     assert torch.equal(*draws)

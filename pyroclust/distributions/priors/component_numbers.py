@@ -1,6 +1,5 @@
 """A random number of components M: its law, and the weights V_N(K) of a mixture as sums over it."""
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple, Self
@@ -12,7 +11,7 @@ from torch import Tensor
 from torch.distributions import Categorical, Distribution
 
 from pyroclust.core.compiling import compiled, inner
-from pyroclust.core.machine import num_threads
+from pyroclust.core.machine import each_in_threads
 from pyroclust.distributions.points import broadcast_shapes
 from pyroclust.distributions.rising_factorial import log_rising
 
@@ -182,11 +181,7 @@ def shifted_log_sums(log_terms: np.ndarray, clusters: np.ndarray) -> tuple[np.nd
         # Sums grow with K: every task gets its share of long ones.
         fill_log_sums(terms, clusters.astype(np.int64), task, tasks, found, converged)
 
-    if tasks == 1:
-        add(0)
-    else:
-        with ThreadPoolExecutor(num_threads()) as pool:
-            list(pool.map(add, range(tasks)))
+    each_in_threads(add, range(tasks))
     return found, converged > 0
 
 

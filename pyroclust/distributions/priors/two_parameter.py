@@ -1,7 +1,6 @@
 """The two-parameter family of exchangeable partitions: one law and one sampler for its members."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ import torch
 from torch import Size, Tensor
 
 from pyroclust.core.compiling import compiled
-from pyroclust.core.machine import num_threads
+from pyroclust.core.machine import each_in_threads
 from pyroclust.core.numbers import as_numbers
 from pyroclust.distributions.hyperparameters import as_number, shown
 from pyroclust.distributions.partition_distribution import PartitionDistribution
@@ -39,11 +38,7 @@ def draw_from_urn(discount: Tensor, concentration: Tensor, *, num_points: int) -
         part = slice(start, start + starts.step)
         _seat(labels[part], d[part], a[part], np.random.default_rng(seed))
 
-    if len(starts) == 1:
-        seat(0, seeds[0])
-    else:
-        with ThreadPoolExecutor(num_threads()) as pool:
-            list(pool.map(seat, starts, seeds))
+    each_in_threads(seat, starts, seeds)
     return torch.from_numpy(labels).view(*discount.shape, num_points).to(discount.device)
 
 
