@@ -137,7 +137,10 @@ def probe_above(family, state, floors, found):
 def chain_on(component, data, hyper):
     """Start a chain in a fixed partition with some of the hyperparameters set to others."""
     model = Mixture(ChineseRestaurantPrior(1.0), component)
-    chain = start_chain(model, data, np.random.default_rng(0))
+    return moved_to(hyper, start_chain(model, data, np.random.default_rng(0)), model)
+
+
+def moved_to(hyper, chain, model):
     values = {name: torch.tensor([one], dtype=torch.float64) for name, one in hyper.items()}
     place([chain], model, ChainStates(LABELS.unsqueeze(0), values))
     return chain
@@ -197,7 +200,8 @@ def test_agrees_with_torch(name):
     assert_close(found, expected(component, data))
     assert found[0][-1].abs() < 1e-12
     assert_close([torch.from_numpy(chain.state.log_alone)], [found[1][:, -1]])
-    moved = chain_on(component, data, hyper)
+    # The same tables, which hold what was found before.
+    moved = moved_to(hyper, chain, Mixture(ChineseRestaurantPrior(1.0), component))
     assert_close(evaluate(moved), expected(component.given(hyper), data))
     assert not hyper or (evaluate(moved)[1] - found[1]).abs().max() > 0.01
 
