@@ -163,8 +163,8 @@ _PANELS: Mapping[str | None, Mapping[str, Option]] = {
         "kernel": Option(
             "NAME",
             "Kernel of the chains: auxiliary, blocked, gibbs, gibbs+merge-split, merge-split, "
-            "merge-split+gibbs, split-merge, split-merge+gibbs or tempered; by default merge-split+gibbs, above "
-            "4 columns gibbs+merge-split, or auxiliary.",
+            "merge-split+gibbs, split-merge, split-merge+gibbs or tempered; by default merge-split+gibbs, "
+            "above 4 columns gibbs+merge-split, or auxiliary.",
         ),
         "warmup": Option(
             "N",

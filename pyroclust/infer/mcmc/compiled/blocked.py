@@ -49,7 +49,7 @@ class BlockedSweep(NamedTuple):
 class SomeVisits(NamedTuple):
     """Visit so many rows after one another, from a random one on, as a Gibbs sweep does."""
 
-    count: int
+    rows: int
 
 
 class BlockedProposals(NamedTuple):
@@ -188,7 +188,7 @@ def _draw_row(family: Any, state: Any, row: int, r: int, generator: Any) -> None
 def _visit_some(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
     num_rows = len(state.slot_of)
     row, free = int(generator.random() * num_rows), -1
-    for _ in range(move.count):
+    for _ in range(move.rows):
         if state.counters[2]:
             if free != state.active[state.counters[0]]:
                 free = empty_free_slot(family, state)
