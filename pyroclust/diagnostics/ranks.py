@@ -154,13 +154,17 @@ def _coverage(num_values: int, thresholds: np.ndarray, gamma: float) -> float:
     if gamma >= 1:
         return 0.0
     low, high = _limits(num_values, thresholds, gamma)
+    log_factorials = scipy.special.gammaln(np.arange(num_values + 1) + 1.0)
     reached, mass, passed = np.zeros(1, dtype=np.int64), np.ones(1), 0.0
     for least, most, threshold in zip(low, high, thresholds, strict=True):
         following = np.arange(least, most + 1)
         # A value that is not yet below is uniform on what is left.
         share = (threshold - passed) / (1 - passed)
-        added = following[:, None] - reached
-        mass = scipy.stats.binom.pmf(added, num_values - reached, share) @ mass
+        added, left = following[:, None] - reached, num_values - reached
+        # The binomial law of those that are added, several times as fast as scipy's.
+        log_choices = log_factorials[left] - log_factorials[added] - log_factorials[left - added]
+        log_pmf = log_choices + added * np.log(share) + (left - added) * np.log1p(-share)
+        mass = np.exp(np.where(added >= 0, log_pmf, -np.inf)) @ mass
         reached, passed = following, threshold
     return float(mass.sum())
 

@@ -1,6 +1,7 @@
 """Several processes: two on one machine follow one process with the doubled batch."""
 
 import csv
+import os
 import socket
 import subprocess
 import sys
@@ -37,11 +38,20 @@ def free_port() -> int:
 
 
 def two_processes(folder: Path, *, arguments: str) -> None:
+    """Start two as torchrun does, whose own process takes as long to start as each of them."""
     script = folder / "train.py"
     script.write_text(SCRIPT.format(tests=str(Path(__file__).parents[2])))
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
-    launcher += ["--master-addr", "127.0.0.1", "--master-port", str(free_port())]
-    subprocess.run([*launcher, str(script), str(folder), arguments], check=True, timeout=240)
+    both = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
+    both |= {"LOCAL_WORLD_SIZE": "2", "GROUP_RANK": "0", "TORCHELASTIC_RUN_ID": "none"}
+    command = [sys.executable, str(script), str(folder), arguments]
+    ranks = [
+        subprocess.Popen(command, env=os.environ | both | {"RANK": rank, "LOCAL_RANK": rank}) for rank in "01"
+    ]
+    try:
+        assert [one.wait(timeout=240) for one in ranks] == [0, 0]
+    finally:
+        for one in ranks:
+            one.kill()
 
 
 def test_two_gloo_processes_follow_one_with_the_doubled_batch(tmp_path: Path) -> None:
