@@ -50,7 +50,7 @@ def seeded(seed: int) -> Iterator[None]:
         if torch.cuda.is_available():
             torch.manual_seed(seed)
         else:
-            # For devices that are not there torch.manual_seed writes down who called, which takes a millisecond.
+            # For devices that are not there torch.manual_seed writes down who called: a millisecond.
             torch.default_generator.manual_seed(seed)
         yield
 
