@@ -242,14 +242,14 @@ def predict(
     from rich.table import Table
 
     from pyroclust.core.files import check_file, write_file
-    from pyroclust.results.files import csv_text
+    from pyroclust.results.files import csv_parts
 
     path = Path(out)
     check_file(path, overwrite=overwrite, inputs=[Path(new)])
     with stages(first="reading the analysis and the new rows", shown=not quiet):
         prediction = pyroclust.predict(folder, new, **python_arguments(typed))
     frame = prediction.frame()
-    content = csv_text(frame).encode("utf-8", "backslashreplace")
+    content = "".join(csv_parts(frame)).encode("utf-8", "backslashreplace")
     try:
         write_file(path, content, overwrite=overwrite, inputs=[Path(new)])
     except OSError as error:

@@ -219,7 +219,7 @@ def json_values(value: Any) -> Any:
         case list() | tuple():
             return [json_values(item) for item in value]
         case np.ndarray() | np.generic():
-            return json_values(value.tolist())
+            return value.tolist() if value.dtype.kind in "iub" else json_values(value.tolist())
         case float() if not math.isfinite(value):
             return None
     return value

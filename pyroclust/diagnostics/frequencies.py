@@ -175,11 +175,11 @@ _SEED = 0
 _MAX_PAIRED_LABELS = MAX_PAIRED_DRAWS**2 * 1000
 
 
-def paired_points(num_points: int) -> np.ndarray:
-    """Return the points whose pairs stand for all pairs: every point, or 2,000 at random."""
-    if num_points <= MAX_PAIRED_POINTS:
+def paired_points(num_points: int, *, most: int = MAX_PAIRED_POINTS) -> np.ndarray:
+    """Return the points that stand for all, in pairs or pictures: every one, or so many at random."""
+    if num_points <= most:
         return np.arange(num_points)
-    chosen = np.random.default_rng(_SEED).choice(num_points, MAX_PAIRED_POINTS, replace=False)
+    chosen = np.random.default_rng(_SEED).choice(num_points, most, replace=False)
     return np.sort(chosen)
 
 

@@ -358,9 +358,10 @@ def run_start(
 
 _MAX_CELLS = 250_000_000
 # Up to so many points all starts are made and see all draws, and above at least so many draws, as long as
-# about a dozen sweeps of all of them compare no more counts than these: ten to twenty processor seconds.
-_ALL_SEARCHED, _FEWEST_SEARCHED, _SWEEPS_A_START, _MOST_COMPARED = 1000, 250, 12, 10_000_000_000
-_FEWEST_CANDIDATES, _FEWEST_AT_ALL = 10, 50
+# about a dozen sweeps of all of them compare no more counts than these: some processor seconds.
+_ALL_SEARCHED, _FEWEST_SEARCHED, _SWEEPS_A_START, _MOST_COMPARED = 1000, 250, 12, 4_000_000_000
+# Beyond, the best of the draws is sought among those whose losses look at so many labels.
+_FEWEST_CANDIDATES, _FEWEST_AT_ALL, _MOST_LABELS = 10, 50, 2_000_000_000
 _LABELS_FOR_THREADS = 20_000
 
 
@@ -442,7 +443,7 @@ class SalsoSearch(PartitionSearch):
         number, candidates = self.num_starts, DrawsSearch.max_candidates
         if points > _ALL_SEARCHED:
             number = min(number, _most_draws(draws) // min(len(draws.mass), _FEWEST_SEARCHED))
-            candidates = min(candidates, max(_FEWEST_CANDIDATES, _MOST_COMPARED // draws.partitions.size))
+            candidates = min(candidates, max(_FEWEST_CANDIDATES, _MOST_LABELS // draws.partitions.size))
         starts = np.full((number, points), -1, dtype=np.int64)
         starts[1::2] = draws.partitions[rng.choice(len(draws.mass), len(starts[1::2]), p=draws.mass)]
         quick: list[PartitionSearch] = [DrawsSearch(candidates)]

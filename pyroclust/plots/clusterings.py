@@ -19,6 +19,7 @@ from pyroclust.plots.drawable import (
     drawable_points,
     drawable_shares,
     loss_unit,
+    marked_points,
     plain_text,
 )
 from pyroclust.plots.marks import (
@@ -48,7 +49,7 @@ def plot_clustering(
     """Draw the data, coloured and shaped by cluster; certain points full, uncertain ones hollow.
 
     One column becomes stacked dots, two a scatter plot, more a scatter plot of the first two principal
-    components.
+    components. Of more than 5000 points so many are drawn, chosen at random and the same in every picture.
 
     Args:
         data: ``(N, D)``, in the units of the axes.
@@ -66,12 +67,15 @@ def plot_clustering(
     data = drawable_points("data", data)
     assignments = drawable_labels("assignments", assignments, len(data))
     uncertainty = drawable_shares("uncertainty", uncertainty, len(data))
-    places = place_points(data, columns=columns)
+    if sizes is None:
+        sizes = np.bincount(assignments)
+    rows = marked_points(len(data))
+    places = place_points(data[rows], columns=columns)
     size = _size_of_marks(places)
-    mark_clusters(places.points, assignments, ax=ax, size=size, uncertainty=uncertainty)
+    mark_clusters(places.points, assignments[rows], ax=ax, size=size, uncertainty=uncertainty[rows])
     places.prepare(ax)
     ax.set(xlabel=places.labels[0], ylabel=places.labels[1])
-    _add_legend(np.bincount(assignments) if sizes is None else whole_numbers("sizes", sizes), ax)
+    _add_legend(whole_numbers("sizes", sizes), ax)
     return ax
 
 

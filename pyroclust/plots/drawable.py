@@ -15,10 +15,14 @@ from pyroclust.diagnostics import (
     PartitionLoss,
     VariationOfInformation,
 )
+from pyroclust.diagnostics.frequencies import paired_points
 from pyroclust.diagnostics.labels import checked_labels
 
 MAX_BINS = 10_000
 """Of a histogram: more are thinner than a pixel."""
+
+MOST_MARKS = 5000
+"""Of the points of one picture: more hide one another."""
 
 DEFAULT_LOSS = VariationOfInformation()
 
@@ -57,6 +61,11 @@ def drawable_shares(name: str, values: Any, num_points: int) -> np.ndarray:
     if found.shape != (num_points,) or not ((found >= 0) & (found <= 1)).all():
         raise ValueError(f"{name} has shape {found.shape}, expected ({num_points},) of numbers from 0 to 1")
     return found
+
+
+def marked_points(num_points: int) -> np.ndarray:
+    """Return the points that pictures show: every one, or so many at random, the same in every picture."""
+    return paired_points(num_points, most=MOST_MARKS)
 
 
 def drawable_order(order: Any, num_points: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 
 from pyroclust.diagnostics.limits import DOUBTFUL
-from pyroclust.plots.drawable import drawable_points, plain_text
+from pyroclust.plots.drawable import drawable_points, marked_points, plain_text
 from pyroclust.plots.style import CYCLE, MARKERS
 
 HOLLOW = DOUBTFUL
@@ -190,10 +190,10 @@ def draw_panels(
         raise ValueError(
             f"data and partitions have shapes {data.shape} and {partitions.shape}, expected (N, D) and (M, N)"
         )
-    flat = as_sequence(axes, len(partitions), what="partitions")
-    places = place_points(data, columns=columns, num_stacks=NUM_SMALL_STACKS)
-    size = 13.0 if places.stacked else float(np.clip(2400 / len(data), 6, 20))
-    labels = matched_labels(partitions, reference=reference)
+    flat, rows = as_sequence(axes, len(partitions), what="partitions"), marked_points(len(data))
+    places = place_points(data[rows], columns=columns, num_stacks=NUM_SMALL_STACKS)
+    size = 13.0 if places.stacked else float(np.clip(2400 / len(rows), 6, 20))
+    labels = matched_labels(partitions[:, rows], reference=None if reference is None else reference[rows])
     for ax, row, title in zip(flat, labels, titles, strict=True):
         mark_clusters(places.points, row, ax=ax, size=size)
         places.prepare(ax)

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
 from matplotlib.ticker import MaxNLocator
 
 from pyroclust.core.numbers import check_count, whole_numbers
@@ -19,6 +18,7 @@ from pyroclust.plots.drawable import (
     drawable_shares,
     loss_name,
     loss_unit,
+    marked_points,
     plain_text,
     with_unit,
 )
@@ -165,7 +165,7 @@ def _draw(
 
 
 def plot_point_uncertainty(uncertainty: np.ndarray, assignments: np.ndarray, *, ax: Axes) -> Axes:
-    """Draw one stem a point, clusters side by side, the most certain points of each first.
+    """Draw one stem a point, clusters side by side, the most certain points of each first; at most 5000.
 
     On the data themselves :func:`plot_clustering` shows the same figures, uncertain points hollow.
 
@@ -187,6 +187,7 @@ def plot_point_uncertainty(uncertainty: np.ndarray, assignments: np.ndarray, *, 
     if assignments.ndim != 1:
         raise ValueError(f"assignments has shape {assignments.shape}, expected (N,), one label a point")
     uncertainty = drawable_shares("uncertainty", uncertainty, len(assignments))
+    uncertainty, assignments = (one[marked_points(len(assignments))] for one in (uncertainty, assignments))
     order = np.lexsort((uncertainty, assignments))
     gap = max(1.0, 0.02 * len(order))
     place = np.arange(len(order)) + gap * np.searchsorted(np.unique(assignments), assignments[order])
@@ -263,8 +264,8 @@ def _draw_strip(strip: np.ndarray, row: int, ax: Axes) -> None:
     start, stop = np.r_[0, ends] / len(strip), np.r_[ends, len(strip)] / len(strip)
     cluster = strip[np.r_[0, ends]].tolist()
     colours = [cluster_colour(label) for label in cluster]
-    rows, faces = np.full(len(start), row), [to_rgb(colour) for colour in colours]
-    ax.barh(rows, stop - start, 0.8, left=start, color=faces, edgecolor="white", lw=0.4)
+    spans = list(zip(start, stop - start, strict=True))
+    ax.broken_barh(spans, (row - 0.4, 0.8), facecolors=colours, edgecolor="white", lw=0.4)
     for label, colour, left, right in zip(cluster, colours, start, stop, strict=True):
         if right - left >= _NARROW:
             middle, ink = (left + right) / 2, text_colour(colour)

@@ -26,6 +26,7 @@ from pyroclust.report.parts import (
     Section,
     axis_names,
     functional_title,
+    marked,
     number,
     numbers,
 )
@@ -68,7 +69,8 @@ def certainty_section(analysis: Analysis) -> Section:
             alternative="Uncertainty of each row, by cluster and sorted; "
             f"{num_doubtful(estimate.uncertainty)} above one half.",
             caption="Each mark is a row, its height the probability of being apart from its "
-            "companions in the estimate. Marks above one half are more often elsewhere than there.",
+            "companions in the estimate. Marks above one half are more often elsewhere than there."
+            f"{marked(len(estimate.uncertainty))}",
         )
         parts.append(points)
     return Section("How sure is the estimate", (*parts, _table(view)), gist=gist)
@@ -86,7 +88,8 @@ def _ball(data: AnalysedData, ball: CredibleBall) -> Picture:
         f"{', '.join(map(str, some))} and {last} clusters.",
         caption="The bounds are the partitions at the edge of the ball: the farthest of "
         "all (horizontal), the farthest with the fewest clusters (upper) and with the most (lower). What "
-        "is the same in all four panels is sure; clusters keep their colour where they overlap.",
+        "is the same in all four panels is sure; clusters keep their colour where they overlap."
+        f"{marked(len(data.values))}",
     )
 
 
@@ -107,7 +110,8 @@ def _modes(data: AnalysedData, modes: PartitionModes) -> Picture:
         size=(9, 2.4 if data.shown.shape[1] == 1 else 3.6),
         alternative=f"The rows coloured by {count} modes of the posterior, with weights {weights}.",
         caption="The draws gather around more than one partition, and each panel is the "
-        "centre of one group, with the share of the draws in it. A single estimate hides all but one.",
+        "centre of one group, with the share of the draws in it. A single estimate hides all but one."
+        f"{marked(len(data.values))}",
     )
 
 
@@ -146,6 +150,9 @@ def _table(view: DrawsSummary) -> FigureTable:
         rows["entropy of the draws, at most log2 of their number, bits"] = number(entropy.plug_in)
         if not math.isfinite(entropy.corrected):
             without = f" No partition of {view.name} was drawn twice: no entropy then."
+    some, every = view.enough.size // view.shape[2], view.draws.num_draws
+    if some < every:
+        without += f" By {some:,} of the {every:,} draws, spread evenly, as the table is large."
     if modes is not None:
         rows["modes and their weights"] = ", ".join(numbers(modes.weights, 2))
     if estimate is not None and estimate.adjusted_rand is not None:

@@ -274,7 +274,7 @@ def apart_section(analysis: Analysis) -> Section | None:
     if analysis.data is None or data is None or estimate is None:
         return None
     names = axis_names(analysis.data.described_by)
-    drawn: dict[str, Any] = {"draws": view.draws.assignments, "row_weights": view.row_weights}
+    drawn: dict[str, Any] = {"draws": view.enough, "row_weights": view.row_weights}
     shares = diagnostics.column_shares(**drawn, data=data)
     best = np.argsort(-shares.mean, kind="stable")[:_MOST_SHARES]
     table = FigureTable(

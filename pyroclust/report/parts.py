@@ -27,6 +27,7 @@ from pyroclust.core.long_runs import progress_bar
 from pyroclust.core.messages import ends_the_run, first_line, left_out, short
 from pyroclust.diagnostics import Finding, Mark
 from pyroclust.diagnostics.chains import functional_name
+from pyroclust.plots.drawable import MOST_MARKS
 from pyroclust.plots.style import pixels
 
 _UNITS = {
@@ -201,6 +202,11 @@ def _palette_png(figure: Figure) -> bytes:
     buffer = BytesIO()
     few.save(buffer, format="png")
     return buffer.getvalue()
+
+
+def marked(num_rows: int) -> str:
+    """Say how many of the rows a picture shows, where it is not all."""
+    return f" Drawn are {MOST_MARKS:,} of {num_rows:,} rows, chosen at random." * (num_rows > MOST_MARKS)
 
 
 @dataclass(frozen=True)

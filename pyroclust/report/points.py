@@ -12,7 +12,7 @@ from pyroclust.data.tables import Graph, Images, Waveforms
 from pyroclust.diagnostics.findings import num_doubtful
 from pyroclust.plots.drawable import counted
 from pyroclust.plots.images_and_graphs import MOST_EDGES
-from pyroclust.report.parts import FigureTable, Picture, Section, axis_names, interval, number
+from pyroclust.report.parts import FigureTable, Picture, Section, axis_names, interval, marked, number
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import ColumnOfMissing, MissingCells
 
@@ -47,10 +47,10 @@ def clustering_picture(analysis: Analysis) -> Picture | None:
             sizes=view.sizes,
         ),
         size=(9, 2.7 if is_stacked else 4.8),
-        alternative=f"The {len(data)} rows over {', '.join(names)}, coloured by "
+        alternative=f"The {len(data):,} rows over {', '.join(names)}, coloured by "
         f"{counted(estimate.num_clusters, 'cluster')}; "
         f"{num_doubtful(estimate.uncertainty)} of them uncertain and hollow.",
-        caption=f"{layout} {_MARKS.format(view.name)}",
+        caption=f"{layout} {_MARKS.format(view.name)}{marked(len(data))}",
     )
 
 

@@ -24,7 +24,7 @@ from pyroclust.diagnostics import Mark
 from pyroclust.report.page import page_of
 from pyroclust.report.parts import ChecksTable, FigureTable, Page, Part
 from pyroclust.results.analysis import Analysis
-from pyroclust.results.files import csv_text, name_of_run, results_folder, write_files, write_json
+from pyroclust.results.files import csv_parts, name_of_run, results_folder, write_files, write_json
 from pyroclust.results.records import Repeat
 
 FILE_NAME = "report.html"
@@ -105,7 +105,8 @@ def write_analysis(analysis: Analysis, folder: Path) -> None:
         analysis.failures += [one for one in page.failures if one not in analysis.failures]
         write_json(part / "summary.json", analysis.to_dict())
         for name, frame in (("assignments.csv", analysis.frame()), ("clusters.csv", analysis.clusters())):
-            (part / name).write_bytes(csv_text(frame).encode("utf-8", "backslashreplace"))
+            with (part / name).open("w", encoding="utf-8", errors="backslashreplace", newline="") as stream:
+                stream.writelines(csv_parts(frame))
         groups = xr.DataTree.from_dict(dict(groups_of(analysis)))
         groups.to_netcdf(str(part / "draws.nc"), engine="h5netcdf")
 

@@ -29,8 +29,9 @@ from pyroclust.partitions import Draws
 OF_THE_GUIDE = ("guide", "weighted")
 """Names of the draws of a guide."""
 
-# Draws among which the most central one is sought, and from which on those of an estimate are thinned.
-_CANDIDATES, _ENOUGH_FOR_AN_ESTIMATE = 1000, 1000
+# Draws among which the most central one is sought, and from which on those of an estimate are thinned; those
+# of large tables to so many labels, but no fewer draws than the last.
+_CANDIDATES, _ENOUGH_FOR_AN_ESTIMATE, _MOST_LABELS, _FEWEST = 1000, 1000, 100_000_000, 100
 _ESTIMATE, _UNCERTAINTY = "The point estimate", "The uncertainty of the point estimate"
 _SCORES = "The adjusted Rand index to the known labels"
 _OF_THE_ESTIMATE = (_ESTIMATE, _UNCERTAINTY, _SCORES)
@@ -154,7 +155,13 @@ class DrawsSummary:
     def some(self) -> np.ndarray:
         """As many draws as an estimate needs, spread evenly over the chains, ``(S, N)``."""
         flat = self.labels.reshape(-1, self.shape[2])
-        return flat[:: max(1, len(flat) // _ENOUGH_FOR_AN_ESTIMATE)]
+        enough = min(_ENOUGH_FOR_AN_ESTIMATE, max(_FEWEST, _MOST_LABELS // self.shape[2]))
+        return flat[:: max(1, len(flat) // enough)]
+
+    @property
+    def enough(self) -> np.ndarray:
+        """All draws ``(chains, draws, N)``; of a large table :attr:`some`, for what copies them."""
+        return self.labels if self.labels.size <= _MOST_LABELS else self.some
 
     @cached_property
     def estimate(self) -> Estimate | None:
@@ -209,14 +216,14 @@ class DrawsSummary:
     # 95 % credible ball around the estimate, under variation of information.
     ball = _part(
         "The credible ball",
-        lambda of: diagnostics.credible_ball(of.labels, of.assignments, row_weights=of.row_weights),
+        lambda of: diagnostics.credible_ball(of.enough, of.assignments, row_weights=of.row_weights),
     )
-    ranked = _part("The most probable partitions", lambda of: diagnostics.ranked_partitions(of.labels))
+    ranked = _part("The most probable partitions", lambda of: diagnostics.ranked_partitions(of.enough))
     # Of the posterior of the partition, in bits.
-    entropy = _part("The entropy", lambda of: diagnostics.partition_entropy(of.labels))
+    entropy = _part("The entropy", lambda of: diagnostics.partition_entropy(of.enough))
     modes = _part(
         "The modes",
-        lambda of: diagnostics.partition_modes(of.labels, seed=of.seed, row_weights=of.row_weights),
+        lambda of: diagnostics.partition_modes(of.enough, seed=of.seed, row_weights=of.row_weights),
     )
     # Effective draws for the co-memberships of pairs.
     co_membership = _part(
@@ -234,7 +241,7 @@ class DrawsSummary:
             None
             if of.data is None
             else diagnostics.cluster_profiles(
-                of.labels, of.assignments, data=of.data, row_weights=of.row_weights
+                of.enough, of.assignments, data=of.data, row_weights=of.row_weights
             )
         ),
     )

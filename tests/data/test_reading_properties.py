@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pyroclust.data.datasets import read_table
 from pyroclust.data.numerals import Cells, NumberFormat, find_number_format
-from pyroclust.results.files import csv_text
+from pyroclust.results.files import csv_parts
 
 NUMBERS = st.floats(-1e12, 1e12, allow_subnormal=False)
 NAMES = st.from_regex(r"[a-z]{1,8}( [a-z]{1,5})?", fullmatch=True)
@@ -116,12 +116,12 @@ def test_what_is_written_is_read_back(rows: list[tuple[float, str]]) -> None:
     frame = pd.DataFrame(
         {"x": [row[0] for row in rows], "k": pd.Series([row[1] for row in rows], dtype=object)}
     )
-    (header, *read) = csv.reader(io.StringIO(csv_text(frame), newline=""))
+    (header, *read) = csv.reader(io.StringIO("".join(csv_parts(frame)), newline=""))
     assert header == ["x", "k"]
     good = frame[["x"]].assign(n=range(len(rows)), lost=np.nan)
-    assert csv_text(good) == good.to_csv(index=False)
+    assert "".join(csv_parts(good)) == good.to_csv(index=False)
     assert [float(row[0]) for row in read] == [row[0] for row in rows]
-    assert len(pd.read_csv(io.StringIO(csv_text(frame), newline=""))) == len(rows)
+    assert len(pd.read_csv(io.StringIO("".join(csv_parts(frame)), newline=""))) == len(rows)
 
 
 @given(st.lists(st.text(st.sampled_from("0123456789.,-+eE"), max_size=6), min_size=1, max_size=5))

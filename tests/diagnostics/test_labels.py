@@ -209,3 +209,16 @@ def test_labels_of_large_tables_are_not_copied():
     # In another order they have to be.
     turned = compact(flatten(draws[..., ::-1]))[0]
     np.testing.assert_array_equal(turned, canonical(torch.from_numpy(draws[0, :, ::-1].copy())).numpy())
+
+
+def test_what_would_copy_all_draws_of_a_large_table_takes_some(monkeypatch: pytest.MonkeyPatch):
+    draws = canonical(torch.from_numpy(np.random.default_rng(0).integers(3, size=(2, 30, 50)))).numpy()
+    monkeypatch.setattr("pyroclust.results.summaries._MOST_LABELS", 50 * 20)
+    monkeypatch.setattr("pyroclust.results.summaries._FEWEST", 10)
+    found = DrawsSummary(Draws(assignments=draws), name="mine", seed=0)
+    assert found.ball is not None
+    assert found.estimate is not None
+    assert len(found.ball.distances) == 20
+    # The rows' certainty is that of all draws.
+    every = diagnostics.point_uncertainty(draws, found.assignments)
+    np.testing.assert_array_equal(found.estimate.uncertainty, every)

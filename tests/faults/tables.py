@@ -20,7 +20,7 @@ from pyroclust.data.datasets import read_new_rows
 from pyroclust.partitions import Draws
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
-from pyroclust.results.files import csv_text
+from pyroclust.results.files import csv_parts
 
 refuses, gives, _ = of_family("tables")
 
@@ -371,7 +371,7 @@ def written_names(folder: Path) -> str:
     points = read_table(frame, label="kind")
     draws = {name: Draws(assignments=np.array([[[0, 1], [0, 1], [0, 0]]])) for name in ("mcmc", "guide")}
     found = Analysis(command="compare", data=AnalysedData(points, standardise(points)), draws=draws)
-    text = csv_text(found.frame())
+    text = "".join(csv_parts(found.frame()))
     by_csv = list(csv.reader(io.StringIO(text, newline="")))
     by_pandas = pd.read_csv(io.StringIO(text, newline=""))
     assert by_csv[0] == list(by_pandas.columns), "read differently"

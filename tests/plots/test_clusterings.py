@@ -6,6 +6,7 @@ import pytest
 
 from pyroclust import diagnostics, plots
 from pyroclust.plots.clusterings import plot_moved_points
+from pyroclust.plots.drawable import MOST_MARKS
 
 
 @pytest.mark.parametrize(("dim", "label"), [(1, "column 1"), (2, "column 1"), (3, "principal component 1")])
@@ -127,3 +128,19 @@ def test_kinds_of_pairs_that_are_not_there_are_not_in_the_legend():
 def test_what_cannot_be_drawn_is_refused(change):
     with pytest.raises(ValueError, match="change has shape"):
         drawn(change=change)
+
+
+def test_of_many_points_some_are_drawn_the_same_everywhere(ax):
+    rng = np.random.default_rng(0)
+    data, labels = rng.standard_normal((7000, 2)), rng.integers(3, size=7000)
+    plots.plot_clustering(data, labels, np.zeros(7000), ax=ax)
+    drawn = np.concatenate([marks.get_offsets() for marks in ax.collections])
+    assert len(drawn) == MOST_MARKS
+    assert {int(text.get_text().split(": ")[1]) for text in ax.get_legend().get_texts()[:3]} == {
+        *np.bincount(labels).tolist()
+    }
+    panels = plots.new_figure(6, 3).subplots(1, 2)
+    plots.plot_partition_draws(data, np.stack([labels, labels]), axes=panels)
+    for panel in panels:
+        same = np.concatenate([marks.get_offsets() for marks in panel.collections])
+        np.testing.assert_array_equal(np.sort(same, 0), np.sort(drawn, 0))

@@ -61,12 +61,12 @@ def test_ranked_partitions_are_strips_in_the_given_order(ax):
     ranked = diagnostics.ranked_partitions(DRAWS)
     order = np.array([4, 2, 3, 0, 1])
     plots.plot_ranked_partitions(ranked, order, ax=ax)
-    strips = [bar for bar in ax.patches if bar.get_x() + bar.get_width() <= 1 + 1e-9]
-    first = [bar for bar in strips if abs(bar.get_y() + bar.get_height() / 2) < 1e-9]
-    np.testing.assert_allclose([bar.get_width() for bar in first], [0.2, 0.4, 0.4])
-    np.testing.assert_allclose([bar.get_x() for bar in first], [0, 0.2, 0.6], atol=1e-12)
-    for bar, label in zip(first, [2, 1, 0], strict=True):
-        np.testing.assert_allclose(bar.get_facecolor()[:3], plots_colour(label))
+    first = ax.collections[0]
+    extents = [one.get_extents() for one in first.get_paths()]
+    np.testing.assert_allclose([one.width for one in extents], [0.2, 0.4, 0.4])
+    np.testing.assert_allclose([one.x0 for one in extents], [0, 0.2, 0.6], atol=1e-12)
+    for face, label in zip(first.get_facecolors(), [2, 1, 0], strict=True):
+        np.testing.assert_allclose(face[:3], plots_colour(label))
     words = [text.get_text() for text in ax.texts]
     assert words[:3] == ["3", "2", "1"]
     assert [word for word in words if "%" in word] == ["60.00%", "30.00%", "10.00%"]

@@ -35,12 +35,10 @@ class CompiledKernel(PartitionKernel):
 
     Attributes:
         needs_marginals: whether it needs the marginal likelihood of clusters, and with it a conjugate family.
-        takes_powers: whether it runs under powers of the likelihood.
     """
 
     keeps_constraints = True
     needs_marginals = True
-    takes_powers = True
 
     def __init__(self, model: CollapsedModel, *, init: Starts | Tensor | None = None, thin: int = 1) -> None:
         if self.needs_marginals and not is_of_graphs(model):

@@ -9,7 +9,6 @@ from pyroclust.core.random_state import preserved_random_state
 from pyroclust.distributions import Component
 from pyroclust.distributions.protocols import CollapsedModel, is_of_graphs
 from pyroclust.infer.mcmc.auxiliary_gibbs import AuxiliaryGibbs, has_density
-from pyroclust.infer.mcmc.blocked_gibbs import BlockedGibbs
 from pyroclust.infer.mcmc.collapsed_gibbs import CollapsedGibbs
 from pyroclust.infer.mcmc.compose import Compose
 from pyroclust.infer.mcmc.hyperparameters import Reallocate, SliceHyperparameters
@@ -30,10 +29,9 @@ that were tried have full covariances of 6 to 13 columns, see benchmarks/wide_ta
 
 _MERGE_SPLIT = partial(MergeSplit, proposals=_PROPOSALS)
 _SPLIT_MERGE = partial(SplitMerge, proposals=_PROPOSALS)
-_TEMPERED, _BLOCKED = "tempered", "blocked"
+_TEMPERED = "tempered"
 _KERNELS: dict[str, Sequence[Callable[[CollapsedModel], PartitionKernel]]] = {
     "auxiliary": (AuxiliaryGibbs,),
-    _BLOCKED: (BlockedGibbs,),
     "gibbs": (CollapsedGibbs,),
     "gibbs+merge-split": (partial(CollapsedGibbs, thin=_SWEEPS), MergeSplit),
     "merge-split": (_MERGE_SPLIT,),
@@ -66,13 +64,12 @@ def named_kernel(name: str, model: CollapsedModel, *, thin: int = 1) -> Partitio
     ``gibbs`` visits every point; ``merge-split`` and ``split-merge`` propose five splits or merges a step,
     with ``+gibbs`` before a sweep over all points; ``gibbs+merge-split`` makes three sweeps and one proposal,
     for tables of many columns; ``tempered`` runs both under several powers of the likelihood at once, which
-    costs several times as much; ``blocked`` draws all points at once given parameters, for tables of many
-    points; ``auxiliary`` keeps the parameters of clusters, for families that are not
+    costs several times as much; ``auxiliary`` keeps the parameters of clusters, for families that are not
     conjugate.
 
-    Of all others, where a conjugate family of five columns or more has a random hyperparameter, and all
-    points are free, a step in ten also proposes another value of it and, under that, all points allocated
-    anew: many clusters of a small scale and few of a large one are far apart for all other moves.
+    Where a conjugate family of five columns or more has a random hyperparameter, and all points are free, a
+    step in ten also proposes another value of it and, under that, all points allocated anew: many clusters of
+    a small scale and few of a large one are far apart for all other moves.
     """
     if not isinstance(name, str) or name not in _KERNELS:
         raise ValueError(f"kernel: {unknown_name('kernel', name, _KERNELS)}")
@@ -84,7 +81,7 @@ def named_kernel(name: str, model: CollapsedModel, *, thin: int = 1) -> Partitio
     kernels: list[PartitionKernel] = []
     if model.hyperpriors.keys() - model.prior.integrated_names:
         kernels.append(SliceHyperparameters(model))
-        if name not in ("auxiliary", _BLOCKED) and _can_reallocate(model):
+        if name != "auxiliary" and _can_reallocate(model):
             kernels.append(Reallocate(model, share=_SHARE))
     kernels += [make(model) for make in _KERNELS[name]]
     return (

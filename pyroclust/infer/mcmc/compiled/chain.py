@@ -11,7 +11,6 @@ from pyroclust.core.compiling import compiled, inner
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.compiled.protocol import (
-    ROWS_AT_ONCE,
     Family,
     family_of,
     join_families,
@@ -79,16 +78,13 @@ class ChainState(NamedTuple):
         slot_of: slot of each row, ``(G,)``.
         sizes: points in each slot, ``(G + 3,)``.
         active: a permutation of the slots, ``(G + 3,)``.
-        counters: number of clusters, steps since the sums were rebuilt, and whether ``log_alone`` waits to be
-            computed anew, ``(3,)``.
+        counters: number of clusters, steps since the sums were rebuilt, ``(2,)``.
         sums: summed moments of each slot, ``(G + 3, F)``.
         fits: log marginals of slots, nan where they are not known, ``(G + 3,)``.
         weights: scratch space, ``(G + 3,)``.
         members: scratch space for a list of rows, ``(G,)``.
         moments: summed moments of each row, ``(G, F)``.
         log_alone: log prior predictive of each row, ``(G,)``.
-        rows: scratch space for the numbers of some rows, ``(64,)``.
-        densities: scratch space for their log weights in clusters, ``(G + 3, 64)``.
     """
 
     row_of: np.ndarray
@@ -105,8 +101,6 @@ class ChainState(NamedTuple):
     members: np.ndarray
     moments: np.ndarray
     log_alone: np.ndarray
-    rows: np.ndarray
-    densities: np.ndarray
 
 
 @inner
@@ -202,24 +196,15 @@ def _rebuild_in_time(move: Any, family: Any, state: Any, prior: Any, generator: 
         rebuild(family, state)
 
 
-@inner
-def empty_free_slot(family: Any, state: Any) -> int:
-    """Bring the first free slot into the state of an empty cluster, and return it."""
-    free: int = state.active[state.counters[0]]
+@compiled(allocates=False)
+def recompute(family: Any, state: Any) -> None:
+    """Recompute all that depends on the hyperparameters of the family, in O(G F)."""
+    tabulate(family)
+    free = state.active[state.counters[0]]
     empty(state, free)
     # A number that is written here would have numba compile the functions for that number alone.
-    refresh(family, state.sums, free, state.sizes[free])
-    return free
-
-
-@inner
-def weigh_alone(family: Any, state: Any) -> None:
-    """Compute the prior predictives of all rows, in O(G F), unless they are known."""
-    if state.counters[2] == 0:
-        return
-    state.counters[2] = 0
-    free = empty_free_slot(family, state)
     size = state.sizes[free]
+    refresh(family, state.sums, free, size)
     for i in range(len(state.slot_of)):
         if state.weight[i] == 1:
             state.log_alone[i] = log_predictive(family, i, free, size)
@@ -229,23 +214,6 @@ def weigh_alone(family: Any, state: Any) -> None:
             for f in range(state.sums.shape[1]):
                 state.sums[free, f] = state.moments[i, f]
             state.log_alone[i] = log_marginal(family, state.sums, free, state.weight[i])
-
-
-@inner
-def follow_hyperparameters(family: Any, state: Any) -> None:
-    """Recompute what depends on the hyperparameters of the family in O(K F); rows alone wait for a sweep."""
-    tabulate(family)
-    for j in range(state.counters[0]):
-        refresh(family, state.sums, state.active[j], state.sizes[state.active[j]])
-    state.counters[2] = 1
-
-
-@compiled(allocates=False)
-def recompute(family: Any, state: Any) -> None:
-    """Recompute all that depends on the hyperparameters of the family, in O(G F)."""
-    tabulate(family)
-    state.counters[2] = 1
-    weigh_alone(family, state)
     rebuild(family, state)
 
 
@@ -308,15 +276,13 @@ def start_chain(
         slot_of=np.zeros(num_rows, dtype=np.int64),
         sizes=np.zeros(num_slots, dtype=np.int64),
         active=np.arange(num_slots),
-        counters=np.zeros(3, dtype=np.int64),
+        counters=np.zeros(2, dtype=np.int64),
         sums=np.zeros((num_slots, moments.shape[1])),
         fits=np.full(num_slots, np.nan),
         weights=np.zeros(num_slots),
         members=np.zeros(num_rows, dtype=np.int64),
         moments=moments,
         log_alone=np.zeros(num_rows),
-        rows=np.zeros(ROWS_AT_ONCE, dtype=np.int64),
-        densities=np.zeros((num_slots, ROWS_AT_ONCE)),
     )
     family = family_of(fixed.component, points[first], num_slots, num_points)
     if power != 1.0:
