@@ -16,8 +16,8 @@ from pyroclust.diagnostics.point_estimates import point_estimate
 from pyroclust.partitions.raw_labels import DrawsLike
 
 _MAX_PAIRS = 100_000
-# Of a log joint density in nats; the rest is rounding.
-_DIGITS = 6
+# Of a log joint density in nats, and of entropies and distances in bits; the rest is rounding.
+_DIGITS, _DIGITS_OF_BITS = 6, 9
 
 _WORDS = {
     "num_clusters": "number of clusters",
@@ -108,9 +108,11 @@ def functionals(
     share = shares(draws, row_weights=row_weights)
     values = {
         "num_clusters": (share > 0).sum(-1).astype(np.float64),
-        "entropy": cluster_share_entropy(share),
+        "entropy": bits_without_rounding(cluster_share_entropy(share)),
         "largest_share": share.max(-1),
-        "distance_to_reference": VariationOfInformation()(draws, reference, row_weights=row_weights),
+        "distance_to_reference": bits_without_rounding(
+            VariationOfInformation()(draws, reference, row_weights=row_weights)
+        ),
     }
     pairs = _pairs(draws.shape[-1], num_pairs, seed)
     together = pairs_together(draws, pairs)
@@ -342,6 +344,11 @@ def without_rounding(log_joint: np.ndarray) -> np.ndarray:
     return np.asarray(log_joint, dtype=np.float64).round(_DIGITS)
 
 
+def bits_without_rounding(bits: np.ndarray) -> np.ndarray:
+    """Return entropies or distances without the digits that depend on the order of the clusters."""
+    return bits.round(_DIGITS_OF_BITS)
+
+
 @dataclass(frozen=True)
 class CoMembershipEss:
     """Effective draws of the co-memberships of some pairs of points.
@@ -469,7 +476,7 @@ def distance_rhat(
     references = draws[chain, np.random.default_rng(check_seed(seed)).integers(length, size=num_references)]
     flat = draws.reshape(-1, points)
     distances = pairwise_loss(references, flat, loss=loss, row_weights=row_weights)
-    distances = distances.round(9).T.reshape(chains, length, num_references)
+    distances = bits_without_rounding(distances).T.reshape(chains, length, num_references)
     found, effective = rhats_and_ess(distances)
     varies = ~(distances == distances[:1, :1]).all((0, 1))
     undefined_is_worst = np.nan_to_num(found[varies], nan=np.inf, posinf=np.inf)

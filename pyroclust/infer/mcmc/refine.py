@@ -14,7 +14,13 @@ from pyroclust.core.machine import check_memory
 from pyroclust.core.numbers import check_count, check_seed
 from pyroclust.core.random_state import seed_from_torch, seeded
 from pyroclust.diagnostics import EvidenceHeadline, LogEvidence, evidence_headline
-from pyroclust.diagnostics.chains import cluster_share_entropy, pairs_together, shares
+from pyroclust.diagnostics.chains import (
+    bits_without_rounding,
+    cluster_share_entropy,
+    pairs_together,
+    shares,
+    without_rounding,
+)
 from pyroclust.diagnostics.frequencies import count_clusters
 from pyroclust.diagnostics.importance import importance_efficiency, importance_weights, pareto_k
 from pyroclust.diagnostics.limits import MIN_SETTLED
@@ -379,12 +385,12 @@ class ConvergenceMonitor:
         share = shares(draws)
         values = {
             "num_clusters": count_clusters(draws).astype(np.float64),
-            "entropy": cluster_share_entropy(share),
+            "entropy": bits_without_rounding(cluster_share_entropy(share)),
             "largest_share": share.max(-1),
-            "distance": variation_of_information(draws, self._reference),
+            "distance": bits_without_rounding(variation_of_information(draws, self._reference)),
         }
         if self._has_joint:
-            values["log_joint"] = states.log_joint.numpy()
+            values["log_joint"] = without_rounding(states.log_joint.numpy())
         together = pairs_together(draws, self._pairs)
         return values | {f"together_{i}_{j}": together[:, place] for place, (i, j) in enumerate(self._pairs)}
 

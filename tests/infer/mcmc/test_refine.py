@@ -5,11 +5,14 @@ from exact_guides import EnumeratedGuide
 from pyro.distributions import Gamma
 
 from pyroclust.diagnostics.importance import evidence_by_order
+from pyroclust.diagnostics.short_chains import start_memory
 from pyroclust.distributions import ChineseRestaurantPrior, NormalInverseGamma, NormalKnownVariance, student_t
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior, log_evidence, refine
 from pyroclust.infer.importance import shared_log_prob
 from pyroclust.infer.mcmc import CollapsedGibbs
+from pyroclust.infer.mcmc.refine import ConvergenceMonitor
+from pyroclust.infer.mcmc.states import ChainStates
 from pyroclust.models import Mixture, gaussian2d, overlap2d, warped_clusters
 from pyroclust.partitions import enumerate_partitions
 
@@ -55,6 +58,17 @@ def test_weights_alone_reach_the_exact_posterior():
     assert distance_to_exact(model, draws.flat) < 0.08
     assert np.array_equal(draws.flat, found.proposals.flat[found.ancestors])
     assert not found.settled
+
+
+def test_sums_of_one_partition_in_another_order_remember_no_start():
+    """All chains are at one partition, whose log joint each start added up along another way."""
+    ancestors = np.repeat(np.arange(10), 20)
+    log_joint = -3000.0 + 5e-13 * torch.from_numpy(ancestors).double()
+    assert start_memory(log_joint.numpy(), ancestors).rhat > 2
+    states = ChainStates(torch.tensor([[0, 0, 1]]).repeat(200, 1), {}, log_joint)
+    found = ConvergenceMonitor(states, ancestors=ancestors, seed=0).look_again(states, sweeps=1)
+    assert not found.remembers
+    assert found.effective_draws == 200
 
 
 def test_sweeps_alone_reach_the_exact_posterior():
