@@ -143,6 +143,14 @@ FAMILIES: Mapping[str, Callable[[int], Component]] = {
 }
 """Families of clusters for standardised columns, by name: each makes one for a number of columns."""
 
+_INDEPENDENT = {"normal": "diagonal", "niw": "nig"}
+
+
+def with_independent_columns(component: Component) -> Component | None:
+    """Return the family of these with full covariances whose columns are independent; ``None`` of another."""
+    names = (name for name in _INDEPENDENT if FAMILIES[name](component.dim) == component)
+    return next((FAMILIES[_INDEPENDENT[name]](component.dim) for name in names), None)
+
 
 @dataclass(frozen=True)
 class NamedPrior:

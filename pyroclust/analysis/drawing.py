@@ -2,13 +2,15 @@
 
 import math
 import time
+from copy import copy
 from dataclasses import astuple, replace
 from typing import Any
 
+import numpy as np
 import torch
 
 from pyroclust.analysis.chains import draw_mcmc
-from pyroclust.analysis.steps import Step, Work, as_step
+from pyroclust.analysis.steps import Settings, Step, Work, as_step
 from pyroclust.core.large_tables import default_num_draws
 from pyroclust.core.messages import duration, first_line, lacks_memory, range_in_words
 from pyroclust.core.random_state import seeded
@@ -22,12 +24,15 @@ from pyroclust.diagnostics.findings import (
 )
 from pyroclust.diagnostics.limits import MIN_ESS, are_few
 from pyroclust.diagnostics.verdict import all_passed
+from pyroclust.distributions import NormalInverseWishart
 from pyroclust.distributions.sequential.partition import num_orders_of
 from pyroclust.guides import AmortizedGuide
 from pyroclust.infer import importance, refine
 from pyroclust.infer.importance import Clock
 from pyroclust.infer.mcmc.named_kernels import default_kernel_name, has_kernel
+from pyroclust.models.standardised import with_independent_columns
 from pyroclust.partitions import Draws
+from pyroclust.results.answer import likeliest_of
 from pyroclust.results.step_results import Weighting
 
 DRAWING_STEPS: list[Step] = []
@@ -38,6 +43,8 @@ _GUIDE_SECONDS, _DRAWS_OF_AN_ORDER, _FEWEST_ORDERS = 3.0, 100, 2
 _WIDE = 5
 # Without being asked, so many draws are refined, from so many proposals each, if that takes so many seconds.
 _REFINED_DRAWS, _FEW_PROPOSALS, _REFINING_SECONDS, _FEWEST_SWEEPS = 400, 2, 4.0, 20
+# Below so many rows for each entry of a covariance chains of such length ask what independent columns say.
+_ROWS_AN_ENTRY, _SHORT = 4, Settings(mcmc_draws=50, warmup=50, num_chains=2)
 
 
 @as_step(DRAWING_STEPS, applies=lambda work: work.model is not None and has_kernel(work.model), what="MCMC")
@@ -64,6 +71,38 @@ def mcmc(work: Work) -> None:
     if draws.interrupted:
         # What comes next is left out, and what there is is kept.
         raise KeyboardInterrupt
+
+
+def _has_full_covariances(work: Work) -> bool:
+    component = getattr(work.model, "component", None)
+    is_full = isinstance(component, NormalInverseWishart)
+    return is_full and with_independent_columns(component) is not None
+
+
+def _has_few_rows(work: Work) -> bool:
+    """Whether rows are so few that full covariances may join clusters, or divide them."""
+    dim = work.model.component.dim
+    return work.has("mcmc") and work.num_rows < _ROWS_AN_ENTRY * dim * (dim + 1) / 2
+
+
+@as_step(
+    DRAWING_STEPS,
+    applies=_has_full_covariances,
+    by_default=_has_few_rows,
+    what="The number of clusters of independent columns",
+)
+def independent_columns(work: Work) -> dict[str, Any] | None:
+    """Ask short chains how many clusters of independent columns there are, and what these gain."""
+    # Both have the same prior of partitions, and densities of the same points: the highest log joints differ
+    # as the log evidences do, but for how many partitions are about as probable as the best one.
+    if not work.has("mcmc"):
+        return None
+    model = copy(work.model)
+    model.component = with_independent_columns(model.component)
+    drawn = draw_mcmc(model, work.data, _SHORT, seed=work.analysis.seed, tell=work.tell).draws
+    best, usual = (np.asarray(one.log_joint).max() for one in (drawn, work.analysis.draws["mcmc"]))
+    counts = np.bincount(drawn.num_clusters.ravel()) / drawn.num_draws
+    return {**likeliest_of(counts), "gain": float(best - usual)}
 
 
 def draw_guide(work: Work) -> str:

@@ -19,10 +19,12 @@ from pyroclust.core.large_tables import large_table_notes
 from pyroclust.core.messages import duration, range_in_words
 from pyroclust.diagnostics import Answer, Trust, Verdict, judge
 from pyroclust.diagnostics.frequencies import about_pairs
+from pyroclust.diagnostics.limits import MAX_GAIN
 from pyroclust.distributions import NormalInverseWishart
 from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.models import in_words
 from pyroclust.partitions.constraints import Constraints
+from pyroclust.results.answer import likeliest_of
 from pyroclust.results.files import name_of_run, table_content
 from pyroclust.results.records import GuideRecord, ModelRecord, Repeat
 from pyroclust.saving.cards import NO_GUIDE
@@ -41,6 +43,10 @@ _ABOUT_VECTORS = (
 _FEW_ROWS = (
     "{number:,} rows are few for covariances of {dim} columns, which have {entries:,} entries each: how many "
     "clusters there are depends on their prior. Compare with --family diagonal, or take fewer columns."
+)
+_INDEPENDENT = (
+    "{number:,} rows are few for covariances of {dim} columns: with columns that are independent in a "
+    "cluster there would be {found}, and the rows would be likelier. Compare with --family diagonal."
 )
 _OF_THE_VERDICT = (
     *("agreement", "weights", "weighted", "settled", "refined"),
@@ -174,12 +180,19 @@ def judged(work: Work) -> None:
 
 
 def _few_rows(work: Work) -> tuple[str, ...]:
-    """Say where one full covariance has more entries than there are rows."""
+    """Say where rows are few for full covariances: independent columns tell better, or entries are more."""
     component = getattr(work.model, "component", None)
     if work.analysis.data is None or not isinstance(component, NormalInverseWishart):
         return ()
-    weights, dim = work.analysis.data.table.weights, component.dim
-    number, entries = len(work.data) if weights is None else int(weights.sum()), dim * (dim + 1) // 2
+    number, dim = work.num_rows, component.dim
+    other = work.analysis.results.get("independent_columns")
+    if other is not None and other["gain"] > MAX_GAIN:
+        usual = likeliest_of(work.analysis.summary("mcmc").marginals.counts)
+        pairs = ((usual, other), (other, usual))
+        if not any(a["interval"][0] <= b["num_clusters"] <= a["interval"][1] for a, b in pairs):
+            found = f"{other['num_clusters']} cluster{'s' * (other['num_clusters'] != 1)}"
+            return (_INDEPENDENT.format(number=number, dim=dim, found=found),)
+    entries = dim * (dim + 1) // 2
     return (_FEW_ROWS.format(number=number, dim=dim, entries=entries),) if number < entries else ()
 
 

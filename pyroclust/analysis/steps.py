@@ -58,6 +58,12 @@ class Work:
     sweep_seconds: float = float("nan")
     kept: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def num_rows(self) -> int:
+        """How many rows the points stand for."""
+        weights = getattr(self.model, "row_weights", None)
+        return len(self.data) if weights is None else int(weights.sum())
+
     def asks(self, name: str) -> bool:
         """Whether a step was asked for by its name, or all were."""
         return self.settings.thorough or name in self.settings.also

@@ -19,9 +19,9 @@ from pyroclust.diagnostics.limits import (
     GOOD_RHAT,
     MAX_CHANCE,
     MAX_DIFFERENCE,
+    MAX_GAIN,
     MAX_PARETO_K,
     MAX_RHAT,
-    MAX_SPLIT,
     MIN_CALIBRATION,
     MIN_ESS,
     MIN_FAMILIARITY,
@@ -241,7 +241,7 @@ def share_of_sure_pairs(together: np.ndarray, *, row_weights: np.ndarray | None 
 def split_finding(found: SplitClusters) -> Finding:
     """Ask whether one cluster of another shape explains rows better than normal clusters do."""
     best, joined = found.groups[0].gain, found.joined
-    said = f"another shape gains at most {written(best, '.1f', MAX_SPLIT)} nats"
+    said = f"another shape gains at most {written(best, '.1f', MAX_GAIN)} nats"
     if joined and joined[0][1] == OVERDISPERSED:
         said = "counts vary more than Poisson counts within a cluster; give --kinds NAME=overdispersed"
     elif joined:
@@ -253,8 +253,8 @@ def split_finding(found: SplitClusters) -> Finding:
         if found.num_columns == 1 and any(shape == HEAVY for _, shape in joined):
             said += "; compare with --family student-t"
     mark = Mark.CAUTION if joined else Mark.GOOD
-    wanted = f"a gain of at most {MAX_SPLIT:g} nats"
-    return Finding(Question.SPLIT, best, MAX_SPLIT, not joined, said, wanted, mark=mark)
+    wanted = f"a gain of at most {MAX_GAIN:g} nats"
+    return Finding(Question.SPLIT, best, MAX_GAIN, not joined, said, wanted, mark=mark)
 
 
 def _of_other_shape(clusters: Sequence[int], shape: str) -> str:

@@ -45,8 +45,8 @@ MAX_ERRORS_BEHIND = 2.6
 DOUBTFUL = 0.5
 # A cluster whose mean Jaccard index with its counterparts is smaller does not come back in most draws.
 STABLE = 0.75
-# Nats that a skewed or heavy-tailed cluster may gain on normal ones: above it odds of 150 to 1 speak for it.
-MAX_SPLIT = 5.0
+# Nats that another family may gain on the one that was taken: above it odds of 150 to 1 speak for it.
+MAX_GAIN = 5.0
 # Share of draws that have to be effective where they are weighted to another prior.
 MIN_TELLING_SHARE = 0.05
 # Mean change of a point's co-assignment probabilities from which on constraints moved it.

@@ -10,7 +10,7 @@ from pyroclust import diagnostics, plots
 from pyroclust.baselines.scores import labels_found
 from pyroclust.core.messages import visible
 from pyroclust.diagnostics.findings import split_finding
-from pyroclust.diagnostics.limits import MAX_SPLIT, MIN_TELLING_SHARE
+from pyroclust.diagnostics.limits import MAX_GAIN, MIN_TELLING_SHARE
 from pyroclust.diagnostics.split_clusters import HEAVY, OVERDISPERSED, SKEWED, SplitClusters
 from pyroclust.plots.drawable import counted, plain_text
 from pyroclust.report.parts import (
@@ -121,7 +121,7 @@ def split_section(analysis: Analysis, split: SplitClusters) -> Section:
         "cluster of such a shape is made of several of them, and counted several times. For neighbours as "
         "one, and for clusters that most draws split, this is what one cluster of another shape gains, "
         "after what its parameters cost; of counts what all these groups gain together: above "
-        f"{MAX_SPLIT:g} nats, odds of 150 to 1, the check fails.",
+        f"{MAX_GAIN:g} nats, odds of 150 to 1, the check fails.",
         ("clusters", "rows", "best other shape", "gain, nats"),
         tuple(
             (

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from cases import some_of
+from sklearn.metrics import adjusted_rand_score
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from public_reports import REPORTS, by_bic, judged, measure, normals, parallel
@@ -86,6 +87,33 @@ def test_fewer_rows_than_entries_of_a_covariance_are_a_doubt(rows, few):
     ) == few
     assert any("--family diagonal" in note for note in found.notes) == few
     assert "are few" not in cluster(table, family="diagonal", **FEW).in_words.rely
+
+
+def three_groups(rows, apart, common):
+    """Draw three groups in ten columns, which a common cause may hold together."""
+    means = np.random.default_rng(5).normal(0, apart, (3, 10))
+    table, groups = normals([rows] * 3, means, np.ones((3, 10)))
+    return table + common * np.random.default_rng(6).normal(size=(3 * rows, 1)), groups
+
+
+@pytest.mark.parametrize(("apart", "common", "doubts"), [(1.2, 0.0, True), (3.6, 2.0, False)])
+def test_independent_columns_are_a_second_look_where_rows_are_few(apart, common, doubts):
+    table, groups = three_groups(20, apart, common)
+    found = cluster(table, **FEW)
+    said = "60 rows are few for covariances of 10 columns: with columns that are independent in a cluster"
+    assert (said in found.in_words.rely) == doubts
+    assert (found.results["independent_columns"]["gain"] > 5) == doubts
+    assert (found.in_words.num_clusters == 3) != doubts
+    if doubts:
+        assert "there would be 3 clusters, and the rows would be likelier" in found.in_words.rely
+        right = cluster(table, family="diagonal", **FEW)
+        assert adjusted_rand_score(groups, right.reference.estimate.assignments) > 0.9
+
+
+def test_many_rows_have_no_second_look():
+    found = cluster(three_groups(80, 1.2, 0.0)[0], **FEW)
+    assert "independent_columns" in found.not_asked
+    assert "few for covariances" not in found.in_words.rely
 
 
 @pytest.mark.parametrize("times", [20, 100, 500])

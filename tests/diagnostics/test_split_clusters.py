@@ -6,7 +6,7 @@ import scipy
 
 from pyroclust.diagnostics import Mark
 from pyroclust.diagnostics.findings import split_finding
-from pyroclust.diagnostics.limits import MAX_SPLIT
+from pyroclust.diagnostics.limits import MAX_GAIN
 from pyroclust.diagnostics.split_clusters import OtherShape, SplitClusters, split_clusters
 
 
@@ -52,10 +52,10 @@ def test_a_normal_cluster_is_normal_and_so_are_two():
         one = worlds("normal", seed)
         two = np.concatenate([one, one + 4])
         labels = np.repeat([0, 1], 400)
-        assert gains(one, labels[:400])[(0,)].gain < MAX_SPLIT
+        assert gains(one, labels[:400])[(0,)].gain < MAX_GAIN
         found = gains(two, labels, log_joint=normal_model)
         assert set(found) == {(0,), (1,), (0, 1)}
-        assert max(one.gain for one in found.values()) < MAX_SPLIT
+        assert max(one.gain for one in found.values()) < MAX_GAIN
 
 
 @pytest.mark.parametrize(("kind", "shape"), [("heavy", "heavy-tailed"), ("skewed", "skewed")])
@@ -65,7 +65,7 @@ def test_other_shapes_are_found_whole_and_split(kind, shape):
     far = ((rows - centre) ** 2).sum(1)
     labels = (far > np.quantile(far, 0.7)).astype(np.int64)
     found = gains(rows, labels, log_joint=normal_model)
-    assert found[0, 1].gain > MAX_SPLIT
+    assert found[0, 1].gain > MAX_GAIN
     assert found[0, 1].shape == shape
     assert found[0, 1].rows == 400
     whole = gains(rows, np.zeros(400, dtype=np.int64))[(0,)]
