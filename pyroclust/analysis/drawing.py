@@ -75,8 +75,7 @@ def mcmc(work: Work) -> None:
 
 def _has_full_covariances(work: Work) -> bool:
     component = getattr(work.model, "component", None)
-    is_full = isinstance(component, NormalInverseWishart)
-    return is_full and with_independent_columns(component) is not None
+    return isinstance(component, NormalInverseWishart) and with_independent_columns(component) is not None
 
 
 def _has_few_rows(work: Work) -> bool:
