@@ -12,6 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from rich import box
@@ -19,6 +20,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pyroclust.core.large_tables import LARGE_TABLE
 from pyroclust.core.messages import visible
 from pyroclust.diagnostics import Mark
 from pyroclust.report.page import page_of
@@ -107,8 +109,20 @@ def write_analysis(analysis: Analysis, folder: Path) -> None:
         for name, frame in (("assignments.csv", analysis.frame()), ("clusters.csv", analysis.clusters())):
             with (part / name).open("w", encoding="utf-8", errors="backslashreplace", newline="") as stream:
                 stream.writelines(csv_parts(frame))
-        groups = xr.DataTree.from_dict(dict(groups_of(analysis)))
-        groups.to_netcdf(str(part / "draws.nc"), engine="h5netcdf")
+        groups = groups_of(analysis)
+        packed = {
+            f"/{name}": {"assignments": _packing(one["assignments"].values)}
+            for name, one in groups.items()
+            if "assignments" in one and one.sizes["point"] > LARGE_TABLE
+        }
+        tree = xr.DataTree.from_dict(dict(groups))
+        tree.to_netcdf(str(part / "draws.nc"), engine="h5netcdf", encoding=packed)
+
+
+def _packing(labels: np.ndarray) -> dict[str, Any]:
+    """Return how a file holds the labels of a large table: in the shortest type, packed quickly."""
+    shortest = np.min_scalar_type(-int(labels.max(initial=0)) - 1)
+    return {"dtype": shortest, "zlib": True, "complevel": 1, "shuffle": True}
 
 
 def save_analysis(analysis: Analysis, folder: str | PathLike[str], *, overwrite: bool) -> Analysis:

@@ -31,6 +31,7 @@ from pyroclust.core.files import (
     unfinished,
     written_results,
 )
+from pyroclust.core.large_tables import LARGE_TABLE
 from pyroclust.core.long_runs import raise_if_interrupted
 from pyroclust.core.messages import first_line, listed, spreadsheet_cell
 from pyroclust.data import Standardised, Table
@@ -322,9 +323,11 @@ def _draws(group: Any) -> Draws:
     def values(name: str) -> np.ndarray | None:
         return group[name].values if name in group else None
 
+    labels = group["assignments"].values
     return Draws(
         name=str(group.attrs.get("sampler", "the draws")),
-        assignments=group["assignments"].values,
+        # Files hold large tables in the shortest type.
+        assignments=labels.astype(np.int64 if labels.shape[-1] <= LARGE_TABLE else np.int32, copy=False),
         log_joint=values("log_joint"),
         log_prob=values("log_prob"),
         seconds=float(group.attrs.get("seconds", np.nan)),

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
-from pyroclust import compare
+from pyroclust import Analysis, compare
 
 ROWS = 8000
 
@@ -48,6 +49,13 @@ def test_thousands_of_rows_are_compared_without_a_matrix_of_pairs(table, tmp_pat
     assert taken[0] < 8 * ROWS**2
     assert result.guide.name == "ncp-normal2d on 200 anchors"
     assert result.summary("guide").co_assignment.shape == (2000, 2000)
+    labels = result.draws["mcmc"].assignments
+    with h5py.File(tmp_path / "out" / "draws.nc") as file:
+        assert file["posterior/assignments"].dtype == np.int8
+        assert file["posterior/assignments"].compression == "gzip"
+    again = Analysis.read(tmp_path / "out").draws["mcmc"].assignments
+    assert again.dtype == np.int32
+    np.testing.assert_array_equal(again, labels)
     assert len(result.reference.estimate.uncertainty) == ROWS
     assert result.failures == []
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
