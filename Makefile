@@ -11,6 +11,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # More threads than cores slow small matrix products down.
 export OMP_NUM_THREADS ?= 2
+# Bytecode is kept whatever the shell says: a test that starts a command would translate the library anew.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: demo test prove faults lint clean
 
@@ -19,10 +21,9 @@ demo: $(VENV)/.demo
 
 # One thread a worker: the workers are as many as the cores already. A file is run by one of them, so that its
 # fixtures are made once, and what its tests compile is found by the next. Compiled code
-# is lightly optimised here, and kept apart from what users run; "make prove" compiles as users do. Bytecode is
-# kept whatever the shell says: a test that starts a command would translate the library anew.
+# is lightly optimised here, and kept apart from what users run; "make prove" compiles as users do.
 test: $(VENV)/.test
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 NUMBA_OPT=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/compiled $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --durations=40 $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 NUMBA_OPT=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/compiled $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --durations=40 $(PYTEST_ARGS)
 
 prove: $(VENV)/.test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --durations=40 -m prove $(PYTEST_ARGS)
@@ -46,10 +47,11 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # Editable: changes to the checkout take effect at once. tests/test_wheel.py proves the other kind of install.
+# Of 250 MB of Python in other packages a few are ever imported: translating all of it takes 40 seconds.
 $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) install -c constraints.txt -e .
+	$(PIP) install --no-compile -c constraints.txt -e .
 	touch $@
 
 $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) install -c constraints.txt -e ".[test]"
+	$(PIP) install --no-compile -c constraints.txt -e ".[test]"
 	touch $@ $(VENV)/.demo

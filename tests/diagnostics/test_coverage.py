@@ -16,7 +16,7 @@ from pyroclust.diagnostics.ranks import threshold_band
 def test_ranks_of_exact_draws_are_uniform(num_draws: int, num_candidates: int) -> None:
     """Few draws and few partitions: most distances tie, and a centre that knew the truth would show."""
     rng = np.random.default_rng(num_draws)
-    truth, draws = drawn(rng, num_datasets=6000, num_draws=num_draws)
+    truth, draws = drawn(rng, num_datasets=3000, num_draws=num_draws)
     found = ball_coverage(truth, draws, seed=1, num_candidates=num_candidates)
     counts = np.bincount(found.ranks, minlength=num_draws + 1)
     assert len(counts) == num_draws + 1

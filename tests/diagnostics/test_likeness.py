@@ -21,7 +21,7 @@ def worlds(rng: np.random.Generator, number: int, points: int = 40) -> np.ndarra
 @pytest.fixture(scope="module")
 def under_the_model() -> list[Familiarity]:
     rng = np.random.default_rng(0)
-    return [familiarity(*_split(worlds(rng, 60))) for _ in range(200)]
+    return [familiarity(*_split(worlds(rng, 60))) for _ in range(100)]
 
 
 def test_p_values_are_uniform_under_the_model(under_the_model):
@@ -246,12 +246,12 @@ def test_both_together_keep_their_level():
     found = np.array(
         [
             weight_quality(rng.gamma(1, size=(40, 1, 1)) * rng.normal(size=(40, 4, 4)), num_points=7).p_value
-            for _ in range(500)
+            for _ in range(250)
         ]
     )
     for level in (0.05, 0.1, 0.5):
-        # Three standard errors of 500 data sets.
-        assert abs((found <= level).mean() - level) < 3 * np.sqrt(level * (1 - level) / 500)
+        # Three standard errors of 250 data sets.
+        assert abs((found <= level).mean() - level) < 3 * np.sqrt(level * (1 - level) / 250)
 
 
 def test_weights_that_all_vanish_are_refused():

@@ -92,7 +92,7 @@ def test_quadrature_knows_its_integrals():
     assert quadrature("mises")[0].abs() < 1e-6
 
 
-@short_and_long("num_draws", 80, 160)
+@short_and_long("num_draws", 50, 160)
 @pytest.mark.parametrize(
     ("prior", "name"), some_of(product(PRIORS, UNCOLLAPSED), [("pitman_yor", "student"), ("finite", "mises")])
 )
@@ -106,14 +106,15 @@ def test_uncollapsed_law(prior, name, num_draws):
     check_law(model, data, draws.assignments, exact)
 
 
+@short_and_long("num_draws", 50, 100)
 @pytest.mark.parametrize(
     "settings", [{"num_auxiliary": 1}, {"num_auxiliary": 8}, {"init": OneCluster()}], ids=str
 )
-def test_settings_leave_the_law_alone(settings):
+def test_settings_leave_the_law_alone(settings, num_draws):
     model = Mixture(PRIORS["pitman_yor"], FAMILIES["nig"])
     data = points(model.component)
     draws = AuxiliaryGibbs(model, **settings).run(
-        data, num_draws=100, warmup=20, num_chains=10 * BATCHES, seed=3
+        data, num_draws=num_draws, warmup=20, num_chains=10 * BATCHES, seed=3
     )
     check_law(model, data, draws.assignments)
 
@@ -213,7 +214,7 @@ def test_random_hyperparameters_of_chains_stay_apart():
         check_law(RANDOM.given(own), data, trace.assignments[first::2, 20:])
 
 
-@short_and_long("num_rounds", 800, 2000)
+@short_and_long("num_rounds", 500, 2000)
 def test_geweke_joint_test_of_kept_parameters(num_rounds, monkeypatch):
     """Data redrawn from the kept parameters, state redrawn by the kernels: the model's joint law stays.
 

@@ -54,7 +54,7 @@ def run(kernel, data, *, number, chains=4):
     return kernel.run(data, num_draws=number, warmup=100, num_chains=chains, seed=1)
 
 
-@short_and_long("num_draws", 5000, 10_000)
+@short_and_long("num_draws", 2500, 10_000)
 @pytest.mark.parametrize(("name", "limits", "family", "linked"), CASES)
 def test_draws_obey_the_enumerated_posterior(name, limits, family, linked, num_draws) -> None:
     model, data = MODELS[family]().constrained(clusters=limits, **(LINKS if linked else {})), points(family)
@@ -113,10 +113,13 @@ def test_random_hyperparameters_and_weights_of_rows() -> None:
     check_law(weighted, points("niw"), draws.assignments)
 
 
+@short_and_long("num_draws", 50, 100)
 @pytest.mark.parametrize("limits", [(2, 2), (2, 4), (5, 7)])
-def test_gibbs_sampling_with_auxiliary_parameters_stays_inside_where_points_are_free(limits) -> None:
+def test_gibbs_sampling_with_auxiliary_parameters_stays_inside_where_points_are_free(
+    limits, num_draws
+) -> None:
     model, data = overlap2d().constrained(clusters=limits), points("niw")
-    draws = run(AuxiliaryGibbs(model), data, number=100, chains=400)
+    draws = run(AuxiliaryGibbs(model), data, number=num_draws, chains=400)
     check_law(model, data, draws.assignments)
     with pytest.raises(ValueError, match="model has constraints, and AuxiliaryGibbs cannot keep to them"):
         AuxiliaryGibbs(model.constrained(must_link=[(0, 1)]))

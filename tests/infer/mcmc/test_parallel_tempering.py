@@ -52,7 +52,7 @@ def test_mcmc_path_has_the_exact_law():
     check_law(model, data, assignments(mcmc))
 
 
-@short_and_long("num_steps", 2000, 4000)
+@short_and_long("num_steps", 1200, 4000)
 def test_every_copy_has_the_law_of_its_power(num_steps):
     model, data = overlap2d(), seven_points()
     kernel = both_moves(model)

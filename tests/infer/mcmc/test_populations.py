@@ -52,7 +52,7 @@ def mixed():
 
 
 # Powers reach every family in the same way, which kernels of tempered chains are tested for.
-@short_and_long("num_particles", 50, 100)
+@short_and_long("num_particles", 30, 100)
 @pytest.mark.parametrize(
     "name",
     some_of(
@@ -88,7 +88,7 @@ def test_law_and_evidence_are_those_of_enumeration(name, seven, num_particles):
     assert abs(found.evidence.estimate - log_evidence(model, data).item()) < 4 * found.evidence.error
 
 
-@short_and_long("num_particles", 80, 200)
+@short_and_long("num_particles", 50, 200)
 def test_random_hyperparameters_have_their_posterior(seven, num_particles):
     """By quadrature over a grid of two of them, for every partition."""
     model = Mixture(

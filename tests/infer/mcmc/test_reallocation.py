@@ -73,19 +73,20 @@ def with_slices(model):
     return Compose([Reallocate(model), SliceHyperparameters(model)])
 
 
+@short_and_long("num_draws", 10_000, 20_000)
 @pytest.mark.parametrize("name", ONE)
-def test_alone_it_has_the_exact_law(name):
+def test_alone_it_has_the_exact_law(name, num_draws):
     model = ONE[name]
     data = points(model)
     exact = exact_posterior(model, data)
     assert effective_partitions(exact[1]) > 3
     kernel = Reallocate(model, thin=4, init=OneCluster())
-    draws = kernel.run(data, num_draws=20_000, warmup=100, num_chains=2, seed=3)
+    draws = kernel.run(data, num_draws=num_draws, warmup=100, num_chains=2, seed=3)
     assert kernel.diagnostics()["reallocations accepted"] > 0.02
     check_law(model, data, draws.assignments, exact)
 
 
-@short_and_long("num_datasets", 500, 1500)
+@short_and_long("num_datasets", 250, 1500)
 @pytest.mark.parametrize("name", ONE | SEVERAL)
 def test_a_step_leaves_the_joint_law_unchanged(name, num_datasets):
     torch.manual_seed(1)
@@ -96,7 +97,7 @@ def test_a_step_leaves_the_joint_law_unchanged(name, num_datasets):
     assert (deviation > 0).all()
 
 
-@short_and_long("num_datasets", 200, 400)
+@short_and_long("num_datasets", 100, 400)
 @pytest.mark.parametrize("name", some_of([("two",), ("drawn_components",)], [("two",)]))
 def test_simulation_based_calibration(name, num_datasets):
     torch.manual_seed(2)

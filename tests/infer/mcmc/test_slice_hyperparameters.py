@@ -81,7 +81,7 @@ def kernel_for(model):
 
 # Invariance finds errors of a step; what adds up over steps is found by calibration, and by Geweke's test of
 # kept parameters in test_auxiliary_gibbs_exactness.py. Geweke's test of these models is left to make prove.
-@short_and_long("num_datasets", 500, 1500)
+@short_and_long("num_datasets", 250, 1500)
 @pytest.mark.parametrize("name", MODELS)
 def test_steps_leave_the_joint_law_unchanged(name, num_datasets):
     torch.manual_seed(1)
@@ -100,7 +100,7 @@ def test_geweke_joint_test(name):
     assert scores.abs().max() < 4.5
 
 
-@short_and_long("num_datasets", 200, 400)
+@short_and_long("num_datasets", 100, 400)
 @pytest.mark.parametrize("name", some_of([("pitman_yor_nig",), ("gamma_niw",)], [("pitman_yor_nig",)]))
 def test_simulation_based_calibration(name, num_datasets):
     torch.manual_seed(3)
