@@ -233,3 +233,13 @@ def test_successes_fit_their_trials(right, says):
     frame = pd.DataFrame({"right": right, "asked": [3, 4, 5]})
     with pytest.raises(ValueError, match=says):
         read_table(frame, kinds={"right": "binomial(asked)"})
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_few_large_shares_among_small_ones_are_no_amounts(seed):
+    rng = np.random.default_rng(seed)
+    large = np.repeat([0, 1], [880, 120])
+    share = rng.normal(np.array([5.0, 25.0])[large], np.array([1.5, 5.0])[large]).clip(0.1).round(2)
+    amount = np.exp(rng.normal(np.array([0.0, 2.0])[large], 1.0)).round(3) + 0.001
+    table = read_table(pd.DataFrame({"share": share, "amount": amount}), kinds={}, masses_apart=True)
+    assert table.columns == ("share", "log10(amount)")

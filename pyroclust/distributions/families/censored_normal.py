@@ -89,8 +89,8 @@ class CensoredNormal(NormalInverseGamma):
         \Phi\left(\frac{\mu - \text{high}}{\sigma}\right)^h\right]
 
     This is Gauss-Hermite quadrature over :math:`(\mu / \sigma, \sigma^{-2/3})` about the mode: the cube root
-    of a gamma variable is nearly normal. Of up to 300 points the error is below .001 nats where some are
-    between the limits, and .01 where none is. The logarithm is concave in
+    of a gamma variable is nearly normal. Where a is at least 1, the error of up to 300 points is below .002
+    nats if some are between the limits, and .01 if none is. The logarithm is concave in
     :math:`(\mu / \sigma, 1 / \sigma)`, so that Newton's method finds the mode.
     Parameters of a cluster are drawn among 256 of a Student-t about the mode, by their weights: ``"loc"`` and
     ``"variance"`` ``(1,)``.
