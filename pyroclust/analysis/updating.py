@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
+from torch.distributions import Categorical
 
 from pyroclust.analysis.compare import options_given
 from pyroclust.analysis.diagnose import DRAWS_STEPS
@@ -15,14 +17,23 @@ from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.predicting import analysis_of, predictive_law, rows_like, some_draws
 from pyroclust.analysis.steps import Work, complete
 from pyroclust.core.large_tables import default_num_draws
-from pyroclust.core.long_runs import lines_instead_of_bars
+from pyroclust.core.long_runs import lines_instead_of_bars, progress_bar
 from pyroclust.core.machine import single_precision
 from pyroclust.core.numbers import check_count, check_seed
+from pyroclust.core.random_state import seeded
 from pyroclust.data import Source, Table
 from pyroclust.diagnostics import judge
 from pyroclust.diagnostics.findings import settled_finding
 from pyroclust.guides.anchored_guide import ContinuedDraws
 from pyroclust.infer import refine
+from pyroclust.infer.importance import Clock
+from pyroclust.infer.mcmc.chains import Chains
+from pyroclust.infer.mcmc.named_kernels import named_kernel
+from pyroclust.infer.mcmc.refine import ConvergenceMonitor, Refinement
+from pyroclust.infer.mcmc.states import ChainStates, Trace
+from pyroclust.models import PosteriorPredictive
+from pyroclust.partitions import Draws, canonical
+from pyroclust.partitions.constraints import Constraints
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import name_of_run, results_folder, table_content
@@ -30,6 +41,14 @@ from pyroclust.results.records import GuideRecord, Repeat
 
 _NAME = "the draws of before, continued"
 _WHY = "the draws of before went on instead of starting over"
+_ABOUT_EVIDENCE = "The estimates of the log evidence are of the new rows given the old ones."
+_OLD_ROWS_STAY = (
+    "The old rows keep the labels that each draw has for them, and the new ones were moved alone, given "
+    "these: what they say of old labels is left out. Compare all rows where that matters."
+)
+# Old rows up to which these are moved too; beyond, draws that go on, by labels, and sweeps over the new rows.
+_MOST_MOVED, _USUAL_DRAWS, _FEWEST_DRAWS, _ALL_LABELS, _SWEEPS = 5000, 200, 50, 2_000_000, 16
+_KERNEL = "gibbs+merge-split"
 
 
 @single_precision()
@@ -56,7 +75,12 @@ def update(
 
     The law is that of the same model given all rows, on the scale of the old ones. It is as good as the old
     draws were. Where the new rows are many, or unlike the old ones (:func:`pyroclust.predict` warns),
-    :func:`pyroclust.compare` of all rows is better. Cost O(S (N + M T) D) for M new rows and T sweeps.
+    :func:`pyroclust.compare` of all rows is better.
+
+    Beyond 5,000 old rows these stay as each draw has them, and count in its clusters: merge-split moves and
+    Gibbs sweeps move the new rows alone, exactly given the old labels, and may open clusters. What is left
+    out is what new rows say of the labels of old ones, and of which draws are likelier; a note says so. Cost
+    O(S (N + M T) D): one pass over the N old rows a draw, T = 16 sweeps over the M new ones.
 
     Args:
         source: what :func:`pyroclust.compare` or this returned, or the folder that it wrote.
@@ -104,8 +128,11 @@ def update(
     beside = {"aggregate": aggregate, "refuses_unseen": refuse_unseen}
     added = rows_like(old, new, model, **beside, **reading)
     table = _all_rows(old, added)
-    num_draws = default_num_draws(len(table.data)) if num_draws is None else num_draws
-    draws = some_draws(analysis, analysis.reference.draws.num_draws)
+    is_large = len(old.values) > _MOST_MOVED
+    usual = max(_FEWEST_DRAWS, min(_USUAL_DRAWS, _ALL_LABELS // len(table.data)))
+    if num_draws is None:
+        num_draws = usual if is_large else default_num_draws(len(table.data))
+    draws = some_draws(analysis, num_draws if is_large else analysis.reference.draws.num_draws)
     run = name_of_run(
         "update",
         table=table_content(table),
@@ -120,28 +147,18 @@ def update(
     with reserved as folder, lines_instead_of_bars(tell):
         tell(f"adding {len(added.data):,} rows to {len(old.values):,}")
         data = torch.from_numpy(scaled.data)
-        guide = ContinuedDraws(model, draws)
-        moved, record = refine(model, guide, data, num_draws=num_draws, seed=seed)
-        each = record.proposals.num_draws // num_draws
-        some = slice(None, None, each)
-        proposals = replace(record.proposals, name=_NAME)
-        shown = replace(
-            proposals,
-            assignments=proposals.assignments[:, some],
-            log_joint=None if proposals.log_joint is None else proposals.log_joint[:, some],
-            log_prob=None if proposals.log_prob is None else proposals.log_prob[:, some],
-            seconds=proposals.seconds / each,
-        )
+        made, note = dict[str, Draws](), _OLD_ROWS_STAY
+        if is_large:
+            moved, record = _with_old_rows_as_drawn(model, draws, data, seed=seed)
+        else:
+            moved, record = refine(model, ContinuedDraws(model, draws), data, num_draws=num_draws, seed=seed)
+            made, note = _proposed(record, num_draws), _ABOUT_EVIDENCE
         analysis = Analysis(
             command="update",
             data=AnalysedData(table, scaled),
             model=analysis.model,
             guide=GuideRecord(_NAME),
-            draws={
-                "guide": shown,
-                "proposals": proposals,
-                "refined": replace(moved, name=f"{_NAME}, refined"),
-            },
+            draws={**made, "refined": replace(moved, name=f"{_NAME}, refined")},
             results={"refining": record},
             seed=seed,
             about={
@@ -160,8 +177,7 @@ def update(
             notes=[
                 *added.notes,
                 f"{len(added.data):,} rows were added to {len(old.values):,}, on the scale of these: "
-                f"{analysis.reference.draws.name} went on. The estimates of the log evidence are of the new "
-                "rows given the old ones.",
+                f"{analysis.reference.draws.name} went on. {note}",
             ],
             repeat=repeat,
             folder=folder,
@@ -174,6 +190,65 @@ def update(
             (*DRAWS_STEPS, *MODEL_STEPS),
             lambda work: analysis.conclude(judge(analysis.checks, chains=None)),
         )
+
+
+def _proposed(record: Refinement, num_draws: int) -> dict[str, Draws]:
+    """Return what was weighted before sweeps, all of it, and as many as there are draws."""
+    proposals = replace(record.proposals, name=_NAME)
+    each = proposals.num_draws // num_draws
+    some = slice(None, None, each)
+    shown = replace(
+        proposals,
+        assignments=proposals.assignments[:, some],
+        log_joint=None if proposals.log_joint is None else proposals.log_joint[:, some],
+        log_prob=None if proposals.log_prob is None else proposals.log_prob[:, some],
+        seconds=proposals.seconds / each,
+    )
+    return {"guide": shown, "proposals": proposals}
+
+
+def _with_old_rows_as_drawn(
+    model: Any, draws: Tensor, data: Tensor, *, seed: int
+) -> tuple[Draws, Refinement]:
+    """Add rows to each draw of old ones by moves of the new rows alone, a cluster of old rows being one."""
+    number, old = draws.shape
+    alone = torch.arange(len(data) - old)
+    law, clock = PosteriorPredictive(model, data[:old], draws[:1].long()), Clock()
+    with seeded(seed):
+        first = Categorical(logits=law.log_cluster_probs(data[old:])[:, 0]).sample()
+    num_first = int(draws[0].max()) + 1
+    visited: tuple[list[ChainStates], list[ChainStates]] = ([], [])
+    with progress_bar("draws", number, shown=False) as tell:
+        for place, labels in enumerate(draws.long()):
+            clusters = int(labels.max()) + 1
+            # Old clusters that join would never part again.
+            apart = torch.combinations(torch.arange(clusters)).view(-1, 2)
+            known = model.under(Constraints(torch.cat([labels, clusters + alone]), apart))
+            # Clusters of the first draw are those of this one that they share most rows with.
+            shared = torch.bincount(draws[0].long() * clusters + labels, minlength=num_first * clusters)
+            names = torch.cat([shared.view(-1, clusters).argmax(1), torch.tensor([clusters])])
+            with clock.timed("prepare"):
+                start = canonical(torch.cat([labels, names[first]]))
+                chain = Chains(named_kernel(_KERNEL, known), data, start[None], seed=seed + place)
+            for states in visited:
+                with clock.timed("sweep"):
+                    chain.advance(_SWEEPS // 2)
+                states.append(chain.states)
+            tell(place + 1, "")
+    ancestors = np.arange(number)
+    before, after = map(ChainStates.concatenate, visited)
+    look = ConvergenceMonitor(before, ancestors=ancestors, seed=seed).look_again(after, sweeps=_SWEEPS)
+    moved = Trace.of_rows([after]).draws(_NAME, seconds=sum(clock.seconds.values()))
+    record = Refinement(
+        ancestors=ancestors,
+        kernel=f"{_KERNEL}, of the new rows alone",
+        proposals=Draws(name=_NAME, assignments=draws.numpy()[None]),
+        is_exact=False,
+        num_orders=1,
+        rounds=(look,),
+        seconds=clock.seconds,
+    )
+    return replace(moved, assignments=moved.assignments.astype(np.int32)), record
 
 
 def _all_rows(old: AnalysedData, added: Table) -> Table:

@@ -9,10 +9,11 @@ import pytest
 import torch
 
 from pyroclust import compare, predict, update
+from pyroclust.analysis.updating import _with_old_rows_as_drawn
 from pyroclust.cli import main
 from pyroclust.guides.anchored_guide import ContinuedDraws
 from pyroclust.infer import exact_posterior, log_evidence, refine
-from pyroclust.models import table_mixture
+from pyroclust.models import gaussian2d, table_mixture
 
 QUICK = {"guide": "none", "mcmc_draws": 100, "num_chains": 2, "warmup": 100, "kinds": {"calls": "count"}}
 
@@ -97,3 +98,37 @@ def test_the_same_seed_gives_the_same_draws(old, new, more):
 def test_what_cannot_be_is_refused(frame, old, change, sentence):
     with pytest.raises(ValueError, match=re.escape(sentence)):
         update(old, frame.head(1).assign(**change), refuse_unseen=True)
+
+
+def test_new_rows_of_a_large_table_are_drawn_exactly_given_the_labels_of_old_ones():
+    model = gaussian2d()
+    data = torch.tensor([[0.0, 0], [0.5, 0], [9, 0], [9, 1], [4, 0], [4.5, 0], [20, 0]], dtype=torch.float64)
+    labels = torch.tensor([0, 0, 1, 1])
+    every, log_prob = exact_posterior(model, data)
+    given = (every[:, :4] == labels).all(-1)
+    exact = log_prob[given].softmax(-1).numpy()
+    assert 0.05 < exact.max() < 0.95
+    found, record = _with_old_rows_as_drawn(model, labels.expand(400, -1), data, seed=0)
+    code = {tuple(one): at for at, one in enumerate(every[given].tolist())}
+    times = np.bincount([code[tuple(one)] for one in found.flat.tolist()], minlength=len(exact))
+    assert 0.5 * np.abs(times / times.sum() - exact).sum() < 0.1
+    assert record.sweeps == 16
+    np.testing.assert_allclose(
+        found.log_joint[0, 0], float(model.log_joint(data, torch.from_numpy(found.flat[:1])))
+    )
+
+
+def test_rows_are_added_to_a_large_table_whose_rows_stay(old, new, monkeypatch):
+    monkeypatch.setattr("pyroclust.analysis.updating._MOST_MOVED", 20)
+    more = update(old, new, num_draws=60)
+    labels = more.draws["refined"].assignments
+    assert labels.shape == (1, 60, 33)
+    before = old.draws["mcmc"].flat
+    kept = before[np.linspace(0, len(before) - 1, 60).round().astype(int)]
+    np.testing.assert_array_equal(labels[0, :, :30], kept)
+    assert "The old rows keep the labels" in " ".join(more.notes)
+    assert not more.failures
+    rows = more.frame()["cluster"].to_numpy()
+    assert (rows[-3], rows[-1]) == (rows[0], rows[1])
+    again = update(old, new, num_draws=60)
+    np.testing.assert_array_equal(again.draws["refined"].assignments, labels)
