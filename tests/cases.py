@@ -41,6 +41,7 @@ from pyroclust.distributions.protocols import is_of_graphs, points_shape
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer.mcmc import (
     AuxiliaryGibbs,
+    BlockedGibbs,
     CollapsedGibbs,
     Compose,
     GuideProposal,
@@ -209,6 +210,7 @@ def tempered(model):
 KERNELS = {
     "gibbs": (CollapsedGibbs, 4, 10_000),
     "auxiliary": (AuxiliaryGibbs, 40, 250),
+    "blocked": (BlockedGibbs, 4, 10_000),
     "split_merge": (SplitMerge, 4, 20_000),
     "merge_split": (MergeSplit, 4, 20_000),
     "guide": (guide_proposal, 120, 20),

@@ -12,7 +12,15 @@ import torch
 from torch import Tensor
 
 from pyroclust.analysis.steps import Settings
-from pyroclust.core.large_tables import chain_seconds, most_sweeps, populations_may_take, takes_long
+from pyroclust.core.large_tables import (
+    ALL_AT_ONCE,
+    LARGE_TABLE,
+    SUBSAMPLE,
+    chain_seconds,
+    most_sweeps,
+    populations_may_take,
+    takes_long,
+)
 from pyroclust.core.messages import duration, listed
 from pyroclust.core.random_state import pyro_seeded, seed_from_torch
 from pyroclust.diagnostics import Convergence, LogEvidence, max_rhat
@@ -32,12 +40,22 @@ from pyroclust.guides.exact_filters import exact_filter
 from pyroclust.infer import annealed_log_evidence, tempered_populations
 from pyroclust.infer.checks import log_joint_of
 from pyroclust.infer.mcmc import CollapsedModel, FromDraws, Overdispersed
+from pyroclust.infer.mcmc.blocked_gibbs import can_draw_at_once
 from pyroclust.infer.mcmc.chains import MOST_SWEEPS, Chains, coarse_starts
-from pyroclust.infer.mcmc.named_kernels import default_kernel_name, kernel_names, named_kernel
+from pyroclust.infer.mcmc.named_kernels import (
+    BLOCKED,
+    default_kernel,
+    default_kernel_name,
+    kernel_names,
+    named_kernel,
+)
+from pyroclust.infer.mcmc.subsamples import PartOfRows, extended, log_joint_of_draws
 from pyroclust.partitions import Draws, canonical
 
 # Sweeps between two draws where the length is fixed; where chains go on, they begin with every second.
 _SWEEPS_A_DRAW, _FIRST_EVERY = 10, 2
+# Of chains on a subsample of a large table.
+_COARSE_SWEEPS, _SWEEPS_OF_SUBSAMPLE = 100, 100
 _NEARER = "are nearer to one another: where pages say MCMC, they are meant"
 _FARTHER = "are no nearer to one another, and were left out"
 _MISSED = "have missed partitions of higher density, at which a chain stays, and were left out"
@@ -71,13 +89,15 @@ def draw_mcmc(
     """Run chains from overdispersed starts, and keep ``mcmc_draws`` of each."""
     # Of chains that keep fewer draws than are wanted effective ones nothing can be judged: one round, one
     # draw in ten sweeps. Ctrl-C ends with the last whole round.
-    name = default_kernel_name(model) if settings.kernel is None else settings.kernel
+    name = settings.kernel or default_kernel_name(model, num_points=len(data))
     num_draws, num_chains, warmup = settings.mcmc_draws, settings.num_chains, settings.warmup
     moves = named_kernel(name, model)
     moves.init, to_start = overdispersed_starts(model, data, num_chains=num_chains, seed=seed)
     chains = Chains(moves, data, num_chains, seed=seed)
     goes_on = warmup is None and can_converge_well(num_draws * num_chains)
     every = _FIRST_EVERY if goes_on else _SWEEPS_A_DRAW
+    if goes_on and name == BLOCKED:
+        every = 1
     usual = chain_seconds(len(data), data.shape[-1])
     budget, used = usual * (_THOROUGH if settings.thorough else 1), 0.0
 
@@ -161,12 +181,37 @@ def overdispersed_starts(
     # The filter opens clusters and never takes them back: in many dimensions it ends with several times as
     # many as chains from few have, and chains may keep either. R-hat sees it where both sides do not meet.
     num_many = num_chains // 2
+    if len(data) >= ALL_AT_ONCE and can_draw_at_once(model):
+        return _starts_from_subsamples(model, data, num_chains=num_chains, num_many=num_many, seed=seed)
     few, seconds = coarse_starts(model, data, num_chains=num_chains - num_many, seed=seed)
     began = time.perf_counter()
     # The chains must not repeat these random numbers.
     with pyro_seeded(seed, num_chains), torch.no_grad():
         many = _with_many_clusters(model, data, num_many)
     return FromDraws(torch.cat([few.draws, many])), seconds + time.perf_counter() - began
+
+
+def _starts_from_subsamples(
+    model: CollapsedModel, data: Tensor, *, num_chains: int, num_many: int, seed: int
+) -> tuple[FromDraws, float]:
+    """Return where chains on a random subsample each have come, from few clusters or many, for all rows."""
+    began, generator = time.perf_counter(), np.random.default_rng(seed)
+    parts = []
+    for chain, own in enumerate(generator.integers(2**31, size=num_chains).tolist()):
+        rows = np.sort(generator.choice(len(data), SUBSAMPLE, replace=False))
+        some = data[torch.from_numpy(rows)]
+        kernel = default_kernel(model)
+        if chain < num_many:
+            with pyro_seeded(own), torch.no_grad():
+                kernel.init = FromDraws(_with_many_clusters(model, some, 1))
+        else:
+            kernel.init, _ = coarse_starts(model, some, num_chains=1, sweeps=_COARSE_SWEEPS, seed=own)
+        chains = Chains(kernel, some, 1, seed=own)
+        labels = chains.draw(1, warmup=_SWEEPS_OF_SUBSAMPLE - 1).assignments[0, 0]
+        hyper = {name: float(value) for name, value in chains.states.hyperparameters.items()}
+        parts.append(PartOfRows(rows, labels, hyper))
+    starts = extended(model, data, parts, seed=seed)
+    return FromDraws(starts), time.perf_counter() - began
 
 
 def _with_many_clusters(model: CollapsedModel, data: Tensor, number: int) -> Tensor:
@@ -225,6 +270,8 @@ def _log_joint(draws: Draws, model: Any, data: Tensor) -> np.ndarray | None:
         return None
     if not draws.parameters.keys() & model.hyperpriors.keys() - model.prior.integrated_names:
         return draws.log_joint
+    if draws.assignments.shape[-1] > LARGE_TABLE and model.constraints is None:
+        return log_joint_of_draws(model, data, draws.assignments)
     distinct, place = np.unique(draws.flat, axis=0, return_inverse=True)
     log_joint = log_joint_of(model, data, torch.from_numpy(distinct)).numpy()
     return np.asarray(log_joint[place].reshape(draws.assignments.shape[:2]))

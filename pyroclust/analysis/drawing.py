@@ -51,7 +51,8 @@ _ROWS_AN_ENTRY, _SHORT = 4, Settings(mcmc_draws=50, warmup=50, num_chains=2)
 def mcmc(work: Work) -> None:
     settings, analysis = work.settings, work.analysis
     chains = f"{settings.num_chains} chain{'s' * (settings.num_chains != 1)}"
-    work.tell(f"running {chains} of {settings.kernel or default_kernel_name(work.model)}")
+    kernel = settings.kernel or default_kernel_name(work.model, num_points=len(work.data))
+    work.tell(f"running {chains} of {kernel}")
     try:
         drawn = draw_mcmc(work.model, work.data, settings, seed=analysis.seed, tell=work.tell)
     except Exception as error:

@@ -162,9 +162,9 @@ _PANELS: Mapping[str | None, Mapping[str, Option]] = {
         ),
         "kernel": Option(
             "NAME",
-            "Kernel of the chains: auxiliary, gibbs, gibbs+merge-split, merge-split, merge-split+gibbs, "
-            "split-merge, split-merge+gibbs or tempered; by default merge-split+gibbs, above 4 columns "
-            "gibbs+merge-split, or auxiliary.",
+            "Kernel of the chains: auxiliary, blocked, gibbs, gibbs+merge-split, merge-split, "
+            "merge-split+gibbs, split-merge, split-merge+gibbs or tempered; by default merge-split+gibbs, "
+            "above 4 columns gibbs+merge-split, from 10,000 rows on blocked, or auxiliary.",
         ),
         "warmup": Option(
             "N",

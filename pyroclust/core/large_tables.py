@@ -1,5 +1,7 @@
 """How far draws and chains go on large tables, where the usual lengths would take hours."""
 
+import numpy as np
+
 LARGE_TABLE = 1000
 """Up to so many rows nothing depends on their number."""
 # Times that chains together visit a point: 640 sweeps of 1,000 chains through 1,000 points. Beyond 1,000
@@ -14,6 +16,12 @@ _CHAIN_SECONDS, _USUAL_WORK, _POINT, _RISE = 10.0, 6000, 4, 0.45
 # Seconds that tempered populations may take where chains have not met.
 _MOST_SECONDS = 600.0
 _USUAL_DRAWS, _FEWEST_DRAWS, _ALL_LABELS = 1000, 250, 2_500_000
+# Of the largest tables fewer draws are kept than the fewest else: so many labels of each chain.
+_MOST_LABELS, _LEAST_DRAWS = 125_000_000, 100
+ALL_AT_ONCE = 10_000
+"""From so many rows on chains draw all rows at once, from starts of a subsample."""
+SUBSAMPLE = 2_000
+"""Rows of such a subsample."""
 
 
 def most_sweeps(num_points: int, *, num_chains: int, most: int) -> int:
@@ -60,8 +68,17 @@ def chain_seconds(num_points: int, num_columns: int) -> float:
 
 
 def default_num_draws(num_points: int) -> int:
-    """Return how many draws there are by default: 1,000, or 2.5 million labels, but at least 250."""
-    return max(_FEWEST_DRAWS, min(_USUAL_DRAWS, _ALL_LABELS // num_points))
+    """Return how many draws there are by default: 1,000, or 2.5 million labels, but at least 250.
+
+    From 500,000 rows on it is 125 million labels, but at least 100 draws.
+    """
+    fewest = max(_LEAST_DRAWS, min(_FEWEST_DRAWS, _MOST_LABELS // num_points))
+    return max(fewest, min(_USUAL_DRAWS, _ALL_LABELS // num_points))
+
+
+def label_type(num_points: int) -> np.dtype:
+    """Return the type of the labels of chains: of large tables they are kept in four bytes."""
+    return np.dtype(np.int64 if num_points <= LARGE_TABLE else np.int32)
 
 
 def large_table_notes(num_points: int) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pyroclust.core.large_tables import LARGE_TABLE
+from pyroclust.core.large_tables import label_type
 from pyroclust.core.machine import check_memory
 from pyroclust.core.messages import listed, visible
 from pyroclust.core.numbers import on_host, refuse_masked
@@ -199,7 +199,7 @@ def canonical_draws(labels: np.ndarray, *, where: str) -> np.ndarray:
         )
     chains = labels.shape[0] if labels.ndim == 3 else 1
     flat = _whole(labels.reshape(-1, labels.shape[-1]), where)
-    draws = np.empty(flat.shape, np.int64 if flat.shape[1] <= LARGE_TABLE else np.int32)
+    draws = np.empty(flat.shape, label_type(flat.shape[1]))
     step = max(1, _BLOCK // flat.shape[-1])
     for begin in range(0, len(flat), step):
         draws[begin : begin + step] = renumbered(flat[begin : begin + step])

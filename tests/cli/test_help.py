@@ -11,6 +11,7 @@ from typer.main import get_command
 from pyroclust.analysis.picking import model_by_name
 from pyroclust.cli.commands import app
 from pyroclust.cli.options import OPTIONS, python_arguments
+from pyroclust.core.large_tables import ALL_AT_ONCE
 from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.infer.mcmc.named_kernels import NARROW, default_kernel_name, kernel_names
 from pyroclust.models.standardised import FAMILIES, PRIORS
@@ -28,6 +29,7 @@ def test_every_kernel_is_named_and_the_defaults():
     other = model_by_name(2, 10, family="student-t")
     assert usual == (
         f"{default_kernel_name(narrow)}, above {NARROW} columns {default_kernel_name(wide)}, "
+        f"from {ALL_AT_ONCE:,} rows on {default_kernel_name(wide, num_points=ALL_AT_ONCE)}, "
         f"or {default_kernel_name(other)}."
     )
 

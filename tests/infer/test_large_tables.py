@@ -15,10 +15,14 @@ from pyroclust.core.large_tables import (
 )
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import refine
+from pyroclust.infer.checks import log_joint_of
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.infer.mcmc.chains import Chains
+from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.infer.mcmc.refine import _looks
-from pyroclust.models import nig_mixture, niw_mixture
+from pyroclust.infer.mcmc.subsamples import PartOfRows, extended, log_joint_of_draws
+from pyroclust.models import nig_mixture, niw_mixture, normal_mixture
+from pyroclust.partitions import canonical
 
 
 @pytest.mark.parametrize("num_points", [1, 300, LARGE_TABLE])
@@ -44,6 +48,37 @@ def test_sweeps_have_no_cliff(num_chains: int, most: int):
     assert found[0] == most > found[-1]
     # A row more is 1.3 thousandths of the sweeps less, and one for the rounding.
     assert all(0 <= before - after <= before / 700 + 1 for before, after in itertools.pairwise(found))
+
+
+def test_the_largest_tables_keep_fewer_draws():
+    assert [default_num_draws(one) for one in (100_000, 500_000, 1_000_000, 10_000_000)] == [
+        250,
+        250,
+        125,
+        100,
+    ]
+
+
+@pytest.mark.parametrize("model", [niw_mixture(2), normal_mixture(2)], ids=["niw", "random_scale"])
+def test_log_joint_from_sums_of_clusters_is_that_of_the_model(model):
+    torch.manual_seed(0)
+    data = torch.randn(1200, 2, dtype=torch.float64)
+    draws = named_kernel("blocked", model).run(data, num_draws=6, num_chains=2, seed=0).assignments
+    assert draws.dtype == np.int32
+    expected = log_joint_of(model, data, torch.from_numpy(draws))
+    found = log_joint_of_draws(model, data, draws)
+    np.testing.assert_allclose(found, expected.numpy(), rtol=1e-9)
+
+
+def test_a_partition_of_some_rows_is_extended_to_all():
+    torch.manual_seed(1)
+    truth = torch.arange(3000) % 5
+    data = (6 * torch.randn(5, 2))[truth] + 0.1 * torch.randn(3000, 2)
+    rows = np.sort(np.random.default_rng(2).choice(3000, 100, replace=False))
+    part = PartOfRows(rows, canonical(truth[rows]).numpy(), {"scale": 0.02})
+    found = extended(normal_mixture(2), data.double(), [part, part], seed=3)
+    assert found.shape == (2, 3000)
+    assert (found == canonical(truth)).double().mean() > 0.995
 
 
 def looks_of(model, *, num_points: int, num_chains: int, num_clusters: float = 5.0) -> list[int]:

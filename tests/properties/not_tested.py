@@ -27,7 +27,8 @@ _REASONS = {
         nn.DenseDecoder nn.DenseEncoder nn.ExactSum nn.GumbelSoftmax nn.ImageDecoder nn.ImageDeformation
         nn.NearestSeed nn.NormalNoise nn.SpreadingSeeds nn.Views nn.RandomAnchors nn.StratifiedAnchors""",
     "runs as CollapsedGibbs does, by PartitionKernel.run; compiled for long: tests/infer/mcmc": """
-        infer.mcmc.AuxiliaryGibbs infer.mcmc.Compose infer.mcmc.CompanionNUTS infer.mcmc.GuideProposal
+        infer.mcmc.AuxiliaryGibbs infer.mcmc.BlockedGibbs infer.mcmc.Compose infer.mcmc.CompanionNUTS
+        infer.mcmc.GuideProposal
         infer.mcmc.MergeSplit infer.mcmc.ParallelTempering infer.mcmc.SliceHyperparameters
         infer.mcmc.SplitMerge""",
     "takes a run of Pyro's MCMC, programs, classes or functions of users": """

@@ -6,7 +6,7 @@ from functools import cache, singledispatch
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numba import types
+from numba import typeof, types
 
 from pyroclust.core.compiling import compiled, inner
 from pyroclust.distributions.compiled.pointers import Addresses, ViewType, address_of, caller, from_place
@@ -30,12 +30,16 @@ def hyper_array(component: Any) -> np.ndarray:
     return np.array([float(component.value(name)) for name in component.hyper_names])
 
 
+ROWS_AT_ONCE = 64
+"""Rows whose densities are computed at once where parameters are drawn."""
+
+
 class Family(NamedTuple):
     """Independent families over different columns, mostly one, each called by its address."""
 
     hyper: np.ndarray  # hyperparameters of the first, then of the others, which see parts of this array
     tables: np.ndarray  # where their tables lie, (P,)
-    functions: np.ndarray  # where their functions begin, 0 where there is none, (P, 6)
+    functions: np.ndarray  # where their functions begin, 0 where there is none, (P, 9)
     begin: np.ndarray  # place of the first moment of each, and of one after the last, (P + 1,)
     # bound of the log predictives of all families after each: 0 where their columns are discrete, else
     # infinity, (P,)
@@ -88,14 +92,12 @@ def _family(
     held = Addresses([_with_hyper(one, part) for one, part in zip(contents, own, strict=True)])
     functions = [
         [
-            address_of(function, one.type, *signature.args[1:])
-            for function, signature in zip(_METHODS[one.type.kind], _SIGNATURES, strict=False)
+            address_of(methods[name], one.type, *signature.args[1:]) if name in methods else 0
+            for name, signature in _SIGNATURES.items()
         ]
-        for one in held.each
+        for one, methods in ((one, _METHODS[one.type.kind]) for one in held.each)
     ]
-    places = np.zeros((len(functions), len(_SIGNATURES)), np.intp)
-    for place, found in zip(places, functions, strict=True):
-        place[: len(found)] = found
+    places = np.array(functions, np.intp).reshape(len(functions), len(_SIGNATURES))
     return Family(hyper, np.asarray(held), places, begin, most, power)
 
 
@@ -109,27 +111,32 @@ def _with_hyper(family: Any, hyper: np.ndarray) -> Any:
 
 _TABLES, _INDEX, _NUMBER = types.voidptr, types.int64, types.float64
 _SUMS, _SLOTS = ViewType(_NUMBER, 1), ViewType(_INDEX, 1)
-_SIGNATURES = (
-    types.void(_TABLES),
-    types.void(_TABLES, _SUMS, _INDEX, _INDEX),
-    _NUMBER(_TABLES, _INDEX, _INDEX, _INDEX, _NUMBER),
-    _NUMBER(_TABLES, _INDEX, _INDEX, _INDEX),
-    _NUMBER(_TABLES, _SUMS, _INDEX, _INDEX),
-    types.void(_TABLES, _INDEX, _SLOTS, _SLOTS, _INDEX, _INDEX, _NUMBER, _NUMBER, _SUMS),
-)
-_TABULATE, _REFRESH, _ABOVE, _WITHOUT, _MARGINAL, _ALL = range(len(_SIGNATURES))
-_call_tabulate, _call_refresh, _call_above, _call_without, _call_marginal, _call_all = map(
-    caller, _SIGNATURES
-)
-_NAMES = (
-    "tabulate",
-    "refresh",
-    "log_predictive",
-    "log_predictive_without",
-    "log_marginal",
-    "add_log_predictives",
-)
-_METHODS: dict[type, list[Any]] = {}
+_SIGNATURES = {
+    "tabulate": types.void(_TABLES),
+    "refresh": types.void(_TABLES, _SUMS, _INDEX, _INDEX),
+    "log_predictive": _NUMBER(_TABLES, _INDEX, _INDEX, _INDEX, _NUMBER),
+    "log_predictive_without": _NUMBER(_TABLES, _INDEX, _INDEX, _INDEX),
+    "log_marginal": _NUMBER(_TABLES, _SUMS, _INDEX, _INDEX),
+    "add_log_predictives": types.void(
+        _TABLES, _INDEX, _SLOTS, _SLOTS, _INDEX, _INDEX, _NUMBER, _NUMBER, _SUMS
+    ),
+    "draw_parameters": types.void(_TABLES, _SUMS, _INDEX, _INDEX, typeof(np.random.default_rng(0))),
+    "load_rows": types.void(_TABLES, _SLOTS, _INDEX),
+    "add_log_densities": types.void(_TABLES, _SLOTS, _INDEX, _INDEX, _SUMS),
+}
+_TABULATE, _REFRESH, _ABOVE, _WITHOUT, _MARGINAL, _ALL, _DRAW, _LOAD, _DENSITIES = range(len(_SIGNATURES))
+(
+    _call_tabulate,
+    _call_refresh,
+    _call_above,
+    _call_without,
+    _call_marginal,
+    _call_all,
+    _call_draw,
+    _call_load,
+    _call_densities,
+) = map(caller, _SIGNATURES.values())
+_METHODS: dict[type, dict[str, Any]] = {}
 Tables = TypeVar("Tables")
 
 
@@ -146,9 +153,19 @@ def compile_methods(kind: type[Tables]) -> type[Tables]:
     one family: where predictives are cheap, calls of one after the other take a fifth of a sweep.
     ``log_predictives_by_column(point, slot, found)`` writes the log predictive of each column of which cells
     may be missing, 0 where one is, and returns how many columns there are.
+
+    Nor do all have these, for blocked sampling: ``draw_parameters(sums, slot, size, generator)`` puts
+    parameters drawn given a cluster into its cache; ``add_log_densities(rows, count, slot, found)`` adds the
+    log densities of so many rows under them, at most 64, less numbers that are the same in all slots. Of
+    those rows ``load_rows(rows, count)``, where there is one, is called before.
     """
-    _METHODS[kind] = [inner(getattr(kind, name)) for name in _NAMES if hasattr(kind, name)]
+    _METHODS[kind] = {name: inner(getattr(kind, name)) for name in _SIGNATURES if hasattr(kind, name)}
     return kind
+
+
+def draws_parameters(family: Any) -> bool:
+    """Return whether a family has the compiled functions that draw parameters."""
+    return isinstance(family, Family) and bool(family.functions[:, _DRAW].all())
 
 
 @compiled(allocates=False)
@@ -226,6 +243,37 @@ def log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
         part = from_place(sums[slot], family.begin[p])
         total += _call_marginal(family.functions[p, _MARGINAL], (family.tables[p], part, slot, size))
     return total * family.power[0]
+
+
+@inner
+def draw_parameters(family: Any, sums: np.ndarray, slot: int, size: int, generator: Any) -> None:
+    """Put parameters drawn given a cluster into its cache, which :func:`refresh` restores."""
+    for p in range(len(family.tables)):
+        part = from_place(sums[slot], family.begin[p])
+        _call_draw(family.functions[p, _DRAW], (family.tables[p], part, slot, size, generator))
+
+
+@inner
+def load_rows(family: Any, rows: np.ndarray, count: int) -> None:
+    """Let a family know of which rows :func:`add_log_densities` will be asked, slot by slot."""
+    for p in range(len(family.tables)):
+        if family.functions[p, _LOAD]:
+            _call_load(family.functions[p, _LOAD], (family.tables[p], rows, count))
+
+
+@inner
+def add_log_densities(family: Any, rows: np.ndarray, count: int, slot: int, found: np.ndarray) -> None:
+    """Add the log densities of the loaded rows under drawn parameters; no power is taken."""
+    for p in range(len(family.tables)):
+        _call_densities(family.functions[p, _DENSITIES], (family.tables[p], rows, count, slot, found))
+
+
+@inner
+def draw_log_gamma(shape: float, generator: Any) -> float:
+    """Return the logarithm of a draw of Gamma(shape, 1), however small the shape."""
+    if shape >= 1.0:
+        return math.log(generator.standard_gamma(shape))
+    return math.log(generator.standard_gamma(shape + 1.0)) + math.log(1.0 - generator.random()) / shape
 
 
 # From here on two terms of Stirling's series are exact in double precision.

@@ -16,6 +16,7 @@ from pyroclust.distributions.compiled.protocol import (
     compile_columns,
     compile_family,
     compile_methods,
+    draw_log_gamma,
     hyper_array,
     log_rising,
 )
@@ -169,6 +170,29 @@ class BernoulliTables(NamedTuple):
             else:
                 total += self.log_zeros[count - 1 - ones]
         return total
+
+    def draw_parameters(self, sums: np.ndarray, slot: int, size: int, generator: Any) -> None:
+        dim, with_gaps, total = self.data.shape[1], len(self.there) > 0, 0.0
+        for d in range(dim):
+            count = sums[d] if with_gaps else float(size)
+            ones = sums[dim + d if with_gaps else d]
+            log_one = draw_log_gamma(self.hyper[_ONES] + max(ones, 0.0), generator)
+            log_zero = draw_log_gamma(self.hyper[_ZEROS] + max(count - ones, 0.0), generator)
+            self.log_odds[slot, d] = log_one - log_zero
+            high = max(log_one, log_zero)
+            log_zero -= high + math.log1p(math.exp(min(log_one, log_zero) - high))
+            self.log_zero[slot, d] = log_zero
+            total += log_zero
+        self.all_zeros[slot] = total
+
+    def add_log_densities(self, rows: Any, count: int, slot: int, found: Any) -> None:
+        dim, with_gaps = self.data.shape[1], len(self.there) > 0
+        for r in range(count):
+            found[r] += 0.0 if with_gaps else self.all_zeros[slot]
+            for d in range(dim):
+                found[r] += self.data[rows[r], d] * self.log_odds[slot, d]
+                if with_gaps:
+                    found[r] += self.there[rows[r], d] * self.log_zero[slot, d]
 
     def log_marginal(self, sums: np.ndarray, slot: int, size: int) -> float:
         ones, zeros, dim = self.hyper[_ONES], self.hyper[_ZEROS], self.data.shape[1]

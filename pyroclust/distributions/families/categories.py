@@ -13,7 +13,13 @@ from torch.distributions import constraints
 
 from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
-from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, hyper_array, log_rising
+from pyroclust.distributions.compiled.protocol import (
+    compile_family,
+    compile_methods,
+    draw_log_gamma,
+    hyper_array,
+    log_rising,
+)
 from pyroclust.distributions.families.component import (
     Component,
     ConjugateComponent,
@@ -239,6 +245,25 @@ class CategoryTables(NamedTuple):
                 total += self.log_seen[self.seen[slot, place] - 1]
                 total -= math.log(number * concentration + self.totals[slot, d] - 1)
         return total
+
+    def draw_parameters(self, sums: np.ndarray, slot: int, size: int, generator: Any) -> None:
+        for d in range(self.code.shape[1]):
+            begin, end, high, total = self.first[d], self.first[d + 1], -np.inf, 0.0
+            for place in range(begin, end):
+                shape = self.hyper[_CONCENTRATION] + max(sums[place], 0.0)
+                self.log_probs[slot, place] = draw_log_gamma(shape, generator)
+                high = max(high, self.log_probs[slot, place])
+            for place in range(begin, end):
+                total += math.exp(self.log_probs[slot, place] - high)
+            for place in range(begin, end):
+                self.log_probs[slot, place] -= high + math.log(total)
+
+    def add_log_densities(self, rows: Any, count: int, slot: int, found: Any) -> None:
+        for r in range(count):
+            for d in range(self.code.shape[1]):
+                place = self.code[rows[r], d]
+                if place != _MISSING:
+                    found[r] += self.log_probs[slot, place]
 
     def log_marginal(self, sums: np.ndarray, slot: int, size: int) -> float:
         found, concentration = 0.0, self.hyper[_CONCENTRATION]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from pyroclust.distributions.compiled.protocol import (
     NonZero,
     compile_family,
     compile_methods,
+    draw_log_gamma,
     hyper_array,
     log_rising,
     look_up,
@@ -175,6 +176,23 @@ class MultinomialTables(NamedTuple):
             without_point = self.totals[slot, d] - counts.value[i]
             found += self.heights[slot, d] - look_up(self.rising, concentration, without_point)
         return found
+
+    def draw_parameters(self, sums: np.ndarray, slot: int, size: int, generator: Any) -> None:
+        high, total, dim = -np.inf, 0.0, self.totals.shape[1]
+        for d in range(dim):
+            shape = self.hyper[_CONCENTRATION] + max(sums[d], 0.0)
+            self.heights[slot, d] = draw_log_gamma(shape, generator)
+            high = max(high, self.heights[slot, d])
+        for d in range(dim):
+            total += math.exp(self.heights[slot, d] - high)
+        for d in range(dim):
+            self.heights[slot, d] -= high + math.log(total)
+
+    def add_log_densities(self, rows: Any, count: int, slot: int, found: Any) -> None:
+        counts = self.counts
+        for r in range(count):
+            for i in range(counts.begin[rows[r]], counts.begin[rows[r] + 1]):
+                found[r] += counts.value[i] * self.heights[slot, counts.column[i]]
 
     def log_marginal(self, sums: np.ndarray, slot: int, size: int) -> float:
         concentration, dim = self.hyper[_CONCENTRATION], self.totals.shape[1]

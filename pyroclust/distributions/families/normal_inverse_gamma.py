@@ -13,9 +13,11 @@ from torch import Tensor
 from pyroclust.core.compiling import inner
 from pyroclust.core.registry import register
 from pyroclust.distributions.compiled.protocol import (
+    ROWS_AT_ONCE,
     compile_columns,
     compile_family,
     compile_methods,
+    draw_log_gamma,
     hyper_array,
 )
 from pyroclust.distributions.families.component import Component, ConjugateComponent, number, per_point
@@ -238,8 +240,13 @@ class InverseGammaTables(NamedTuple):
     height: np.ndarray  # log density of each column at its mean, where cells are missing, (S, D)
     counts: np.ndarray
     fewest: np.ndarray  # smallest number of cells of a cluster in a column, (S,)
+    block: np.ndarray  # rows at once, (D, 64)
+    tabulated: np.ndarray  # kappa and shape of the tables by size, (2,)
 
     def tabulate(self) -> None:
+        if self.tabulated[0] == self.hyper[_KAPPA] and self.tabulated[1] == self.hyper[_SHAPE]:
+            return
+        self.tabulated[0], self.tabulated[1] = self.hyper[_KAPPA], self.hyper[_SHAPE]
         for size in range(len(self.power)):
             self.power[size] = self.hyper[_SHAPE] + 0.5 * size
         for size in range(len(self.constant)):
@@ -335,6 +342,46 @@ class InverseGammaTables(NamedTuple):
         log_product += math.log(product)
         return dim * self.constant[size] - 0.5 * self.log_rates[slot] - self.power[size + 1] * log_product
 
+    def draw_parameters(self, sums: np.ndarray, slot: int, size: int, generator: Any) -> None:
+        dim, with_gaps, log_variances = self.data.shape[1], len(self.there) > 0, 0.0
+        for d in range(dim):
+            count, first, second = size, d, dim + d
+            if with_gaps:
+                count, first, second = int(sums[d] + 0.5), dim + 2 * d, dim + 2 * d + 1
+            there = 1.0 if count else 0.0
+            mean, rate = mean_and_rate(self, count, there * sums[first], there * sums[second])
+            log_precision = draw_log_gamma(self.power[count], generator) - math.log(rate)
+            precision = math.exp(log_precision)
+            spread = 1.0 / math.sqrt(precision * (self.hyper[_KAPPA] + count))
+            self.mean[slot, d] = mean + spread * generator.standard_normal()
+            log_variances -= log_precision
+            if with_gaps:
+                self.stretch[slot, d], self.height[slot, d] = 0.5 * precision, 0.5 * log_precision
+            else:
+                self.half_precision[slot, d] = 0.5 * precision
+        self.log_rates[slot] = log_variances
+
+    def load_rows(self, rows: Any, count: int) -> None:
+        for r in range(count):
+            for d in range(self.data.shape[1]):
+                self.block[d, r] = self.data[rows[r], d]
+
+    def add_log_densities(self, rows: Any, count: int, slot: int, found: Any) -> None:
+        dim, with_gaps = self.data.shape[1], len(self.there) > 0
+        for r in range(count):
+            found[r] -= 0.0 if with_gaps else 0.5 * self.log_rates[slot]
+        for d in range(dim):
+            mean, column = self.mean[slot, d], self.block[d]
+            if with_gaps:
+                height, stretch = self.height[slot, d], self.stretch[slot, d]
+                for r in range(count):
+                    own = height - stretch * (column[r] - mean) * (column[r] - mean)
+                    found[r] += self.there[rows[r], d] * own
+            else:
+                half = self.half_precision[slot, d]
+                for r in range(count):
+                    found[r] -= half * (column[r] - mean) * (column[r] - mean)
+
     def add_log_predictives(
         self,
         point: int,
@@ -381,4 +428,6 @@ def _(
         height=np.zeros((with_gaps, dim)),
         counts=np.zeros((with_gaps, dim), np.int64),
         fewest=np.zeros(with_gaps, np.int64),
+        block=np.zeros((dim, ROWS_AT_ONCE)),
+        tabulated=np.full(2, np.nan),
     )

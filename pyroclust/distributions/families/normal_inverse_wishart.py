@@ -12,7 +12,13 @@ from torch import Tensor
 
 from pyroclust.core.compiling import inner
 from pyroclust.core.registry import register
-from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, hyper_array
+from pyroclust.distributions.compiled.protocol import (
+    ROWS_AT_ONCE,
+    compile_family,
+    compile_methods,
+    draw_log_gamma,
+    hyper_array,
+)
 from pyroclust.distributions.families.component import Component, ConjugateComponent, number, per_point
 from pyroclust.distributions.families.inverse_wishart import InverseWishartCholesky, cholesky
 from pyroclust.distributions.families.normal_inverse_gamma import LARGE
@@ -276,9 +282,15 @@ class InverseWishartTables(NamedTuple):
     whiten: np.ndarray
     log_det: np.ndarray
     factor: np.ndarray
+    block: np.ndarray  # rows at once, (D, 64)
+    projection: np.ndarray  # scratch space, (64,)
+    tabulated: np.ndarray  # kappa and degrees of freedom of the tables by size, (2,)
 
     def tabulate(self) -> None:
         dim = self.data.shape[1]
+        if self.tabulated[0] == self.hyper[_KAPPA] and self.tabulated[1] == self.hyper[_DOF]:
+            return
+        self.tabulated[0], self.tabulated[1] = self.hyper[_KAPPA], self.hyper[_DOF]
         for size in range(len(self.kappa)):
             self.kappa[size] = self.hyper[_KAPPA] + size
             self.power[size] = 0.5 * (self.hyper[_DOF] + size)
@@ -327,6 +339,52 @@ class InverseWishartTables(NamedTuple):
         growth = math.log(1.0 + self.with_point[size] * _squared_distance(self, point, slot))
         return self.constant[size] - 0.5 * self.log_det[slot] - self.power[size + 1] * growth
 
+    def draw_parameters(self, sums: np.ndarray, slot: int, size: int, generator: Any) -> None:
+        r"""Draw a root :math:`T L^{-1}` of the precision, :math:`T^\top T` Wishart(nu, I), and the mean."""
+        dim, root = self.data.shape[1], self.whiten
+        _factorise(self, sums, slot, self.kappa[size], self.mean[slot])
+        log_diagonal = 0.0
+        for a in range(dim):
+            # Row a of T, then solved by the factor from the right.
+            chi = draw_log_gamma(self.power[size] - 0.5 * (dim - 1 - a), generator)
+            for b in range(a):
+                root[slot, a, b] = generator.standard_normal()
+            root[slot, a, a] = math.sqrt(2.0) * math.exp(0.5 * chi)
+            for b in range(a, -1, -1):
+                entry = root[slot, a, b]
+                for c in range(b + 1, a + 1):
+                    entry -= root[slot, a, c] * self.factor[c, b]
+                root[slot, a, b] = entry / self.factor[b, b]
+            log_diagonal += math.log(root[slot, a, a])
+        self.log_det[slot] = -2.0 * log_diagonal
+        # In place of the mean its product with the root, whose noise is independent, less its sign.
+        shrink = 1.0 / math.sqrt(self.kappa[size])
+        for a in range(dim - 1, -1, -1):
+            centre = shrink * generator.standard_normal()
+            for b in range(a + 1):
+                centre -= root[slot, a, b] * self.mean[slot, b]
+            self.mean[slot, a] = centre
+
+    def load_rows(self, rows: Any, count: int) -> None:
+        for r in range(count):
+            for d in range(self.data.shape[1]):
+                self.block[d, r] = self.data[rows[r], d]
+
+    def add_log_densities(self, rows: Any, count: int, slot: int, found: Any) -> None:
+        height, projection = 0.5 * self.log_det[slot], self.projection
+        for r in range(count):
+            found[r] -= height
+        for a in range(self.data.shape[1]):
+            start = self.mean[slot, a]
+            for r in range(count):
+                projection[r] = start
+            for b in range(a + 1):
+                entry, column = self.whiten[slot, a, b], self.block[b]
+                for r in range(count):
+                    projection[r] += entry * column[r]
+            for r in range(count):
+                found[r] -= 0.5 * projection[r] * projection[r]
+
     def add_log_predictives(
         self,
         point: int,
@@ -364,4 +422,7 @@ def _(
         whiten=np.zeros((num_slots, dim, dim)),
         log_det=np.zeros(num_slots),
         factor=np.zeros((dim, dim)),
+        block=np.zeros((dim, ROWS_AT_ONCE)),
+        projection=np.zeros(ROWS_AT_ONCE),
+        tabulated=np.full(2, np.nan),
     )

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -11,7 +11,12 @@ from pyro.distributions import Normal, TorchDistribution
 from torch import Tensor
 
 from pyroclust.core.registry import register
-from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, hyper_array
+from pyroclust.distributions.compiled.protocol import (
+    ROWS_AT_ONCE,
+    compile_family,
+    compile_methods,
+    hyper_array,
+)
 from pyroclust.distributions.families.component import Component, ConjugateComponent, number, per_point
 from pyroclust.distributions.hyperparameters import Hyperparameter
 from pyroclust.partitions import most_clusters
@@ -145,6 +150,7 @@ class KnownVarianceTables(NamedTuple):
     with_point: np.ndarray
     without_point: np.ndarray
     mean: np.ndarray
+    block: np.ndarray  # rows at once, (D, 64)
 
     def tabulate(self) -> None:
         noise = self.hyper[_SCALE] ** 2
@@ -189,6 +195,24 @@ class KnownVarianceTables(NamedTuple):
         log_scale = size * (_LOG_2PI + math.log(noise)) + math.log(kappa / prior_kappa)
         return -0.5 * (dim * log_scale + (squares - explained / kappa) / noise)
 
+    def draw_parameters(self, sums: np.ndarray, slot: int, size: int, generator: Any) -> None:
+        shrink = 1.0 / self.kappa[size]
+        pull, spread = self.kappa[0] * self.hyper[_MEAN], self.hyper[_SCALE] * math.sqrt(shrink)
+        for d in range(self.data.shape[1]):
+            self.mean[slot, d] = (sums[d] + pull) * shrink + spread * generator.standard_normal()
+
+    def load_rows(self, rows: Any, count: int) -> None:
+        for r in range(count):
+            for d in range(self.data.shape[1]):
+                self.block[d, r] = self.data[rows[r], d]
+
+    def add_log_densities(self, rows: Any, count: int, slot: int, found: Any) -> None:
+        height = 0.5 / self.hyper[_SCALE] ** 2
+        for d in range(self.data.shape[1]):
+            mean, column = self.mean[slot, d], self.block[d]
+            for r in range(count):
+                found[r] -= height * (column[r] - mean) * (column[r] - mean)
+
 
 @compile_family.register
 def _(
@@ -203,4 +227,5 @@ def _(
         with_point=np.zeros(num_points + 1),
         without_point=np.zeros(num_points + 1),
         mean=np.zeros((num_slots, dim)),
+        block=np.zeros((dim, ROWS_AT_ONCE)),
     )

@@ -16,6 +16,7 @@ from pyroclust.distributions.compiled.protocol import (
     compile_columns,
     compile_family,
     compile_methods,
+    draw_log_gamma,
     hyper_array,
     log_rising,
     look_up,
@@ -205,6 +206,31 @@ class PoissonTables(NamedTuple):
                 size = self.sizes[slot, d]
                 found += value * (self.shrink[size - 1] - self.log_rate[size])
         return found
+
+    def draw_parameters(self, sums: np.ndarray, slot: int, size: int, generator: Any) -> None:
+        dim, with_gaps, all_rates = self.totals.shape[1], len(self.there) > 0, 0.0
+        for d in range(dim):
+            count = sums[d] if with_gaps else float(size)
+            total = max(sums[dim + 2 * d if with_gaps else d], 0.0)
+            log_rate = draw_log_gamma(self.hyper[_SHAPE] + total, generator)
+            log_rate -= math.log(self.hyper[_RATE] + count)
+            self.heights[slot, d] = log_rate
+            all_rates += math.exp(log_rate)
+            if with_gaps:
+                self.zeros[slot, d] = -math.exp(log_rate)
+        self.grand_total[slot] = all_rates
+
+    def add_log_densities(self, rows: Any, count: int, slot: int, found: Any) -> None:
+        counts, with_gaps = self.counts, len(self.there) > 0
+        for r in range(count):
+            row = rows[r]
+            if with_gaps:
+                for d in range(self.totals.shape[1]):
+                    found[r] += self.there[row, d] * self.zeros[slot, d]
+            else:
+                found[r] -= self.grand_total[slot]
+            for i in range(counts.begin[row], counts.begin[row + 1]):
+                found[r] += counts.value[i] * self.heights[slot, counts.column[i]]
 
     def log_marginal(self, sums: np.ndarray, slot: int, size: int) -> float:
         shape, rate, dim = self.hyper[_SHAPE], self.hyper[_RATE], self.totals.shape[1]

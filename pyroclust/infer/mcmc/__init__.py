@@ -2,6 +2,7 @@
 
 from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.mcmc.auxiliary_gibbs import AuxiliaryGibbs
+from pyroclust.infer.mcmc.blocked_gibbs import BlockedGibbs
 from pyroclust.infer.mcmc.collapsed_gibbs import CollapsedGibbs
 from pyroclust.infer.mcmc.companion_nuts import CompanionNUTS
 from pyroclust.infer.mcmc.compiled import graphs  # noqa: F401  (registers them)
@@ -16,6 +17,7 @@ from pyroclust.infer.mcmc.states import ChainStates, FromDraws, OneCluster, Over
 
 __all__ = [
     "AuxiliaryGibbs",
+    "BlockedGibbs",
     "ChainStates",
     "CollapsedGibbs",
     "CollapsedModel",

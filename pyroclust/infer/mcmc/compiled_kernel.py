@@ -35,10 +35,12 @@ class CompiledKernel(PartitionKernel):
 
     Attributes:
         needs_marginals: whether it needs the marginal likelihood of clusters, and with it a conjugate family.
+        takes_powers: whether it runs under powers of the likelihood.
     """
 
     keeps_constraints = True
     needs_marginals = True
+    takes_powers = True
 
     def __init__(self, model: CollapsedModel, *, init: Starts | Tensor | None = None, thin: int = 1) -> None:
         if self.needs_marginals and not is_of_graphs(model):
@@ -78,7 +80,8 @@ class CompiledTransition(Transition):
     ) -> None:
         self.model = model
         generators = generator.spawn(len(states.assignments))
-        self._chains = [start_chain(model, data, one) for one in generators]
+        first = start_chain(model, data, generators[0])
+        self._chains = [first, *(start_chain(model, data, one, beside=first) for one in generators[1:])]
         self._program = Program(moves, self._chains[0])
         self._at: ChainStates | None = None
         self._names = tuple(states.hyperparameters)

@@ -11,6 +11,7 @@ from pyro.infer import MCMC
 from pyro.infer.mcmc.mcmc_kernel import MCMCKernel
 from torch import Tensor
 
+from pyroclust.core.large_tables import label_type
 from pyroclust.core.long_runs import interrupt_between_steps, progress_bar
 from pyroclust.core.machine import check_memory
 from pyroclust.core.numbers import check_count, check_seed
@@ -30,7 +31,6 @@ _SECONDS_A_BLOCK = 0.3
 # Processor seconds from which on it is said how long a run takes: the first sweeps are slower.
 _SECONDS_TO_TELL = 1.0
 _GROWTH = 8
-_BYTES_A_LABEL = 8
 
 
 class Transition(ABC):  # noqa: B024  (subclasses write one of two methods)
@@ -61,7 +61,7 @@ class Transition(ABC):  # noqa: B024  (subclasses write one of two methods)
 def check_draws(num_chains: int, num_draws: int, num_points: int) -> None:
     """Refuse draws that do not fit into the memory that is left, a copy of them included."""
     check_memory(
-        2 * num_chains * num_draws * num_points * _BYTES_A_LABEL,
+        2 * num_chains * num_draws * num_points * label_type(num_points).itemsize,
         f"num_draws is {num_draws}: {num_chains} chains of {num_points} points",
         remedy="keep fewer, with a larger thin",
     )

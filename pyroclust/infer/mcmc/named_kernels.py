@@ -4,11 +4,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from pyroclust.core.large_tables import ALL_AT_ONCE
 from pyroclust.core.messages import unknown_name
 from pyroclust.core.random_state import preserved_random_state
 from pyroclust.distributions import Component
 from pyroclust.distributions.protocols import CollapsedModel, is_of_graphs
 from pyroclust.infer.mcmc.auxiliary_gibbs import AuxiliaryGibbs, has_density
+from pyroclust.infer.mcmc.blocked_gibbs import BlockedGibbs, can_draw_at_once
 from pyroclust.infer.mcmc.collapsed_gibbs import CollapsedGibbs
 from pyroclust.infer.mcmc.compose import Compose
 from pyroclust.infer.mcmc.hyperparameters import Reallocate, SliceHyperparameters
@@ -29,9 +31,10 @@ that were tried have full covariances of 6 to 13 columns, see benchmarks/wide_ta
 
 _MERGE_SPLIT = partial(MergeSplit, proposals=_PROPOSALS)
 _SPLIT_MERGE = partial(SplitMerge, proposals=_PROPOSALS)
-_TEMPERED = "tempered"
+_TEMPERED, BLOCKED = "tempered", "blocked"
 _KERNELS: dict[str, Sequence[Callable[[CollapsedModel], PartitionKernel]]] = {
     "auxiliary": (AuxiliaryGibbs,),
+    BLOCKED: (BlockedGibbs,),
     "gibbs": (CollapsedGibbs,),
     "gibbs+merge-split": (partial(CollapsedGibbs, thin=_SWEEPS), MergeSplit),
     "merge-split": (_MERGE_SPLIT,),
@@ -64,12 +67,13 @@ def named_kernel(name: str, model: CollapsedModel, *, thin: int = 1) -> Partitio
     ``gibbs`` visits every point; ``merge-split`` and ``split-merge`` propose five splits or merges a step,
     with ``+gibbs`` before a sweep over all points; ``gibbs+merge-split`` makes three sweeps and one proposal,
     for tables of many columns; ``tempered`` runs both under several powers of the likelihood at once, which
-    costs several times as much; ``auxiliary`` keeps the parameters of clusters, for families that are not
+    costs several times as much; ``blocked`` draws all points at once given parameters, for tables of many
+    points; ``auxiliary`` keeps the parameters of clusters, for families that are not
     conjugate.
 
-    Where a conjugate family of five columns or more has a random hyperparameter, and all points are free, a
-    step in ten also proposes another value of it and, under that, all points allocated anew: many clusters of
-    a small scale and few of a large one are far apart for all other moves.
+    Of all others, where a conjugate family of five columns or more has a random hyperparameter, and all
+    points are free, a step in ten also proposes another value of it and, under that, all points allocated
+    anew: many clusters of a small scale and few of a large one are far apart for all other moves.
     """
     if not isinstance(name, str) or name not in _KERNELS:
         raise ValueError(f"kernel: {unknown_name('kernel', name, _KERNELS)}")
@@ -81,7 +85,7 @@ def named_kernel(name: str, model: CollapsedModel, *, thin: int = 1) -> Partitio
     kernels: list[PartitionKernel] = []
     if model.hyperpriors.keys() - model.prior.integrated_names:
         kernels.append(SliceHyperparameters(model))
-        if name != "auxiliary" and _can_reallocate(model):
+        if name not in ("auxiliary", BLOCKED) and _can_reallocate(model):
             kernels.append(Reallocate(model, share=_SHARE))
     kernels += [make(model) for make in _KERNELS[name]]
     return (
@@ -111,8 +115,10 @@ def _can_keep_parameters(component: Component) -> bool:
     return True
 
 
-def default_kernel_name(model: CollapsedModel) -> str:
-    """Return the name of :func:`default_kernel`, as :func:`named_kernel` calls it."""
+def default_kernel_name(model: CollapsedModel, *, num_points: int = 0) -> str:
+    """Return the name of :func:`default_kernel`, or of the kernel for so many points."""
+    if num_points >= ALL_AT_ONCE and can_draw_at_once(model):
+        return BLOCKED
     narrow = is_of_graphs(model) or model.component.dim <= NARROW
     return allowed_kernel_name("merge-split+gibbs" if narrow else "gibbs+merge-split", model)
 

@@ -35,7 +35,8 @@ def _compiled_parts(kernel: PartitionKernel) -> list[CompiledKernel]:
     """Return the kernels that one is made of; refuse one that is not made of compiled moves alone."""
     parts = kernel.kernels if isinstance(kernel, Compose) else (kernel,)
     compiled = [one for one in parts if isinstance(one, CompiledKernel)]
-    if len(compiled) < len(parts) or not kernel.moves_points:
+    takes_powers = len(compiled) == len(parts) and all(one.takes_powers for one in compiled)
+    if not takes_powers or not kernel.moves_points:
         raise ValueError(
             f"kernel is {kernel!r}, expected one that moves points and is made of compiled moves: take "
             "CollapsedGibbs, MergeSplit, SplitMerge, SliceHyperparameters or a Compose of these"

@@ -13,6 +13,13 @@ from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel
 from pyroclust.infer.mcmc.states import Starts
 
 
+def shares_accepted(counts: np.ndarray) -> dict[str, float]:
+    """Return the shares of splits and of merges accepted from :attr:`Proposals.counts`."""
+    with np.errstate(invalid="ignore"):
+        shares = counts[:, ACCEPTED] / counts[:, PROPOSED]
+    return {"splits accepted": float(shares[SPLITS]), "merges accepted": float(shares[MERGES])}
+
+
 class MergeSplit(CompiledKernel):
     r"""Dahl's merge-split moves: Metropolis-Hastings with sequential allocation, compiled.
 
@@ -83,13 +90,7 @@ class MergeSplit(CompiledKernel):
         A share is nan where nothing was proposed. Chains that run side by side add to the counts without
         locks, which may lose a few.
         """
-        with np.errstate(invalid="ignore"):
-            shares = self._counts[:, ACCEPTED] / self._counts[:, PROPOSED]
-        return {
-            **super().diagnostics(),
-            "splits accepted": float(shares[SPLITS]),
-            "merges accepted": float(shares[MERGES]),
-        }
+        return {**super().diagnostics(), **shares_accepted(self._counts)}
 
 
 class SplitMerge(MergeSplit):

@@ -11,6 +11,7 @@ from pyroclust.core.compiling import compiled, inner
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.compiled.protocol import (
+    ROWS_AT_ONCE,
     Family,
     family_of,
     join_families,
@@ -78,13 +79,16 @@ class ChainState(NamedTuple):
         slot_of: slot of each row, ``(G,)``.
         sizes: points in each slot, ``(G + 3,)``.
         active: a permutation of the slots, ``(G + 3,)``.
-        counters: number of clusters, steps since the sums were rebuilt, ``(2,)``.
+        counters: number of clusters, steps since the sums were rebuilt, and whether ``log_alone`` waits to be
+            computed anew, ``(3,)``.
         sums: summed moments of each slot, ``(G + 3, F)``.
         fits: log marginals of slots, nan where they are not known, ``(G + 3,)``.
         weights: scratch space, ``(G + 3,)``.
         members: scratch space for a list of rows, ``(G,)``.
         moments: summed moments of each row, ``(G, F)``.
         log_alone: log prior predictive of each row, ``(G,)``.
+        rows: scratch space for the numbers of some rows, ``(64,)``.
+        densities: scratch space for their log weights in clusters, ``(G + 3, 64)``.
     """
 
     row_of: np.ndarray
@@ -101,6 +105,8 @@ class ChainState(NamedTuple):
     members: np.ndarray
     moments: np.ndarray
     log_alone: np.ndarray
+    rows: np.ndarray
+    densities: np.ndarray
 
 
 @inner
@@ -196,15 +202,24 @@ def _rebuild_in_time(move: Any, family: Any, state: Any, prior: Any, generator: 
         rebuild(family, state)
 
 
-@compiled(allocates=False)
-def recompute(family: Any, state: Any) -> None:
-    """Recompute all that depends on the hyperparameters of the family, in O(G F)."""
-    tabulate(family)
-    free = state.active[state.counters[0]]
+@inner
+def empty_free_slot(family: Any, state: Any) -> int:
+    """Bring the first free slot into the state of an empty cluster, and return it."""
+    free: int = state.active[state.counters[0]]
     empty(state, free)
     # A number that is written here would have numba compile the functions for that number alone.
+    refresh(family, state.sums, free, state.sizes[free])
+    return free
+
+
+@inner
+def weigh_alone(family: Any, state: Any) -> None:
+    """Compute the prior predictives of all rows, in O(G F), unless they are known."""
+    if state.counters[2] == 0:
+        return
+    state.counters[2] = 0
+    free = empty_free_slot(family, state)
     size = state.sizes[free]
-    refresh(family, state.sums, free, size)
     for i in range(len(state.slot_of)):
         if state.weight[i] == 1:
             state.log_alone[i] = log_predictive(family, i, free, size)
@@ -214,6 +229,23 @@ def recompute(family: Any, state: Any) -> None:
             for f in range(state.sums.shape[1]):
                 state.sums[free, f] = state.moments[i, f]
             state.log_alone[i] = log_marginal(family, state.sums, free, state.weight[i])
+
+
+@inner
+def follow_hyperparameters(family: Any, state: Any) -> None:
+    """Recompute what depends on the hyperparameters of the family in O(K F); rows alone wait for a sweep."""
+    tabulate(family)
+    for j in range(state.counters[0]):
+        refresh(family, state.sums, state.active[j], state.sizes[state.active[j]])
+    state.counters[2] = 1
+
+
+@compiled(allocates=False)
+def recompute(family: Any, state: Any) -> None:
+    """Recompute all that depends on the hyperparameters of the family, in O(G F)."""
+    tabulate(family)
+    state.counters[2] = 1
+    weigh_alone(family, state)
     rebuild(family, state)
 
 
@@ -259,11 +291,19 @@ class Chain:
 
 
 def start_chain(
-    model: CollapsedModel, data: Tensor, generator: np.random.Generator, *, power: float = 1.0
+    model: CollapsedModel,
+    data: Tensor,
+    generator: np.random.Generator,
+    *,
+    power: float = 1.0,
+    beside: Chain | None = None,
 ) -> Chain:
-    """Build a chain with no partition yet, under a power of the likelihood; :func:`place` comes next."""
+    """Build a chain with no partition yet, under a power of the likelihood; :func:`place` comes next.
+
+    It shares what is known of the rows with a chain of the same model and data ``beside`` it.
+    """
     points = np.ascontiguousarray(data.detach().cpu().double().numpy())
-    row_of, first, weight, moments = _rows(model, points)
+    row_of, first, weight, moments = _rows(model, points, beside)
     num_rows, num_points = len(weight), int(weight.sum())
     rivals_begin, rivals = _rivals(model, len(points), num_rows)
     fixed = model.given({name: prior.sample() for name, prior in model.hyperpriors.items()})
@@ -276,13 +316,15 @@ def start_chain(
         slot_of=np.zeros(num_rows, dtype=np.int64),
         sizes=np.zeros(num_slots, dtype=np.int64),
         active=np.arange(num_slots),
-        counters=np.zeros(2, dtype=np.int64),
+        counters=np.zeros(3, dtype=np.int64),
         sums=np.zeros((num_slots, moments.shape[1])),
         fits=np.full(num_slots, np.nan),
         weights=np.zeros(num_slots),
         members=np.zeros(num_rows, dtype=np.int64),
         moments=moments,
         log_alone=np.zeros(num_rows),
+        rows=np.zeros(ROWS_AT_ONCE, dtype=np.int64),
+        densities=np.zeros((num_slots, ROWS_AT_ONCE)),
     )
     family = family_of(fixed.component, points[first], num_slots, num_points)
     if power != 1.0:
@@ -298,10 +340,14 @@ def start_chain(
     return Chain(family, state, prior, generator)
 
 
-def _rows(model: CollapsedModel, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _rows(
+    model: CollapsedModel, points: np.ndarray, beside: Chain | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the row of each point; and of each row its first point, its weight and its summed moments."""
     num_points, component = len(points), model.component
     weight, moments = np.ones(num_points, dtype=np.int64), np.zeros((num_points, 0))
+    if beside is not None and model.constraints is None:
+        return beside.state.row_of, beside.state.row_of, beside.state.weight, beside.state.moments
     if isinstance(component, ConjugateComponent):
         moments = np.ascontiguousarray(component.moments(torch.from_numpy(points)).numpy())
     if model.row_weights is not None:

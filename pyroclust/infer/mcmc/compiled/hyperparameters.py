@@ -12,7 +12,14 @@ from torch.distributions import Distribution
 from pyroclust.core.compiling import compiled, inner
 from pyroclust.distributions.compiled.clusters import NEGLIGIBLE
 from pyroclust.distributions.compiled.protocol import add_log_predictives, log_predictive
-from pyroclust.infer.mcmc.compiled.chain import join, log_likelihood, recompute, step_of
+from pyroclust.infer.mcmc.compiled.chain import (
+    follow_hyperparameters,
+    join,
+    log_likelihood,
+    recompute,
+    step_of,
+    weigh_alone,
+)
 from pyroclust.infer.mcmc.compiled.prior_tables import (
     CONCENTRATION,
     NUM_COMPONENTS,
@@ -259,7 +266,7 @@ def _slice(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> No
     if of_prior:
         tabulate_prior(prior)
     if of_family:
-        recompute(family, state)
+        follow_hyperparameters(family, state)
 
 
 class Reallocation(NamedTuple):
@@ -390,6 +397,7 @@ def _reallocate(move: Any, family: Any, state: Any, prior: Any, generator: Any) 
         return
     move.counts[PROPOSED] += 1
     num_slots, before = len(state.active), state.counters[0]
+    weigh_alone(family, state)
     for i in range(len(state.slot_of)):
         state.members[i] = i * num_slots + state.slot_of[i]
     shuffle(state, generator, len(state.slot_of))

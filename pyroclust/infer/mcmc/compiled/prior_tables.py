@@ -25,6 +25,7 @@ class PriorTables(NamedTuple):
         log_weight: log w(n), ``(N + 1,)``.
         log_open: log V_N(K + 1) - log V_N(K), one more than there may be clusters.
         filled: how many entries of ``log_open`` are valid, ``(1,)``.
+        discount: the discount of the tables by size, nan before compiled code has filled them, ``(1,)``.
         gamma_shape: shape of the Gamma prior of the concentration; 0 where it has no such prior.
         gamma_rate: its rate.
         fewest: the fewest clusters that there may be.
@@ -39,6 +40,7 @@ class PriorTables(NamedTuple):
     log_weight: np.ndarray
     log_open: np.ndarray
     filled: np.ndarray
+    discount: np.ndarray
     gamma_shape: float
     gamma_rate: float
     fewest: int
@@ -79,6 +81,7 @@ def prior_tables(
         log_weight=np.append(0.0, prior.log_block_weight(sizes).numpy()),
         log_open=np.full(most_clusters + 1, -np.inf),
         filled=np.zeros(1, dtype=np.int64),
+        discount=np.full(1, np.nan),
         gamma_shape=0.0 if gamma is None else float(gamma.value("shape")),
         gamma_rate=0.0 if gamma is None else float(gamma.value("rate")),
         fewest=fewest,
@@ -101,13 +104,16 @@ def prior_tables(
 
 @compiled(allocates=False)
 def tabulate_prior(prior: Any) -> None:
-    """Recompute all tables from ``prior.hyper`` after a move has changed the discount."""
+    """Bring all tables in line with ``prior.hyper`` after a move has changed it."""
     discount = prior.hyper[DISCOUNT]
+    prior.filled[0] = 0
+    if prior.discount[0] == discount:
+        return
+    prior.discount[0] = discount
     one = math.lgamma(1.0 - discount)
     for size in range(1, len(prior.log_join)):
         prior.log_join[size] = math.log(size - discount)
         prior.log_weight[size] = math.lgamma(size - discount) - one
-    prior.filled[0] = 0
 
 
 @inner

@@ -114,7 +114,7 @@ def become_two(state: Any, first: int, second: int, count: int) -> None:
 
 
 @inner
-def _add_sums(state: Any, target: int, one: int, other: int) -> None:
+def add_sums(state: Any, target: int, one: int, other: int) -> None:
     for f in range(state.sums.shape[1]):
         state.sums[target, f] = state.sums[one, f] + state.sums[other, f]
 
@@ -126,13 +126,13 @@ def become_one(state: Any, first: int, second: int, count: int) -> None:
     for k in range(count):
         state.slot_of[state.members[k] >> 1] = one
     state.slot_of[second] = one
-    _add_sums(state, one, one, other)
+    add_sums(state, one, one, other)
     state.sizes[one] += state.sizes[other]
     release(state, other)
 
 
 @inner
-def _allocate_in_turn(family: Any, state: Any, prior: Any, generator: Any, count: int, home: int) -> float:
+def allocate_in_turn(family: Any, state: Any, prior: Any, generator: Any, count: int, home: int) -> float:
     """Let the listed rows join a side one after the other in random order; return the log-probability."""
     shuffle(state, generator, count)
     num_active = state.counters[0]
@@ -150,7 +150,7 @@ def _allocate_in_turn(family: Any, state: Any, prior: Any, generator: Any, count
 
 
 @inner
-def _scan(family: Any, state: Any, prior: Any, generator: Any, count: int, home: int) -> float:
+def scan_sides(family: Any, state: Any, prior: Any, generator: Any, count: int, home: int) -> float:
     """Draw the side of every listed row given all others, or take it home; return the log-probability."""
     num_active = state.counters[0]
     scratch, total = state.active[num_active + 2], 0.0
@@ -187,15 +187,15 @@ def _try_out(
     put(family, state, first, zero)
     put(family, state, second, one)
     in_turn = UNDECIDED if move.scans >= 0 else home
-    log_proposal = _allocate_in_turn(family, state, prior, generator, count, in_turn)
+    log_proposal = allocate_in_turn(family, state, prior, generator, count, in_turn)
     for scan in range(move.scans + 1):
         wanted = home if scan == move.scans else UNDECIDED
-        log_proposal = _scan(family, state, prior, generator, count, wanted)
+        log_proposal = scan_sides(family, state, prior, generator, count, wanted)
     return log_proposal
 
 
 @inner
-def _log_ratio(family: Any, state: Any, prior: Any, one: int, other: int, whole: int) -> float:
+def log_ratio_of_two(family: Any, state: Any, prior: Any, one: int, other: int, whole: int) -> float:
     """Return the log weight of two clusters less that of their union, the number of clusters apart."""
     size, more = state.sizes[one], state.sizes[other]
     total = prior.log_weight[size] + prior.log_weight[more] - prior.log_weight[size + more]
@@ -235,9 +235,9 @@ def _propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> 
     if splits:
         zero, side_one, whole = state.active[num_active], state.active[num_active + 1], one
     else:
-        _add_sums(state, whole, one, other)
+        add_sums(state, whole, one, other)
     log_ratio = log_open(prior, num_active if splits else num_active - 1) - log_proposal
-    log_ratio += _log_ratio(family, state, prior, zero, side_one, whole)
+    log_ratio += log_ratio_of_two(family, state, prior, zero, side_one, whole)
     agreed = accepted(log_ratio if splits else -log_ratio, generator)
     if agreed:
         move.counts[kind, ACCEPTED] += 1
@@ -271,17 +271,17 @@ def _trade(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> No
     count = list_members(state, first, second, one, other)
     log_ratio = _try_out(move, family, state, prior, generator, first, second, count, other)
     discard(state)
-    _add_sums(state, whole, one, other)
-    log_ratio -= _log_ratio(family, state, prior, one, other, whole)
+    add_sums(state, whole, one, other)
+    log_ratio -= log_ratio_of_two(family, state, prior, one, other, whole)
     if again:
         count = list_members(state, third, fourth, one, other)
     else:
         count, whole = list_members(state, third, fourth, split, split), split
     log_ratio -= _try_out(move, family, state, prior, generator, third, fourth, count, UNDECIDED)
     if again:
-        _add_sums(state, whole, one, other)
+        add_sums(state, whole, one, other)
     zero, side_one = state.active[num_active], state.active[num_active + 1]
-    log_ratio += _log_ratio(family, state, prior, zero, side_one, whole)
+    log_ratio += log_ratio_of_two(family, state, prior, zero, side_one, whole)
     if not accepted(log_ratio, generator):
         discard(state)
         return

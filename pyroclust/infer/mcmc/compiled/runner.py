@@ -6,6 +6,7 @@ import numpy as np
 from numba import typeof, types
 
 from pyroclust.core.compiling import compiled
+from pyroclust.core.large_tables import label_type
 from pyroclust.distributions.compiled.pointers import Address, address_of, caller
 from pyroclust.infer.mcmc.compiled.chain import (
     LINKED,
@@ -61,7 +62,8 @@ class Program:
         Return labels, ``(draws, N)`` canonical; log-likelihoods plus the log weights of the blocks, without
         log V_N(K), ``(draws,)``; and the hyperparameters of prior and family, ``(draws, 4 + H)``.
         """
-        assignments = np.empty((num_draws, len(chain.state.row_of)), dtype=np.int64)
+        num_points = len(chain.state.row_of)
+        assignments = np.empty((num_draws, num_points), dtype=label_type(num_points))
         score, hyper = np.empty(num_draws), np.empty((num_draws, NUM_OF_PRIOR + len(chain.family.hyper)))
         _draw(
             self.steps,

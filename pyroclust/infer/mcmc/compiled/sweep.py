@@ -21,7 +21,7 @@ from pyroclust.distributions.compiled.protocol import (
     log_predictive_without,
     refresh,
 )
-from pyroclust.infer.mcmc.compiled.chain import accumulate, move_row, step_of
+from pyroclust.infer.mcmc.compiled.chain import accumulate, move_row, step_of, weigh_alone
 from pyroclust.infer.mcmc.compiled.prior_tables import log_open
 
 # The log weight of a closed cluster: finite, for families that subtract it.
@@ -108,7 +108,7 @@ def _weigh_others(family: Any, state: Any, prior: Any, row: int, best: float) ->
 
 
 @inner
-def _visit(family: Any, state: Any, prior: Any, row: int, generator: Any) -> None:
+def visit(family: Any, state: Any, prior: Any, row: int, generator: Any) -> None:
     """Draw the cluster of a row, unless it must stay alone beside the fewest clusters."""
     num_active, present = state.counters[0], state.slot_of[row]
     alone = state.sizes[present] == state.weight[row]
@@ -137,10 +137,11 @@ def _visit(family: Any, state: Any, prior: Any, row: int, generator: Any) -> Non
 
 @step_of(GibbsSweep)
 def _sweep(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
+    weigh_alone(family, state)
     for slot in range(len(state.fits)):
         state.fits[slot] = math.nan
     for row in range(len(state.slot_of)):
-        _visit(family, state, prior, row, generator)
+        visit(family, state, prior, row, generator)
     if prior.most < len(state.slot_of):
         for row in range(len(state.slot_of)):
             # Others have been visited.
