@@ -35,6 +35,7 @@ from pyroclust.diagnostics.findings import convergence_findings
 from pyroclust.diagnostics.importance import stratified_draws
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT
 from pyroclust.diagnostics.verdict import all_passed
+from pyroclust.distributions import NormalInverseWishart
 from pyroclust.distributions.protocols import is_of_graphs
 from pyroclust.guides.exact_filters import exact_filter
 from pyroclust.infer import annealed_log_evidence, tempered_populations
@@ -92,7 +93,9 @@ def draw_mcmc(
     name = settings.kernel or default_kernel_name(model, num_points=len(data))
     num_draws, num_chains, warmup = settings.mcmc_draws, settings.num_chains, settings.warmup
     moves = named_kernel(name, model)
-    moves.init, to_start = overdispersed_starts(model, data, num_chains=num_chains, seed=seed)
+    moves.init, to_start = overdispersed_starts(
+        model, data, num_chains=num_chains, seed=seed, expect=partial(_tell_of_starts, tell, model)
+    )
     chains = Chains(moves, data, num_chains, seed=seed)
     goes_on = warmup is None and can_converge_well(num_draws * num_chains)
     every = _FIRST_EVERY if goes_on else _SWEEPS_A_DRAW
@@ -163,6 +166,20 @@ def draw_mcmc(
     return _or_populations(of_model, rows, model, data, seed=seed, tell=tell)
 
 
+def _tell_of_starts(tell: Callable[[str], None], model: Any, seconds: float) -> None:
+    """Say what starts take, where that is long: chains take at least ten times as many sweeps."""
+    if takes_long(seconds):
+        quicker = (
+            ", or --family diagonal"
+            if isinstance(getattr(model, "component", None), NormalInverseWishart)
+            else ""
+        )
+        tell(
+            f"starts of chains take about {duration(seconds)} of processor time, and chains more than ten "
+            f"times as much; quicker: take fewer columns or rows{quicker}"
+        )
+
+
 def _most_seconds(
     num_points: int, sweep: float, budget: float, *, first: int, num_draws: int, num_chains: int
 ) -> float:
@@ -175,7 +192,12 @@ def _most_seconds(
 
 
 def overdispersed_starts(
-    model: CollapsedModel, data: Tensor, *, num_chains: int, seed: int
+    model: CollapsedModel,
+    data: Tensor,
+    *,
+    num_chains: int,
+    seed: int,
+    expect: Callable[[float], None] = lambda seconds: None,
 ) -> tuple[FromDraws, float]:
     """Return starts with few clusters for one half of the chains, with many for the other, and seconds."""
     # The filter opens clusters and never takes them back: in many dimensions it ends with several times as
@@ -183,7 +205,7 @@ def overdispersed_starts(
     num_many = num_chains // 2
     if len(data) >= ALL_AT_ONCE and can_draw_at_once(model):
         return _starts_from_subsamples(model, data, num_chains=num_chains, num_many=num_many, seed=seed)
-    few, seconds = coarse_starts(model, data, num_chains=num_chains - num_many, seed=seed)
+    few, seconds = coarse_starts(model, data, num_chains=num_chains - num_many, seed=seed, expect=expect)
     began = time.perf_counter()
     # The chains must not repeat these random numbers.
     with pyro_seeded(seed, num_chains), torch.no_grad():

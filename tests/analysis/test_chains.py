@@ -109,6 +109,18 @@ def test_what_chains_take_is_said_by_their_first_sweeps_within_a_factor_of_two(m
     assert 0.5 < float(said.split("about ")[1].split()[0]) / spent < 2
 
 
+def test_starts_that_take_long_are_said_before_chains(monkeypatch, wine):
+    stages = []
+    monkeypatch.setattr("pyroclust.infer.mcmc.kernel._SECONDS_TO_TELL", 0.0)
+    monkeypatch.setattr("pyroclust.core.large_tables._LONG_SECONDS", 0.0)
+    monkeypatch.setattr(module, "duration", str)
+    draw_mcmc(niw_mixture(13), wine, Settings(mcmc_draws=10, warmup=1), seed=0, tell=stages.append)
+    first, second, *_ = stages
+    assert first.startswith("starts of chains take about ")
+    assert first.endswith("ten times as much; quicker: take fewer columns or rows, or --family diagonal")
+    assert second.startswith("chains take")
+
+
 def test_stuck_chains_are_named(wine):
     # In 13 dimensions Gibbs sweeps leave chains that began with many clusters where they are.
     found = draw_mcmc(niw_mixture(13), wine, Settings(mcmc_draws=20, kernel="gibbs", warmup=100), seed=0)

@@ -138,7 +138,13 @@ class Chains:
 
 
 def coarse_starts(
-    model: CollapsedModel, data: Points, *, num_chains: int, sweeps: int = 200, seed: int
+    model: CollapsedModel,
+    data: Points,
+    *,
+    num_chains: int,
+    sweeps: int = 200,
+    seed: int,
+    expect: Callable[[float], None] = lambda seconds: None,
 ) -> tuple[FromDraws, float]:
     r"""Return starts that chains reach under a prior of very few clusters, and the seconds this took.
 
@@ -152,7 +158,7 @@ def coarse_starts(
     kernel = named_kernel(allowed_kernel_name("merge-split+gibbs", few), few)
     # The chains that start here must not repeat these random numbers.
     chains = Chains(kernel, data, num_chains, seed=int(np.random.default_rng(seed).integers(2**31)))
-    starts = FromDraws(chains.draw(1, warmup=sweeps - 1).assignments[:, 0])
+    starts = FromDraws(chains.draw(1, warmup=sweeps - 1, expect=expect).assignments[:, 0])
     return starts, chains.seconds
 
 
