@@ -175,7 +175,11 @@ def read_table(
                 f"{unknown_name('data set', str(source), _NAMED)}; or give a file "
                 f"({', '.join((*SUFFIXES, *GRAPH_SUFFIXES))})"
             )
-        raw, name = read_raw(path, reading), path.stem
+        beside = [one for one in (label, partial_labels, weight, aggregate) if one is not None]
+        # Codes for missing cells, and columns of trials, name columns beside those that are clustered.
+        names_others = transpose or missing or any("(" in str(one) for one in (kinds or {}).values())
+        wanted = None if columns is None or names_others else [*dict.fromkeys([*columns, *beside])]
+        raw, name = read_raw(path, reading, columns=wanted), path.stem
     if transpose:
         raw = transposed(raw)
     table = chosen_table(raw, name, **chosen, masses_apart=masses_apart)

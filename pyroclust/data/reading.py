@@ -196,8 +196,14 @@ _HIDDEN = re.compile(rb"<(?:\w+:)?(?:row|col)\s[^>]*\bhidden=\"(?:1|true)\"")
 _MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s")
 
 
-def read_raw(path: Path, options: ReadingOptions | None = None, *, of_edges: bool = False) -> RawTable:
-    """Read a CSV, TSV, Parquet, .xlsx or .npy file."""
+def read_raw(
+    path: Path,
+    options: ReadingOptions | None = None,
+    *,
+    of_edges: bool = False,
+    columns: Sequence[str] | None = None,
+) -> RawTable:
+    """Read a CSV, TSV, Parquet, .xlsx or .npy file; of a Parquet file some columns alone, if it has them."""
     kind = path.suffix.lower()
     if kind not in SUFFIXES:
         raise ValueError(f"cannot read '{path}': {foreign_suffix(path, SUFFIXES)}")
@@ -210,7 +216,7 @@ def read_raw(path: Path, options: ReadingOptions | None = None, *, of_edges: boo
         if kind in (*PLAIN, ".xlsx"):
             return _read_text(path, options, of_edges=of_edges)
         if kind == ".parquet":
-            return _read_parquet(path)
+            return _read_parquet(path, columns)
         return raw_array(_read_array(path))
     except PermissionError:
         raise ValueError(f"'{path}' cannot be read: permission denied") from None
@@ -290,16 +296,24 @@ def _without_title(cells: list[list[str]]) -> tuple[list[str], list[list[str]]]:
     return [f"Above the names of the columns {said} was left out."], cells[above:]
 
 
-def _read_parquet(path: Path) -> RawTable:
-    from pyarrow.parquet import read_metadata
+def _read_parquet(path: Path, columns: Sequence[str] | None) -> RawTable:
+    from pyarrow.parquet import read_metadata, read_schema
 
     metadata = read_safely(path, lambda: read_metadata(path))
-    needed = max(
-        metadata.num_rows * metadata.num_columns * _BYTES_A_NUMBER,
-        2 * sum(metadata.row_group(place).total_byte_size for place in range(metadata.num_row_groups)),
-    )
+    # A name that is not there is for somebody else to refuse, who knows all names.
+    has_all = columns and {*columns} <= {*read_safely(path, lambda: read_schema(path).names)}
+    some = columns if has_all else None
+    groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
+    sizes = [
+        chunk.total_uncompressed_size
+        for group in groups
+        for chunk in map(group.column, range(group.num_columns))
+        if some is None or chunk.path_in_schema in some
+    ]
+    width = metadata.num_columns if some is None else len(some)
+    needed = max(metadata.num_rows * width * _BYTES_A_NUMBER, 2 * sum(sizes))
     check_memory(needed, f"the {metadata.num_rows:,} rows of '{path}'", remedy="take fewer rows")
-    return read_safely(path, lambda: raw_frame(pd.read_parquet(path)))
+    return read_safely(path, lambda: raw_frame(pd.read_parquet(path, columns=some)))
 
 
 def read_shaped(path: Path) -> NDArray[Any] | None:

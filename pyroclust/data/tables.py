@@ -195,7 +195,9 @@ def standardise(table: Table) -> Standardised:
             continue
         if (problem := _problem(table.data[:, place], location[place], scale[place])) is not None:
             raise ValueError(f"{table.name}: column '{short(name, 60)}' {problem}")
-    return Standardised((table.data - location) / scale, location, scale, table.columns)
+    points = table.data - location
+    points /= scale
+    return Standardised(points, location, scale, table.columns)
 
 
 def _mean_and_spread(
