@@ -25,18 +25,18 @@ from pyroclust.diagnostics import (
     SetVerdict,
     Trust,
     importance_efficiency,
-    pareto_k,
     point_estimate,
     point_uncertainty,
 )
 from pyroclust.diagnostics.differences import marginals
 from pyroclust.diagnostics.findings import share_of_sure_pairs, share_together
+from pyroclust.diagnostics.importance import smooth_log_weights, stratified_draws
 from pyroclust.diagnostics.judging import verdict_of_set
 from pyroclust.infer.checks import log_joint_of
 from pyroclust.infer.mcmc.named_kernels import has_kernel
 from pyroclust.results.answer import likeliest_of
 from pyroclust.results.data import AnalysedData
-from pyroclust.results.data_sets import ClusteredSet, with_equal_weights
+from pyroclust.results.data_sets import ClusteredSet
 from pyroclust.results.summaries import DrawsSummary
 from pyroclust.saving.cards import NO_GUIDE
 
@@ -221,10 +221,11 @@ def _summarised(
     efficiency = k = math.nan
     verdict, equal = SetVerdict.ALONE, labels
     if log_ratios is not None:
-        efficiency, k = importance_efficiency(log_ratios), pareto_k(log_ratios)
+        efficiency, (smoothed, k) = importance_efficiency(log_ratios), smooth_log_weights(log_ratios)
         verdict = verdict_of_set(efficiency, k, num_draws=len(labels))
         if verdict is not SetVerdict.CHAINS:
-            equal = with_equal_weights(labels, log_ratios, seed=seed)
+            uniform = np.random.default_rng(seed).random(len(labels))
+            equal = labels[stratified_draws(np.exp(smoothed), uniform)]
     estimate = point_estimate(equal, seed=0)
     figures, certainty = _figures(equal, estimate)
     row = {"efficiency": efficiency, "pareto_k": k, "verdict": verdict.value, "drawn_by": "guide"}

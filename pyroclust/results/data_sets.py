@@ -17,7 +17,6 @@ from pyroclust.core.messages import first_line, unknown_name
 from pyroclust.core.numbers import json_values
 from pyroclust.data import Table
 from pyroclust.data.kinds import Kind
-from pyroclust.diagnostics.importance import importance_weights, stratified_draws
 from pyroclust.partitions import Draws
 
 RECORD = "data-sets.json"
@@ -94,6 +93,8 @@ class ZarrStore:
 
     def __init__(self, folder: Path, *, run: str | None = None) -> None:
         zarr, path = import_zarr("the store of draws"), str(folder / STORE)
+        # Of small arrays, without draws, the chunk that was read last: neighbours follow.
+        self._last: dict[str, tuple[int, np.ndarray]] = {}
         if run is None:
             self._root = zarr.open_group(path, mode="r")
         else:
@@ -101,6 +102,7 @@ class ZarrStore:
             self._root = zarr.open_group(path, mode="a", attributes={_RUN: run})
 
     def write(self, first: int, clustered: Sequence[ClusteredSet]) -> None:
+        self._last.clear()
         for name, (dimensions, dtype, nothing) in _FORMS.items():
             arrays = {place: getattr(one, name) for place, one in enumerate(clustered)}
             arrays = {place: one for place, one in arrays.items() if one is not None}
@@ -115,10 +117,15 @@ class ZarrStore:
             array[(slice(first, first + len(clustered)), *map(slice, shape[1:]))] = block
 
     def read(self, place: int, num_points: int, name: str) -> np.ndarray:
-        dimensions = _FORMS[name][0]
-        index = (place, *(slice(num_points) if one == "point" else slice(None) for one in dimensions[1:]))
-        values: np.ndarray = self._root[name][index]
-        return values
+        dimensions, array = _FORMS[name][0], self._root[name]
+        within = tuple(slice(num_points) if one == "point" else slice(None) for one in dimensions[1:])
+        if "draw" in dimensions or array.shape[1] > _MOST_POINTS:
+            values: np.ndarray = array[(place, *within)]
+            return values
+        chunk, at = divmod(place, SETS_AT_ONCE)
+        if self._last.get(name, (-1,))[0] != chunk:
+            self._last[name] = chunk, array[chunk * SETS_AT_ONCE : (chunk + 1) * SETS_AT_ONCE]
+        return self._last[name][1][(at, *within)].copy()
 
     def _array(self, name: str, dimensions: tuple[str, ...], wanted: list[int]) -> Any:
         """Return an array that is large enough, made or enlarged where it was not."""
@@ -351,9 +358,3 @@ def _columns_of(described: Mapping[str, Any]) -> Table:
     fields["kinds"] = tuple(map(Kind, fields["kinds"]))
     data = np.empty((0, len(fields["columns"])))
     return Table(name="", data=data, labels=None, row_names=(), **fields)
-
-
-def with_equal_weights(assignments: np.ndarray, log_weights: np.ndarray, *, seed: int) -> np.ndarray:
-    """Return as many draws, ``(S, N)``, resampled by their smoothed weights."""
-    uniform = np.random.default_rng(seed).random(len(assignments))
-    return assignments[stratified_draws(importance_weights(log_weights), uniform)]
