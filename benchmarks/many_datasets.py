@@ -8,18 +8,17 @@ each; the rate is that of a second call, when code is compiled and workers have 
 that any process of the run takes. Beside it stand compiled chains by the kernel that ``pyroclust cluster``
 takes, on some of the same data sets, as long as 100 effective draws of their slowest functional take: a chain
 that is told beforehand how long it has to be, a fifth of it burn-in. The result is kept in
-benchmarks/results/many_datasets.json.
+benchmarks/results/many_datasets.json after each run; what is not run again keeps its row.
 """
 
 import json
 import os
-import platform
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from statistics import mean, median
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -44,6 +43,7 @@ RUNS = [
     *((guide, 1000, workers) for guide in ("ncp-gaussian2d", "ncp-niw2d") for workers in (0, 1)),
     *(("default", 300, workers) for workers in (0, 1, 2)),
 ]
+KEYS = ("guide", "sets", "workers")
 QUICK = [("ncp-gaussian2d", 64, workers) for workers in (0, 1, 2)]
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -107,26 +107,29 @@ def chain_seconds(guide: str) -> list[float]:
     return seconds
 
 
-def main(*, quick: bool = False, only: tuple[str, int, int] = ("", 0, 0)) -> None:
-    """Run every case in a process of its own, and the chains."""
+def main(*, quick: bool = False, guide: str = "", only: tuple[str, int, int] = ("", 0, 0)) -> None:
+    """Run every case, or those of one guide, each in a process of its own, and the chains."""
     if only[0]:
         typer.echo(json.dumps(clustered(*only)))
         return
-    console, rows, chains = Console(width=140), [], []
-    for guide, number, workers in QUICK if quick else RUNS:
-        command = [__file__, "--only", guide, str(number), str(workers)]
-        cost = cost_of(command, ONE_THREAD)
-        rows.append(json.loads(cost.printed.splitlines()[-1]) | {"MiB": cost.mib})
-        console.print({name: one for name, one in rows[-1].items() if name != "verdicts"})
-    for guide in () if quick else ("ncp-gaussian2d", "ncp-niw2d"):
-        seconds = chain_seconds(guide)
-        chains.append(
-            {"guide": guide, "sets": len(seconds), "mean": mean(seconds), "median": median(seconds)}
-        )
-        console.print(chains[-1])
-    if not quick:
-        machine = {"processor": platform.processor() or platform.machine(), "load": os.getloadavg()[0]}
-        RESULT.write_text(json.dumps({"machine": machine, "rows": rows, "chains": chains}, indent=1) + "\n")
+    rows = json.loads(RESULT.read_text("utf-8")) if RESULT.exists() else []
+
+    def keep(row: dict[str, Any]) -> None:
+        Console(width=140).print(row)
+        if not quick:
+            same = [one for one in rows if [one[name] for name in KEYS] != [row[name] for name in KEYS]]
+            rows[:] = [*same, row | {"load": os.getloadavg()[0]}]
+            RESULT.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+
+    for name in ("ncp-gaussian2d", "ncp-niw2d"):
+        if not quick and guide in ("", name):
+            seconds = chain_seconds(name)
+            chains = {"seconds": sum(seconds), "median": median(seconds)}
+            keep({"guide": name, "sets": len(seconds), "workers": "chains"} | chains)
+    for name, number, workers in QUICK if quick else RUNS:
+        if guide in ("", name):
+            cost = cost_of([__file__, "--only", name, str(number), str(workers)], ONE_THREAD)
+            keep(json.loads(cost.printed.splitlines()[-1]) | {"MiB": cost.mib})
 
 
 if __name__ == "__main__":

@@ -338,7 +338,6 @@ class _Run:
 
     def keep(self, clustered: Sequence[ClusteredSet]) -> None:
         """Keep data sets in neighbouring places: their arrays first, then a line of the journal."""
-        self.store.write(self.places[clustered[0].name], clustered)
         sets = [
             {
                 "name": one.name,
@@ -349,7 +348,12 @@ class _Run:
             }
             for one in clustered
         ]
-        self.journal.add(sets)
+        try:
+            self.store.write(self.places[clustered[0].name], clustered)
+            self.journal.add(sets)
+        except OSError as error:
+            said = f"{error.strerror}; {len(self.rows):,} data sets are kept, and the same call goes on there"
+            raise OSError(error.errno, said, str(self.folder)) from None
         self._take(sets)
 
     def label(self, client: Any) -> None:

@@ -10,14 +10,16 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
+import numpy as np
 import pytest
 import torch
 from faults.cases import Run, refused, snapshot, table
 from faults.processes import broken, without_room
 
-from pyroclust import load_guide, save_guide
+from pyroclust import cluster_many, load_guide, save_guide
 from pyroclust.core.files import LOCK_FILE, clear_leftovers, locked_folder, new_part, replace_file
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import light_scorer_for
@@ -113,6 +115,20 @@ def _leftovers(folder: Path) -> None:
     clear_leftovers(folder)
     assert [path.exists() for path in (link, *parts, *others)] == [False] * 4 + [True] * 3
     assert not link.is_symlink()
+
+
+@case("many data sets: the disk is full half-way", "the first stay; the same call goes on there", slow=True)
+def _many_sets(folder: Path) -> str:
+    rng = np.random.default_rng(0)
+    sets = [rng.normal(size=(20, 1)) for _ in range(70)]
+    options: dict[str, Any] = {"guide": "filter-nig1d", "num_draws": 20, "budget": 0}
+    whole, stages = cluster_many(sets, **options), []
+    with without_room(22_000), pytest.raises(OSError, match="goes on there") as caught:
+        cluster_many(sets, out=folder / "many", **options)
+    found = cluster_many(sets, out=folder / "many", progress=stages.append, **options)
+    assert "32 data sets are done already" in stages
+    assert all((found.draws(name).assignments == whole.draws(name).assignments).all() for name in whole)
+    return str(caught.value)
 
 
 def _save_fails(call: int, error: BaseException, function: str) -> Run:
