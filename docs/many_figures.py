@@ -27,9 +27,9 @@ def set_verdicts() -> str:
     return f"""## Verdicts of many data sets
 
 `python benchmarks/set_verdicts.py`: data sets of 20 to 80 points, verdicts of 100 draws of `ncp-gaussian2d`,
-and two long chains of each. The error is the largest difference of any P(K), or of the probability of any pair
-of points; the chains themselves differ by {number(chains)} at most. Median error, and in brackets how many data
-sets are off by more than {_OFF:g}.
+and two long chains of each. The error is the largest difference of any P(K), or of the probability of any
+pair of points; the chains themselves differ by {number(chains)} at most. Median error, and in brackets how
+many data sets are off by more than {_OFF:g}.
 
 {table(head, shown)}
 
