@@ -30,7 +30,8 @@ def answer() -> str:
         "may I rely on it?",
     )
     said = [
-        f"{name}: {one['expected']:.0f} s, {one['processor_seconds']:.0f} s"
+        f"{name}: {' to '.join(number(least, 0) for least in one['expected'])} s, "
+        f"{one['processor_seconds']:.0f} s"
         for name, one in found["rows"].items()
         if one["expected"]
     ]
@@ -39,6 +40,13 @@ def answer() -> str:
         if said
         else ""
     )
+    chains = [
+        [name.removeprefix("seconds, "), f"{one['N']:,} x {one['D']}"]
+        + [number(one[figure], 0) for figure in ("starts", "named", "took")]
+        for name, one in result("kinds_of_columns").items()
+        if name.startswith("seconds, ")
+    ]
+    kinds = table(("columns", "rows x columns", "starts, s", "named", "taken"), chains)
     repeats = {one["repeats"] for one in found["rows"].values()}
     runs = (
         "One run each, so that what comes first may have waited for machine code"
@@ -53,4 +61,10 @@ start of Python included, machine code there already, but for the row that is th
 did other work). What is allowed is what the defaults allow the draws: chains and, for `compare`, three
 seconds of a guide; code has to be loaded, and a report written, besides.{expected}
 
-{table(head, rows)}"""
+{table(head, rows)}
+
+After a second chains name the seconds of their first round, and what they may take at most where they go on;
+who waits is told where that is more than a minute. `python benchmarks/kinds_of_columns.py --seconds`: four
+chains of 2,250 sweeps on simulated tables, `wide` ones of which have full covariances; starts come before.
+
+{kinds}"""
