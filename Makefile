@@ -47,7 +47,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # Editable: changes to the checkout take effect at once. tests/test_wheel.py proves the other kind of install.
-# Of 250 MB of Python in other packages a few are ever imported: translating all of it takes 40 seconds.
+# Of 250 MB of Python in other packages a few are ever imported: translating all of it takes long.
 $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install --no-compile -c constraints.txt -e .
 	touch $@
