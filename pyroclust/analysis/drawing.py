@@ -82,7 +82,8 @@ def _has_full_covariances(work: Work) -> bool:
 def _has_few_rows(work: Work) -> bool:
     """Whether rows are so few that full covariances may join clusters, or divide them."""
     dim = work.model.component.dim
-    return work.has("mcmc") and work.num_rows < _ROWS_AN_ENTRY * dim * (dim + 1) / 2
+    entries = dim * (dim + 1) // 2
+    return work.has("mcmc") and work.num_rows < _ROWS_AN_ENTRY * entries
 
 
 @as_step(
