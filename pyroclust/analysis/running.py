@@ -19,7 +19,7 @@ from pyroclust.core.large_tables import large_table_notes
 from pyroclust.core.messages import duration, range_in_words
 from pyroclust.diagnostics import Answer, Trust, Verdict, judge
 from pyroclust.diagnostics.frequencies import about_pairs
-from pyroclust.diagnostics.limits import MAX_GAIN
+from pyroclust.diagnostics.limits import is_large_gain
 from pyroclust.distributions import NormalInverseWishart
 from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.models import in_words
@@ -186,7 +186,7 @@ def _few_rows(work: Work) -> tuple[str, ...]:
         return ()
     number, dim = work.num_rows, component.dim
     other = work.analysis.results.get("independent_columns")
-    if other is not None and other["gain"] > MAX_GAIN:
+    if other is not None and is_large_gain(other["gain"]):
         usual = likeliest_of(work.analysis.summary("mcmc").marginals.counts)
         pairs = ((usual, other), (other, usual))
         if not any(a["interval"][0] <= b["num_clusters"] <= a["interval"][1] for a, b in pairs):

@@ -75,6 +75,11 @@ def tolerance_of(tolerance: float | None, *, refined: bool) -> float:
     return MAX_REFINED_DIFFERENCE if refined else MAX_DIFFERENCE
 
 
+def is_large_gain(nats: float) -> bool:
+    """Return whether another family gains so much that it speaks against the one that was taken."""
+    return nats > MAX_GAIN
+
+
 def are_few(draws: int) -> bool:
     """Return whether independent draws are too few to be worth enough."""
     return draws < MIN_ESS

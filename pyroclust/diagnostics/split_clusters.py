@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from pyroclust.diagnostics.limits import LIKELY, MAX_GAIN
+from pyroclust.diagnostics.limits import LIKELY, is_large_gain
 
 # Rows of a table that are looked at, neighbours of a cluster, and groups that are named.
 _MOST_ROWS, _NEIGHBOURS, _MOST_GROUPS = 5000, 3, 20
@@ -51,7 +51,7 @@ class SplitClusters:
         """Groups that gain more than the limit, with their shapes."""
         found: list[tuple[set[int], str]] = []
         for group in self.groups:
-            if group.gain > MAX_GAIN:
+            if is_large_gain(group.gain):
                 clusters, shape = set(group.clusters), group.shape
                 for other in [one for one in found if one[0] & clusters]:
                     found.remove(other)

@@ -89,7 +89,8 @@ def test_same_seed_same_draws_and_the_default_folder(tmp_path, monkeypatch):
     assert columns[:7].tolist() == ["row", "cluster", "probability", "uncertainty", "a", "b", "c"]
     summary = json.loads((folder / "summary.json").read_text())
     assert any("2 principal component(s) of 3" in one for one in summary["notes"])
-    assert summary["answer_in_words"]["rely"] in " ".join(printed.split())
+    # How long longer chains may take is measured in each run.
+    assert summary["answer_in_words"]["rely"].split(" --thorough")[0] in " ".join(printed.split())
 
 
 def test_chosen_columns_pick_a_guide_of_that_dimension(tmp_path):

@@ -259,7 +259,7 @@ LIMITS: dict[str, tuple[Callable[[float], bool], float, float]] = {
     "CLEAR, passed": (lambda value: clarity_finding(np.full(4, value)).passed, 0.1, 0.1001),
     "PARTLY_CLEAR": (lambda value: clarity(value) != "No", 0.3, 0.3001),
     "CLOSE_TO_LABELS": (lambda value: labels_finding(value).answer == "Closely", 0.9, 0.8999),
-    "MAX_SPLIT": (lambda value: split_finding(split(value)).passed, 5.0, 5.01),
+    "MAX_GAIN": (lambda value: split_finding(split(value)).passed, 5.0, 5.01),
     "MIN_TELLING_SHARE": (can_tell, 0.05, 0.0499),
     "LARGE_ROWS": (lambda value: num_large_clusters(two_sizes(10, value)).item() == 2, 2, 1),
     "LARGE_SHARE": (lambda value: num_large_clusters(two_sizes(1000, value)).item() == 2, 10, 9),
