@@ -164,7 +164,7 @@ _PANELS: Mapping[str | None, Mapping[str, Option]] = {
             "NAME",
             "Kernel of the chains: auxiliary, blocked, gibbs, gibbs+merge-split, merge-split, "
             "merge-split+gibbs, split-merge, split-merge+gibbs or tempered; by default merge-split+gibbs, "
-            "above 4 columns gibbs+merge-split, from 10,000 rows on blocked, or auxiliary.",
+            "above 4 columns gibbs+merge-split, from 50,000 rows on blocked, or auxiliary.",
         ),
         "warmup": Option(
             "N",

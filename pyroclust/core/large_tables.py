@@ -18,7 +18,7 @@ _MOST_SECONDS = 600.0
 _USUAL_DRAWS, _FEWEST_DRAWS, _ALL_LABELS = 1000, 250, 2_500_000
 # Of the largest tables fewer draws are kept than the fewest else: so many labels of each chain.
 _MOST_LABELS, _LEAST_DRAWS = 125_000_000, 100
-ALL_AT_ONCE = 10_000
+ALL_AT_ONCE = 50_000
 """From so many rows on chains draw all rows at once, from starts of a subsample."""
 SUBSAMPLE = 2_000
 """Rows of such a subsample."""

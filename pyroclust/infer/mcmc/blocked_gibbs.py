@@ -51,8 +51,8 @@ class BlockedGibbs(CompiledKernel):
         \frac{1}{\prod_i q_i} \, \frac{n_S (n_S - 1)}{(K + 1) \, n_A n_B} \, \frac{1 - s}{s}
 
     with the probability :math:`q_i` of the side of row i, and the share s of splits among proposals: clusters
-    are chosen with equal probability, and one row of each side is. It is made for tables of ten thousand rows
-    and more, where a step costs a tenth of a sweep of :class:`CollapsedGibbs`; it is exact for all.
+    are chosen with equal probability, and one row of each side is. It is made for large tables, where a step
+    costs a tenth of a sweep of :class:`CollapsedGibbs`; it is exact for all.
 
     Cost O(N K D) a step, O(N K D^2) for full covariances.
 
