@@ -143,7 +143,7 @@ def prior_num_clusters(work: Work) -> dict[str, np.ndarray]:
 def other_priors(work: Work) -> list[dict[str, Any]]:
     """Weight the draws of the answer to other priors of the partition: how many clusters these would find."""
     drawn = work.analysis.reference.draws.flat
-    labels = torch.from_numpy(drawn[:: max(1, drawn.size // _MOST_LABELS_WEIGHTED)])
+    labels = torch.from_numpy(drawn[:: max(1, min(drawn.size // _MOST_LABELS_WEIGHTED, len(drawn) // 50))])
     number = labels.amax(-1).numpy() + 1
     own = work.model.partition_prior
     log_own = own.log_prob(labels)
