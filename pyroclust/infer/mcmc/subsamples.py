@@ -42,19 +42,18 @@ def extended(model: CollapsedModel, data: Tensor, parts: Sequence[PartOfRows], *
 
 
 def log_joint_of_draws(model: CollapsedModel, data: Tensor, assignments: np.ndarray) -> np.ndarray:
-    """Return log p(partition, data) of draws of chains ``(C, S, N)`` without weights, ``(C, S)``.
+    """Return log p(partition, data) of draws of chains ``(C, S, N)``, ``(C, S)``.
 
     Neighbouring draws differ in few rows: sums of a chain go on from those of the draw before.
     """
     component = ConjugateComponent.of(model.component, otherwise="others have no log joint")
-    times = None if model.row_weights is None else model.row_weights
-    moments = component.moments(data)
+    moments = np.ascontiguousarray(component.moments(data).numpy())
+    weight = np.ones(len(data)) if model.row_weights is None else model.row_weights.numpy().astype(float)
     found = np.empty(assignments.shape[:2])
     for c, chain in enumerate(assignments):
         width = int(chain.max()) + 1
         sizes, sums = np.zeros((len(chain), width)), np.zeros((len(chain), width, moments.shape[1]))
-        weight = np.ones(len(data)) if times is None else times.numpy().astype(float)
-        sum_clusters(chain, weight, np.ascontiguousarray(moments.numpy()), sizes, sums)
+        sum_clusters(chain, weight, moments, sizes, sums)
         counts = torch.from_numpy(sizes)
         log_joint = component.log_likelihood(counts, torch.from_numpy(sums))
         for s, size in enumerate(counts.long()):
