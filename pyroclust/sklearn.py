@@ -105,7 +105,7 @@ class PartitionPosterior(TransformerMixin, ClusterMixin, BaseEstimator):
         options = self.get_params(deep=False)
         seed, standardises = _seed_of(options.pop("random_state")), options.pop("standardise")
         if not isinstance(X, pd.DataFrame):
-            options["kinds"] = dict.fromkeys(frame.columns, "number") | dict(self.kinds or {})
+            options["kinds"] = {f"{frame.columns[0]}..{frame.columns[-1]}": "number"} | dict(self.kinds or {})
         self.result_ = cluster(frame, **options, weight=sample_weight, raw=not standardises, seed=seed)
         estimate = self.result_.reference.estimate
         if estimate is None:

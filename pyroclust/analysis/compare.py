@@ -183,7 +183,7 @@ def compare(
         leave_out: columns that are not clustered, of all others; instead of ``columns``.
         kinds: kinds of columns by name, ``"number"``, ``"count"``, ``"yes/no"`` or ``"category"``, or
             ``"ordered"``, ``"overdispersed"``, ``"circular(24)"``, ``"binomial(TRIALS)"``, instead of
-            those that are found out.
+            those that are found out; ``"q1..q15"`` are the columns from one to another.
         missing: values that stand for missing cells: ``"99"`` in all columns, ``"income=-1"`` in one,
             ``"q1..q15=0"`` in those from one to another; ``"continent="`` says that NA and the like are
             categories there.

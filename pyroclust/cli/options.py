@@ -75,7 +75,7 @@ _PANELS: Mapping[str | None, Mapping[str, Option]] = {
             "A=KIND",
             "Kinds of columns: number, count, yes/no or category, found out by default; ordered, "
             "ordered(low<high), overdispersed, circular(24), censored(0..100), binomial(TRIALS), heaped or "
-            "log, as in stage=category,hour=circular(24).",
+            "log, as in stage=category,hour=circular(24) or q1..q15=ordered.",
         ),
         "missing": Option(
             "VALUE", "What stands for a missing cell, as in 99, income=-1 or q1..q15=0.", list[str]

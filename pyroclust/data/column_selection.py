@@ -93,7 +93,10 @@ def chosen_table(
     if raw.num_rows < 2:
         raise ValueError(f"{name} has {raw.num_rows} row(s), expected at least 2 points to cluster")
     may_go, num_columns = columns is None, len(chosen)
-    checked = {raw.names[raw.place_of(one, name)]: kind for one, kind in checked_kinds(kinds or {}).items()}
+    checked: dict[str, tuple[Kind, str]] = {}
+    for one, kind in checked_kinds(kinds or {}).items():
+        names = [raw.names[place] for place in raw.places_in(one, name)]
+        checked |= {column: kind for column in names if len(names) == 1 or column in chosen}
     declared = {one: kind for one, (kind, _) in checked.items()}
     trials = _trials(raw, name, checked)
     # A column of trials is no measurement of its own, unless it is asked for.

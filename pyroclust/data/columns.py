@@ -19,6 +19,8 @@ _CODES = re.compile(r"\n0\d")
 _LOGICAL = {"true": 1.0, "false": 0.0}
 # Above, floating-point numbers no longer tell neighbouring integers apart.
 _EXACT = 2**53
+RANGE = ".."
+"""Stands between the names of two columns for all that lie between them."""
 
 
 @dataclass(frozen=True)
@@ -200,3 +202,14 @@ class RawTable:
                 f"{name}: a column name appears twice, '{short(wanted, 60)}'; rename one of them"
             )
         return places[0]
+
+    def places_in(self, columns: object, name: str) -> list[int]:
+        """Return the place of a column, or those from one to another, as in q1..q15."""
+        text = visible(str(columns)).strip()
+        first, is_range, last = text.partition(RANGE)
+        if not is_range or text in self.names:
+            return [self.place_of(columns, name)]
+        begin, end = self.place_of(first, name), self.place_of(last, name)
+        if end < begin:
+            raise ValueError(f"{name}: of {short(text, 60)} '{last.strip()}' stands before '{first.strip()}'")
+        return list(range(begin, end + 1))

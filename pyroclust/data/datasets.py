@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pyroclust.core.messages import first_line, listed, unknown_name, visible
 from pyroclust.data.column_selection import chosen_table, rows_as_clustered
+from pyroclust.data.columns import RANGE
 from pyroclust.data.delimited_text import ReadingOptions
 from pyroclust.data.kinds import Kind
 from pyroclust.data.reading import (
@@ -95,7 +96,8 @@ def read_table(
         weight: column of how many equal rows each row stands for, whole numbers of at least 1.
         kinds: kinds of columns by name: ``"number"``, ``"count"``, ``"yes/no"`` or ``"category"``; those of
             other columns of a file or a data frame are found out, identifiers are left out, and cells may be
-            missing. By default all columns have to be numbers, and all cells there.
+            missing. By default all columns have to be numbers, and all cells there. ``"q1..q15"`` are the
+            clustered columns from one to another, of which a later entry may say otherwise.
         leave_out: columns that are not clustered, of all others; instead of ``columns``.
         aggregate: column that says what a row is of, such as a patient: the rows of each become one, with
             means of numbers and most frequent values of text. With ``kinds`` rows that look like several of
@@ -176,8 +178,9 @@ def read_table(
                 f"({', '.join((*SUFFIXES, *GRAPH_SUFFIXES))})"
             )
         beside = [one for one in (label, partial_labels, weight, aggregate) if one is not None]
-        # Codes for missing cells, and columns of trials, name columns beside those that are clustered.
-        names_others = transpose or missing or any("(" in str(one) for one in (kinds or {}).values())
+        # Codes for missing cells, columns of trials and ranges name columns beside those that are clustered.
+        said = (text for one in (kinds or {}).items() for text in map(str, one))
+        names_others = transpose or missing or any("(" in text or RANGE in text for text in said)
         wanted = None if columns is None or names_others else [*dict.fromkeys([*columns, *beside])]
         raw, name = read_raw(path, reading, columns=wanted), path.stem
     if transpose:

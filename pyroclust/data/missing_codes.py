@@ -12,7 +12,6 @@ from pyroclust.core.messages import listed, short, visible
 from pyroclust.data.columns import Column, RawTable
 from pyroclust.data.numerals import Cells
 
-_RANGE = ".."
 _NUMBERED = re.compile(r"(.+?)[\W_]*\d+")
 _FEWEST_ALIKE, _LARGEST_SCALE = 3, 11
 _MOST_SHOWN = 8
@@ -79,13 +78,7 @@ def _read_codes(declared: Sequence[str], raw: RawTable) -> dict[int, set[str]]:
         shown = f"missing is '{short(visible(one), 40)}'"
         if not value.strip() and not where.strip():
             raise ValueError(f"{shown}, expected a value, as in 99 or income=99")
-        begin, end = 0, len(raw.names) - 1
-        if has_name:
-            first, is_range, last = where.partition(_RANGE)
-            begin, end = (raw.place_of(name, "missing") for name in (first, last if is_range else first))
-            if end < begin:
-                raise ValueError(f"{shown}, and '{last}' stands before '{first}'")
-        for place in range(begin, end + 1):
+        for place in raw.places_in(where, "missing") if has_name else range(len(raw.names)):
             codes.setdefault(place, set()).add(value.strip())
     return codes
 

@@ -165,3 +165,9 @@ def test_the_law_of_new_rows_is_that_of_the_draws():
     points = torch.tensor((frame.to_numpy() - scaled.location) / scaled.scale)
     wanted = law.log_prob(points).numpy() - np.log(scaled.scale).sum()
     np.testing.assert_allclose(found.score_samples(frame), wanted)
+
+
+def test_columns_of_an_array_may_be_of_other_kinds():
+    answers = np.random.default_rng(0).integers(1, 4, (40, 3))
+    found = clone(QUICK).set_params(kinds={"x1..x2": "ordered"}).fit(answers)
+    assert sorted(found.result_.data.table.kinds) == ["number", "ordered", "ordered"]

@@ -201,6 +201,27 @@ def test_codes_for_missing_answers():
         read_table(frame, kinds={}, missing=["q9=1"])
 
 
+@pytest.mark.parametrize("form", ["frame", "file"])
+def test_kinds_of_columns_from_one_to_another(form, tmp_path):
+    answers = np.random.default_rng(1).integers(1, 6, (ROWS, 4))
+    source = pd.DataFrame(answers, columns=["q1", "q2", "q3", "b..c"]).assign(x=X)
+    if form == "file":
+        source.to_parquet(tmp_path / "answers.parquet")
+        source = tmp_path / "answers.parquet"
+    table = read_table(source, kinds={"q1..q3": "ordered", "q2": "number", "b..c": "number"})
+    kinds = dict(zip(table.columns, table.kinds, strict=True))
+    assert kinds == {"q1": "ordered", "q2": "number", "q3": "ordered", "b..c": "number", "x": "number"}
+    # Of those that are clustered.
+    some = read_table(source, columns=["q2", "x"], kinds={"q1..q3": "ordered"})
+    assert dict(zip(some.columns, some.kinds, strict=True)) == {"q2": "ordered", "x": "number"}
+    with pytest.raises(ValueError, match=r"of q3\.\.q1 'q1' stands before 'q3'"):
+        read_table(source, kinds={"q3..q1": "ordered"})
+    with pytest.raises(ValueError, match="unknown column 'q9'"):
+        read_table(source, kinds={"q1..q9": "ordered"})
+    with pytest.raises(ValueError, match="'q2', which is not clustered"):
+        read_table(source, leave_out=["q2"], kinds={"q2": "ordered"})
+
+
 def test_doubts():
     score = np.minimum(RNG.normal(95, 10, 300), 100).round(2)
     steps = np.arange(300) % 7 / 3.7 - 1.2
