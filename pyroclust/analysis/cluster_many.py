@@ -147,6 +147,8 @@ def cluster_many(
         # What was read ahead would be kept for as long as this is.
         del ahead
         first = usual.table
+        if of_columns := [note for note in first.notes if note not in first.doubts]:
+            waiting.notes = (f"All are read as the first one is. {' '.join(of_columns)}",)
     else:
         first = read_table(sources, label=by, **chosen, **reading)
         waiting, usual = _by_column(first, by, raw=raw)
@@ -165,6 +167,7 @@ def cluster_many(
         num_draws=num_draws,
         seed=seed,
         reading=dict(reading) | ({} if aggregate is None else {"aggregate": aggregate}),
+        finds_doubts=chosen["kinds"] is not None and first.shape is None,
     )
     options = {
         **{name: one for name, one in (named | {"kinds": kinds} | words).items() if one},

@@ -4,7 +4,7 @@ import hashlib
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from pyroclust.core.messages import first_line
 from pyroclust.core.numbers import on_host
 from pyroclust.core.random_state import seeded
 from pyroclust.data import Standardised, Table, read_table
+from pyroclust.data.column_selection import doubts_of_table
 from pyroclust.data.datasets import read_new_rows
 from pyroclust.diagnostics import (
     SetVerdict,
@@ -70,6 +71,7 @@ class Plan:
     num_draws: int
     seed: int
     reading: Mapping[str, Any] = field(default_factory=dict)
+    finds_doubts: bool = False  # as where kinds of columns are found out
 
     def read(self, source: Any) -> tuple[Table, Standardised]:
         """Return a data set as the first one was read, and its points on the scale of the model."""
@@ -83,7 +85,7 @@ class Plan:
             raise ValueError(f"it has {len(table.data)} row, expected at least 2")
         points = scaled(table, raw=self.raw, pca=None)
         self.picked.notes_on(table, points)
-        return table, points
+        return replace(table, doubts=doubts_of_table(table)) if self.finds_doubts else table, points
 
     def is_tied(self, points: Standardised) -> bool:
         """Say whether rows are so often equal that clusters of a random scale would shrink onto them."""
@@ -117,7 +119,7 @@ class _ReadSet:
     def kept(self, row: Mapping[str, Any], **arrays: Any) -> ClusteredSet:
         """Return it with its row of the summaries, which is completed, and its arrays."""
         data = AnalysedData(self.table, self.points).clustered.data
-        note = "; ".join(filter(None, (self.note, *self.table.notes, str(row.get("note", "")))))
+        note = "; ".join(filter(None, (self.note, *self.table.notes, *self.table.doubts)))
         row = {**_UNKNOWN, **row, "rows": self.number, "note": note}
         return ClusteredSet(
             name=self.of.name,
@@ -289,7 +291,8 @@ def run_chains(plan: Plan, one: DataSet) -> ClusteredSet:
 
 def without_chains(one: DataSet, reason: str, *, seconds: float = 0.0) -> ClusteredSet:
     """Return a data set as it was, with the reason why chains failed."""
-    row = {**one.row, "note": f"chains failed: {reason}", "seconds": one.row["seconds"] + seconds}
+    note = "; ".join(filter(None, (one.row["note"], f"chains failed: {reason}")))
+    row = {**one.row, "note": note, "seconds": one.row["seconds"] + seconds}
     return ClusteredSet(name=one.name, fingerprint=one.fingerprint, summary=row)
 
 

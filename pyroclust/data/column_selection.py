@@ -128,15 +128,13 @@ def chosen_table(
         codes=codes,
     )
     notes: list[str | None] = [*merged, *table.notes]
-    triples = list(zip(table.columns, table.kinds, table.data.T, strict=True))
     if kinds is not None:
-        numbers = {column: values for column, kind, values in triples if kind is Kind.NUMBER}
-        groups = {column: values for column, kind, values in triples if column in chosen and kind in _GROUPS}
-        table = replace(table, doubts=doubts_of(numbers, raw.rows, groups=groups))
+        table = replace(table, doubts=doubts_of_table(table))
         notes.append(frequencies_note(table) if weight is None else None)
         notes.append(half_known_note(table) if partial_labels is None else None)
     elif table.has_missing:
-        gaps = [f"{int(np.isnan(one).sum())} in '{short(column, 60)}'" for column, _, one in triples]
+        missing_cells = zip(table.columns, np.isnan(table.data).sum(0), strict=True)
+        gaps = [f"{number} in '{short(column, 60)}'" for column, number in missing_cells]
         gaps = [one for one in gaps if not one.startswith("0 ")]
         raise ValueError(
             f"{name} holds missing values ({listed(gaps, _MOST_SHOWN)}); drop or fill those rows first"
@@ -159,6 +157,21 @@ def chosen_table(
         weights = checked_weights(f"{name}: column '{weight_name}'", how_often, row_names=raw.rows)
     all_notes = tuple(note for note in (*notes, *table.doubts) if note is not None)
     return replace(table, labels=labels, notes=all_notes, partial_labels=partial, weights=weights)
+
+
+def doubts_of_table(table: Table) -> tuple[str, ...]:
+    """Return what is doubtful about the numbers and the groups of a table."""
+    answers = {answer for _, answer, _ in table.parts}
+    numbers, groups = {}, {}
+    for place, (column, kind) in enumerate(zip(table.columns, table.kinds, strict=True)):
+        values = table.data[:, place]
+        if np.isnan(values).all():
+            continue
+        if kind is Kind.NUMBER:
+            numbers[column] = values
+        elif kind in _GROUPS and place not in answers:
+            groups[column] = values
+    return doubts_of(numbers, table.row_names, groups=groups)
 
 
 def rows_as_clustered(raw: RawTable, name: str, table: Table, *, refuses_unseen: bool = False) -> Table:

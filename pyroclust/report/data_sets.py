@@ -24,7 +24,7 @@ from pyroclust.results.data_sets import RECORD, Analyses, described_columns
 from pyroclust.results.files import write_files, write_json
 from pyroclust.results.records import Repeat
 
-_LEAST_SURE, _MOST_FAILED, _MOST_CLUSTERS = 10, 50, 12
+_LEAST_SURE, _MOST_NOTED, _MOST_CLUSTERS = 10, 50, 12
 # Data sets whose rows are written at once.
 _SETS_AT_ONCE = 200
 _SAYS: Mapping[SetVerdict, str] = {
@@ -48,14 +48,9 @@ def page_of_sets(analyses: Analyses) -> Page:
         _verdicts_section(table),
         *(_set_section(analyses, name) for name in analyses.least_sure(_LEAST_SURE)),
     ]
-    failed = table[table["verdict"] == SetVerdict.FAILED]
-    if len(failed):
-        rows = tuple(
-            (visible(str(name)), visible(note)) for name, note in failed["note"].head(_MOST_FAILED).items()
-        )
-        caption = f"The first {len(rows)} of {len(failed):,}." if len(failed) > len(rows) else ""
-        part = FigureTable(caption or "With the reason.", ("data set", "why"), rows, "Could not be used")
-        sections.append(Section("Could not be used", (part,), gist=counted(len(failed), "data set")))
+    failed, noted = table["verdict"] == SetVerdict.FAILED, table["note"] != ""
+    sections += _notes_sections("Could not be used", table["note"][failed])
+    sections += _notes_sections("Notes on single data sets", table["note"][noted & ~failed])
     sections.append(_computed_section(analyses))
     mark = Mark.GOOD if good.all() else Mark.CAUTION if good.any() else Mark.BAD
     return Page(
@@ -70,6 +65,16 @@ def page_of_sets(analyses: Analyses) -> Page:
         notes=tuple(analyses.notes),
         missing=(),
     )
+
+
+def _notes_sections(title: str, notes: "pd.Series[str]") -> list[Section]:
+    """List what is said of some data sets; nothing of none."""
+    if not len(notes):
+        return []
+    rows = tuple((visible(str(name)), visible(note)) for name, note in notes.head(_MOST_NOTED).items())
+    caption = f"The first {len(rows)} of {len(notes):,}; all stand in summaries.parquet."
+    part = FigureTable(caption if len(notes) > len(rows) else "", ("data set", "note"), rows, title)
+    return [Section(title, (part,), gist=counted(len(notes), "data set"))]
 
 
 def _usable(table: pd.DataFrame) -> pd.DataFrame:

@@ -113,6 +113,24 @@ def test_a_data_set_that_cannot_be_used_is_a_row_with_the_reason(tmp_path):
     assert found.loc["short", "note"] == "it has 1 row, expected at least 2"
 
 
+def test_the_note_of_a_data_set_says_what_is_doubtful_about_it():
+    rng, names = np.random.default_rng(8), ("plain", "far", "other")
+    sets = {
+        name: pd.DataFrame({"x": rng.normal(size=60), "kind": rng.choice(list("ab"), 60)}) for name in names
+    }
+    sets["far"].loc[7, "x"], sets["other"].loc[0, "kind"] = 1e6, "c"
+    found = pyroclust.cluster_many(sets, guide="none", budget=0)
+    assert "All are read as the first one is." in found.notes[0]
+    notes = found.summaries["note"]
+    assert notes["plain"] == ""
+    assert "row 8 has 1e+06 in 'x'" in notes["far"]
+    assert "'c', which no row had that was clustered (a, b are known), was read as a missing cell" in notes["other"]
+    whole = pd.concat([one.assign(who=name) for name, one in sets.items()], ignore_index=True)
+    notes = pyroclust.cluster_many(whole, by="who", guide="none", budget=0).summaries["note"]
+    assert notes[["plain", "other"]].tolist() == ["", ""]
+    assert "row 68 has 1e+06 in 'x'" in notes["far"]
+
+
 def test_a_column_divides_a_table():
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({"x": rng.normal(size=50), "who": ["a"] * 20 + ["b"] * 25 + [None] * 5})
