@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from importlib.metadata import version
@@ -32,6 +32,7 @@ from pyroclust.core.machine import check_memory
 from pyroclust.core.messages import Attempts
 from pyroclust.core.numbers import check_count, check_seed
 from pyroclust.core.random_state import pyro_seeded
+from pyroclust.core.workers import LostTask, check_workers, done_by
 from pyroclust.distributions.points import Points
 from pyroclust.guides import BlockFilter, PredictiveFilter
 from pyroclust.guides.exact_filters import exact_filter
@@ -190,6 +191,7 @@ def certify(
     progress: Callable[[str], None] | None = None,
     tables: Sequence[Points] = (),
     tables_source: str = "tables",
+    client: Any = None,
 ) -> Certificate:
     """Measure everything about a guide on fresh data sets of its model.
 
@@ -209,11 +211,13 @@ def certify(
         tables: real data sets that the guide was not trained on, on the scale that it expects, for a row that
             holds its draws against long chains; seconds to a minute each.
         tables_source: which tables these are, in words.
+        client: a client of ``dask.distributed``, whose workers measure the parts, a size each; the speed and
+            the real tables are those of this process. Figures are the same, up to the rounding of threads.
 
     A part that fails is left out, with the reason in ``failures``, and the certificate does not pass.
 
     Raises:
-        ValueError: if a setting is not possible.
+        ValueError: if a setting is not possible, or the client has no workers of these versions.
 
     Example:
         >>> from dataclasses import replace
@@ -227,18 +231,29 @@ def certify(
     baseline = _filter_of(guide) if baseline is None else baseline
     settings = settings or CertificateSettings()
     _check_memory(settings)
+    if client is not None:
+        check_workers(client)
     tell = progress or (lambda _: None)
     simulated = partial(simulate_batches, guide.model, guide, baseline)
     tries = Attempts()
-    rows: dict[str, Any] = {}
     with torch.no_grad():
         with pyro_seeded(settings.seed):
             few = tries.value_or_none("simulation", partial(simulated, num_datasets=1, num_points=2))
         # The model has one once the guide's conditions are set.
         has_likelihood = few is not None and bool(few[0].model.has_likelihood)
-        for field, part in _parts(settings, has_likelihood=has_likelihood).items():
-            measure = partial(part.rows, simulated, seed=settings.seed, tell=tell)
-            rows[field] = tries.value_or_none(part.name, measure) or ()
+        parts, found = _parts(settings, has_likelihood=has_likelihood), dict[tuple[str, int], Any]()
+        shared = simulated, settings, has_likelihood
+        # Speed last, when nothing else runs.
+        for names, there in (([*parts][:-1], client), ([*parts][-1:], None)):
+            tasks = _told(tell, {name: parts[name] for name in names})
+            for task, row in done_by(there, _row_or_reason, shared, tasks):
+                found[task] = row
+        rows: dict[str, Any] = {}
+        for field, part in parts.items():
+            measured = [found[field, num_points] for num_points in part.datasets]
+            reason = next((str(one) for one in measured if isinstance(one, str | LostTask)), None)
+            rows[field] = () if reason is not None else tuple(measured)
+            tries.reasons |= {} if reason is None else {part.name: reason}
         if tables:
             tell(f"real tables, {len(tables)} of them")
             of_tables = partial(real_tables_row, guide, tables, source=tables_source, seed=settings.seed)
@@ -271,16 +286,27 @@ class _Part:
     datasets: Mapping[int, int]
     measure: Callable[[Sequence[SimulatedBatch]], Any]
 
-    def rows(
-        self, simulated: Callable[..., Sequence[SimulatedBatch]], *, seed: int, tell: Callable[[str], None]
-    ) -> tuple[Any, ...]:
-        found = []
-        for num_points, num_datasets in self.datasets.items():
-            tell(f"{self.data}, {num_datasets} data sets of {num_points} points")
-            with pyro_seeded(seed, self.key, num_points):
-                batches = simulated(num_datasets=num_datasets, num_points=num_points)
-                found.append(self.measure(batches))
-        return tuple(found)
+
+def _told(tell: Callable[[str], None], parts: Mapping[str, _Part]) -> Iterator[tuple[str, int]]:
+    """Return the tasks of some parts, a size each, and say what begins."""
+    for field, part in parts.items():
+        for num_points, num_datasets in part.datasets.items():
+            tell(f"{part.data}, {num_datasets} data sets of {num_points} points")
+            yield field, num_points
+
+
+def _row_or_reason(shared: tuple[Any, CertificateSettings, bool], task: tuple[str, int]) -> Any:
+    """Measure a part at one size; return why it cannot be where it fails."""
+    (simulated, settings, has_likelihood), (field, num_points) = shared, task
+    part, tries = _parts(settings, has_likelihood=has_likelihood)[field], Attempts()
+
+    def row() -> Any:
+        batches = simulated(num_datasets=part.datasets[num_points], num_points=num_points)
+        return part.measure(batches)
+
+    with torch.no_grad(), pyro_seeded(settings.seed, part.key, num_points):
+        measured = tries.value_or_none(part.name, row)
+    return tries.reasons.get(part.name, measured)
 
 
 def _parts(settings: CertificateSettings, *, has_likelihood: bool) -> dict[str, _Part]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from msgspec import structs
 
@@ -71,6 +72,7 @@ def check_guide(
     settings: CertificateSettings | None = None,
     sampled_points: tuple[int, ...] | None = None,
     progress: Callable[[str], None] | None = None,
+    client: Any = None,
 ) -> CheckResult:
     """Load a guide, measure its certificate anew, judge it and compare it with the one in its card.
 
@@ -81,6 +83,8 @@ def check_guide(
         settings: how much is measured, at sizes up to those the guide was trained for.
         sampled_points: larger sizes of data sets, beyond those of training if wanted.
         progress: called with what is measured next, in words.
+        client: a client of ``dask.distributed``, whose workers measure, as in
+            :func:`~pyroclust.calibration.certify`.
 
     Raises:
         ValueError: if the guide is unknown, damaged, or a setting is not possible.
@@ -97,7 +101,7 @@ def check_guide(
     if sampled_points is not None:
         wanted = replace(wanted, sampled_points=sampled_points)
     # A shelf name comes before a folder of that name; here it is the folder.
-    measured = certify(load_guide(folder.resolve()), settings=wanted, progress=progress)
+    measured = certify(load_guide(folder.resolve()), settings=wanted, progress=progress, client=client)
     stored = Certificate.from_dict(card.certificate) if card.certificate else None
     # The tables are not at hand: the row measured on them, with these weights, stands.
     real_tables = None if stored is None else stored.real_tables

@@ -156,9 +156,15 @@ def client_of(scheduler: str | None) -> Iterator[Any]:
         yield None
         return
     one_thread = dict.fromkeys(("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    # Without its pages; the port of those that say how it is would be the same for all clusters.
+    no_pages = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
     with (
         LocalCluster(
-            n_workers=number, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, env=one_thread
+            n_workers=number,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            env=one_thread,
+            scheduler_kwargs=no_pages,
         ) as cluster,
         Client(cluster) as client,
     ):

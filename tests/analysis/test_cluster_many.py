@@ -124,7 +124,10 @@ def test_the_note_of_a_data_set_says_what_is_doubtful_about_it():
     notes = found.summaries["note"]
     assert notes["plain"] == ""
     assert "row 8 has 1e+06 in 'x'" in notes["far"]
-    assert "'c', which no row had that was clustered (a, b are known), was read as a missing cell" in notes["other"]
+    assert (
+        "'c', which no row had that was clustered (a, b are known), was read as a missing cell"
+        in notes["other"]
+    )
     whole = pd.concat([one.assign(who=name) for name, one in sets.items()], ignore_index=True)
     notes = pyroclust.cluster_many(whole, by="who", guide="none", budget=0).summaries["note"]
     assert notes[["plain", "other"]].tolist() == ["", ""]

@@ -22,6 +22,7 @@ from pyroclust.calibration.certificate import CoverageRow, ReliabilityRow, certi
 from pyroclust.calibration.simulations import draw_partitions, neighbour_share, partition_functionals
 from pyroclust.cli.guides import _accuracy, _lines
 from pyroclust.core.random_state import pyro_seeded
+from pyroclust.core.workers import client_of
 from pyroclust.diagnostics import pareto_k
 from pyroclust.diagnostics.judging import tail_summary
 from pyroclust.distributions import ChineseRestaurantPrior
@@ -48,6 +49,17 @@ TINY = CertificateSettings(
     timed_points=10,
 )
 ONLY_CALIBRATION = replace(CertificateSettings.nothing(), num_calibrated=800, calibrated_points=6)
+
+
+def test_workers_measure_the_same(monkeypatch):
+    monkeypatch.setattr("pyroclust.core.workers.num_threads", lambda: 2)
+    guide, told = PredictiveFilter(gaussian2d()), []
+    here = certify(guide, settings=TINY)
+    with client_of(None) as client:
+        there = certify(guide, settings=TINY, client=client, progress=told.append)
+    assert len(told) == 8
+    assert there.speed is not None
+    assert replace(there, seconds=0, speed=None) == replace(here, seconds=0, speed=None)
 
 
 def calibrated(guide: EnumeratedGuide, seed: int = 1) -> Certificate:
