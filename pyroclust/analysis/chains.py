@@ -14,6 +14,7 @@ from torch import Tensor
 from pyroclust.analysis.steps import Settings
 from pyroclust.core.large_tables import (
     ALL_AT_ONCE,
+    GROWTH,
     LARGE_TABLE,
     SUBSAMPLE,
     chain_seconds,
@@ -216,11 +217,12 @@ def overdispersed_starts(
 def _starts_from_subsamples(
     model: CollapsedModel, data: Tensor, *, num_chains: int, num_many: int, seed: int
 ) -> tuple[FromDraws, float]:
-    """Return where chains on a random subsample each have come, from few clusters or many, for all rows."""
+    """Return where chains have come, from few clusters or many, on rows that grow from a subsample each."""
     began, generator = time.perf_counter(), np.random.default_rng(seed)
+    order, size = generator.permutation(len(data)), SUBSAMPLE * GROWTH
     parts = []
     for chain, own in enumerate(generator.integers(2**31, size=num_chains).tolist()):
-        rows = np.sort(generator.choice(len(data), SUBSAMPLE, replace=False))
+        rows = np.sort(generator.choice(order[:size], SUBSAMPLE, replace=False))
         some = data[torch.from_numpy(rows)]
         kernel = default_kernel(model)
         if chain < num_many:
@@ -229,11 +231,28 @@ def _starts_from_subsamples(
         else:
             kernel.init, _ = coarse_starts(model, some, num_chains=1, sweeps=_COARSE_SWEEPS, seed=own)
         chains = Chains(kernel, some, 1, seed=own)
-        labels = chains.draw(1, warmup=_SWEEPS_OF_SUBSAMPLE - 1).assignments[0, 0]
-        hyper = {name: float(value) for name, value in chains.states.hyperparameters.items()}
-        parts.append(PartOfRows(rows, labels, hyper))
+        chains.advance(_SWEEPS_OF_SUBSAMPLE)
+        parts += _parts(chains, rows)
+    while size < len(data):
+        # A cluster of few rows that is one too many goes, one that is missing is found: of many, neither.
+        rows = np.sort(order[:size])
+        some, kernel = data[torch.from_numpy(rows)], named_kernel(BLOCKED, model)
+        within = [part._replace(rows=np.searchsorted(rows, part.rows)) for part in parts]
+        kernel.init = FromDraws(extended(model, some, within, seed=seed))
+        chains = Chains(kernel, some, num_chains, seed=seed)
+        chains.advance(_SWEEPS_OF_SUBSAMPLE)
+        parts, size = _parts(chains, rows), size * GROWTH
     starts = extended(model, data, parts, seed=seed)
     return FromDraws(starts), time.perf_counter() - began
+
+
+def _parts(chains: Chains, rows: np.ndarray) -> list[PartOfRows]:
+    """Return where chains on some rows are."""
+    labels, hyper = chains.states.assignments.numpy(), chains.states.hyperparameters
+    return [
+        PartOfRows(rows, labels[chain], {name: float(values[chain]) for name, values in hyper.items()})
+        for chain in range(len(labels))
+    ]
 
 
 def _with_many_clusters(model: CollapsedModel, data: Tensor, number: int) -> Tensor:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from pyroclust.analysis.steps import Settings, Work, complete
-from pyroclust.core.large_tables import default_num_draws
+from pyroclust.core.large_tables import default_num_draws, label_type
 from pyroclust.core.long_runs import lines_instead_of_bars
 from pyroclust.core.machine import check_memory
 from pyroclust.core.messages import unknown_name
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 # Columns of these families may be divided in two; normal ones are independent where they are.
 DIVISIBLE = (None, "nig", "diagonal", "normal")
 # Labels as drawn, canonical, and as chains of draws.
-_BYTES_A_LABEL = 3 * 8
+_COPIES = 3
 _OF_COMPARE_ALONE = ("conditions", "within", "between", "kernel", "refine", "tolerance")
 _OF_TEXT_FILES = {"delimiter", "decimal", "header"}
 _OF_TABLES = (
@@ -267,13 +267,14 @@ def compare(
     points = scaled(table, raw=raw, pca=pca)
     size, usual = len(points.data), default_num_draws(len(points.data))
     mcmc_draws = usual if mcmc_draws is None else mcmc_draws
+    width, chains = label_type(size).itemsize, f"{num_chains} chains"
     rooms = (
-        ("num_draws", num_draws or usual, "draws", "draw fewer (--draws)"),
-        ("mcmc_draws", num_chains * mcmc_draws, f"{num_chains} chains", "keep fewer (--mcmc-draws)"),
+        ("num_draws", 8 * (num_draws or usual), "draws", "draw fewer (--draws)"),
+        ("mcmc_draws", width * num_chains * mcmc_draws, chains, "keep fewer (--mcmc-draws)"),
     )
     for name, number, what, remedy in rooms:
         shown = f"{name} is {given[name] or usual}: {what} of {size} points"
-        check_memory(_BYTES_A_LABEL * size * number, shown, remedy=remedy)
+        check_memory(_COPIES * size * number, shown, remedy=remedy)
     # This brings torch and Pyro; arguments and table are right by now.
     from pyroclust.analysis.constraining import constraints_of
     from pyroclust.analysis.picking import pick_guide

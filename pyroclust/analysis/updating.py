@@ -27,13 +27,12 @@ from pyroclust.diagnostics.findings import settled_finding
 from pyroclust.guides.anchored_guide import ContinuedDraws
 from pyroclust.infer import refine
 from pyroclust.infer.importance import Clock
+from pyroclust.infer.mcmc import CollapsedGibbs, Compose, PartitionKernel, SliceHyperparameters
 from pyroclust.infer.mcmc.chains import Chains
-from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.infer.mcmc.refine import ConvergenceMonitor, Refinement
-from pyroclust.infer.mcmc.states import ChainStates, Trace
+from pyroclust.infer.mcmc.states import Trace
 from pyroclust.models import PosteriorPredictive
 from pyroclust.partitions import Draws, canonical
-from pyroclust.partitions.constraints import Constraints
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import name_of_run, results_folder, table_content
@@ -48,7 +47,6 @@ _OLD_ROWS_STAY = (
 )
 # Old rows up to which these are moved too; beyond, draws that go on, by labels, and sweeps over the new rows.
 _MOST_MOVED, _USUAL_DRAWS, _FEWEST_DRAWS, _ALL_LABELS, _SWEEPS = 5000, 200, 50, 2_000_000, 16
-_KERNEL = "gibbs+merge-split"
 
 
 @single_precision()
@@ -77,10 +75,11 @@ def update(
     draws were. Where the new rows are many, or unlike the old ones (:func:`pyroclust.predict` warns),
     :func:`pyroclust.compare` of all rows is better.
 
-    Beyond 5,000 old rows these stay as each draw has them, and count in its clusters: merge-split moves and
-    Gibbs sweeps move the new rows alone, exactly given the old labels, and may open clusters. What is left
-    out is what new rows say of the labels of old ones, and of which draws are likelier; a note says so. Cost
-    O(S (N + M T) D): one pass over the N old rows a draw, T = 16 sweeps over the M new ones.
+    Beyond 5,000 old rows these stay as each draw has them, and count in its clusters: Gibbs sweeps move the
+    new rows alone, exactly given the old labels, and may open clusters. What is left out is what new rows say
+    of the labels of old ones, and of which draws are likelier; a note says so. Cost O(S (N + M T) K D), and
+    O(S (N + M T) K D^2) for full covariances: one pass over the N old rows a draw, T = 16 sweeps over the M
+    new ones.
 
     Args:
         source: what :func:`pyroclust.compare` or this returned, or the folder that it wrote.
@@ -210,38 +209,26 @@ def _proposed(record: Refinement, num_draws: int) -> dict[str, Draws]:
 def _with_old_rows_as_drawn(
     model: Any, draws: Tensor, data: Tensor, *, seed: int
 ) -> tuple[Draws, Refinement]:
-    """Add rows to each draw of old ones by moves of the new rows alone, a cluster of old rows being one."""
+    """Add rows to each draw of old ones by Gibbs sweeps over the new rows alone."""
     number, old = draws.shape
-    alone = torch.arange(len(data) - old)
-    law, clock = PosteriorPredictive(model, data[:old], draws[:1].long()), Clock()
-    with seeded(seed):
-        first = Categorical(logits=law.log_cluster_probs(data[old:])[:, 0]).sample()
-    num_first = int(draws[0].max()) + 1
-    visited: tuple[list[ChainStates], list[ChainStates]] = ([], [])
-    with progress_bar("draws", number, shown=False) as tell:
-        for place, labels in enumerate(draws.long()):
-            clusters = int(labels.max()) + 1
-            # Old clusters that join would never part again.
-            apart = torch.combinations(torch.arange(clusters)).view(-1, 2)
-            known = model.under(Constraints(torch.cat([labels, clusters + alone]), apart))
-            # Clusters of the first draw are those of this one that they share most rows with.
-            shared = torch.bincount(draws[0].long() * clusters + labels, minlength=num_first * clusters)
-            names = torch.cat([shared.view(-1, clusters).argmax(1), torch.tensor([clusters])])
-            with clock.timed("prepare"):
-                start = canonical(torch.cat([labels, names[first]]))
-                chain = Chains(named_kernel(_KERNEL, known), data, start[None], seed=seed + place)
-            for states in visited:
-                with clock.timed("sweep"):
-                    chain.advance(_SWEEPS // 2)
-                states.append(chain.states)
-            tell(place + 1, "")
-    ancestors = np.arange(number)
-    before, after = map(ChainStates.concatenate, visited)
-    look = ConvergenceMonitor(before, ancestors=ancestors, seed=seed).look_again(after, sweeps=_SWEEPS)
-    moved = Trace.of_rows([after]).draws(_NAME, seconds=sum(clock.seconds.values()))
+    clock, ancestors = Clock(), np.arange(number)
+    with clock.timed("prepare"):
+        kernels: list[PartitionKernel] = [CollapsedGibbs(model, begin=old)]
+        if model.hyperpriors.keys() - model.prior.integrated_names:
+            kernels.insert(0, SliceHyperparameters(model))
+        starts = _with_new_rows(model, draws, data, seed=seed)
+        chains = Chains(Compose(kernels), data, starts, seed=seed)
+    with progress_bar("draws", 2 * number, shown=False) as tell, clock.timed("sweep"):
+        chains.advance(_SWEEPS // 2, tell=lambda done: tell(done, ""))
+        before = chains.states
+        chains.advance(_SWEEPS // 2, tell=lambda done: tell(number + done, ""))
+    look = ConvergenceMonitor(before, ancestors=ancestors, seed=seed).look_again(
+        chains.states, sweeps=_SWEEPS
+    )
+    moved = Trace.of_rows([chains.states]).draws(_NAME, seconds=sum(clock.seconds.values()))
     record = Refinement(
         ancestors=ancestors,
-        kernel=f"{_KERNEL}, of the new rows alone",
+        kernel="gibbs, of the new rows alone",
         proposals=Draws(name=_NAME, assignments=draws.numpy()[None]),
         is_exact=False,
         num_orders=1,
@@ -249,6 +236,24 @@ def _with_old_rows_as_drawn(
         seconds=clock.seconds,
     )
     return replace(moved, assignments=moved.assignments.astype(np.int32)), record
+
+
+def _with_new_rows(model: Any, draws: Tensor, data: Tensor, *, seed: int) -> Tensor:
+    """Return draws of old rows with new ones, which are drawn given the first, ``(S, N)``.
+
+    In the other draws they are in the clusters that share most rows with those.
+    """
+    old, clusters = draws.shape[-1], int(draws.max()) + 1
+    law = PosteriorPredictive(model, data[:old], draws[:1].long())
+    with seeded(seed):
+        first = Categorical(logits=law.log_cluster_probs(data[old:])[:, 0]).sample()
+    found = []
+    for labels in draws.long():
+        shared = torch.bincount(draws[0].long() * clusters + labels, minlength=clusters**2)
+        names = shared.view(clusters, clusters).argmax(1)
+        opened = torch.where(first > draws[0].max(), labels.max() + 1, names[first.clamp(max=clusters - 1)])
+        found.append(canonical(torch.cat([labels, opened])))
+    return torch.stack(found)
 
 
 def _all_rows(old: AnalysedData, added: Table) -> Table:

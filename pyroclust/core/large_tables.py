@@ -20,8 +20,8 @@ _USUAL_DRAWS, _FEWEST_DRAWS, _ALL_LABELS = 1000, 250, 2_500_000
 _MOST_LABELS, _LEAST_DRAWS = 125_000_000, 100
 ALL_AT_ONCE = 50_000
 """From so many rows on chains draw all rows at once, from starts of a subsample."""
-SUBSAMPLE = 2_000
-"""Rows of such a subsample."""
+SUBSAMPLE, GROWTH = 2_000, 8
+"""Rows of such a subsample, and times that it grows by until it is all rows."""
 
 
 def most_sweeps(num_points: int, *, num_chains: int, most: int) -> int:

@@ -8,6 +8,7 @@ import pytest
 import torch
 from cases import four_heaps
 from sklearn.datasets import load_wine
+from sklearn.metrics import adjusted_rand_score
 
 from pyroclust.analysis import chains as module
 from pyroclust.analysis.chains import draw_mcmc, draw_populations, overdispersed_starts
@@ -256,3 +257,16 @@ def test_without_a_filter_the_other_half_is_overdispersed():
     starts, _ = overdispersed_starts(model, data, num_chains=4, seed=0)
     assert starts.draws.shape == (4, 12)
     assert is_canonical(starts.draws).all()
+
+
+def test_large_tables_start_where_chains_on_subsamples_that_grow_have_come(monkeypatch):
+    for name, value in (("ALL_AT_ONCE", 1000), ("SUBSAMPLE", 50), ("GROWTH", 4)):
+        monkeypatch.setattr(module, name, value)
+    model, truth = niw_mixture(2), np.arange(3000) % 9
+    torch.manual_seed(0)
+    data = (3 * torch.randn(9, 2))[truth].double() + 0.3 * torch.randn(3000, 2).double()
+    starts, seconds = overdispersed_starts(model, data, num_chains=4, seed=1)
+    assert starts.draws.shape == (4, 3000)
+    assert is_canonical(starts.draws).all()
+    assert min(adjusted_rand_score(truth, one) for one in starts.draws) > 0.9
+    assert seconds > 0

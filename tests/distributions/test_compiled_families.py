@@ -206,6 +206,13 @@ def test_agrees_with_torch(name):
     assert not hyper or (evaluate(moved)[1] - found[1]).abs().max() > 0.01
 
 
+def test_ordered_levels_count_on_beyond_their_tables(monkeypatch):
+    monkeypatch.setattr("pyroclust.distributions.families.ordered_levels._LONGEST", 4)
+    component = OrderedLevels([2, 3])
+    data = draw_data(component)
+    assert_close(evaluate(chain_on(component, data, {})), expected(component, data))
+
+
 @every_case
 def test_predictives_are_right_above_a_floor_and_below_it_below(name):
     component, _, _ = CASES[name]

@@ -13,13 +13,15 @@ from torch import Tensor
 
 from pyroclust.core.compiling import inner
 from pyroclust.core.registry import register
-from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, log_sum
+from pyroclust.distributions.compiled.protocol import compile_family, compile_methods, log_rising, log_sum
 from pyroclust.distributions.families.categories import Categories
 from pyroclust.distributions.families.component import Component
 
 # Laws that a cluster's answers may be near to: a normal variable that is cut between the levels, by its place
 # from one level below the first to one above the last, its width in levels, and how many answers it is worth.
 _PLACES, _WIDTHS, _STRENGTHS = 7, (0.4, 0.8, 1.6), (6.0, 60.0)
+# Counts up to which log rising factorials are tabulated: of five levels that is 7 MB a column.
+_LONGEST = 4096
 
 
 @register(Component)
@@ -147,8 +149,8 @@ class OrderedTables(NamedTuple):
     first: np.ndarray  # place of the first level of each column, and of one after the last, (D + 1,)
     pseudo: np.ndarray  # (sum of L, A)
     strength: np.ndarray  # (A,)
-    rising: np.ndarray  # log rising factorials of the pseudo-observations, (sum of L, N + 1, A)
-    rising_total: np.ndarray  # and of their sum, (N + 1, A)
+    rising: np.ndarray  # log rising factorials of the pseudo-observations, (sum of L, T, A)
+    rising_total: np.ndarray  # and of their sum, (T, A)
     weights: np.ndarray  # scratch space, (A,)
     log_probs: np.ndarray  # of each level, (S, sum of L)
     log_without: np.ndarray  # the same where one of the points of that level is taken out
@@ -214,9 +216,15 @@ def _weigh(tables: Any, sums: Any, begin: int, end: int) -> int:
         seen = int(sums[place] + 0.5)
         cells += seen
         for a in range(number):
-            weights[a] += tables.rising[place, seen, a]
+            if seen < len(tables.rising_total):
+                weights[a] += tables.rising[place, seen, a]
+            else:
+                weights[a] += log_rising(tables.pseudo[place, a], float(seen))
     for a in range(number):
-        weights[a] -= tables.rising_total[cells, a]
+        if cells < len(tables.rising_total):
+            weights[a] -= tables.rising_total[cells, a]
+        else:
+            weights[a] -= log_rising(tables.strength[a], float(cells))
     return cells
 
 
@@ -224,7 +232,7 @@ def _weigh(tables: Any, sums: Any, begin: int, end: int) -> int:
 def _(component: OrderedLevels, data: np.ndarray, num_slots: int, num_points: int) -> OrderedTables:
     first = np.concatenate([[0], np.cumsum(component.levels)]).astype(np.int64)
     pseudo, strength = np.ascontiguousarray(component.pseudo.numpy().T), component.strength.numpy()
-    seen = np.arange(num_points + 1.0)[:, None]
+    seen = np.arange(min(num_points + 1.0, _LONGEST))[:, None]
     return OrderedTables(
         hyper=np.zeros(0),
         code=np.where(np.isnan(data), -1, np.nan_to_num(data) + first[:-1]).astype(np.int64),

@@ -3,11 +3,15 @@
 from typing import NamedTuple
 
 import numpy as np
+from torch import Tensor
 
+from pyroclust.core.numbers import check_count
+from pyroclust.distributions.protocols import CollapsedModel
 from pyroclust.infer.mcmc.compiled.proposals import Proposals
 from pyroclust.infer.mcmc.compiled.runner import END_OF_STEP
 from pyroclust.infer.mcmc.compiled.sweep import GibbsSweep
 from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel
+from pyroclust.infer.mcmc.states import Starts
 
 
 class CollapsedGibbs(CompiledKernel):
@@ -33,9 +37,12 @@ class CollapsedGibbs(CompiledKernel):
         model: a model of a conjugate family with compiled functions.
         init: where chains start, see :class:`PartitionKernel`.
         thin: sweeps a draw.
+        begin: rows before this one are not visited: what is drawn is the law of the others given their
+            clusters.
 
     Raises:
-        ValueError: if the family is not conjugate or ``thin`` is not positive.
+        ValueError: if the family is not conjugate, ``thin`` is not positive, or ``begin`` is negative, or
+            anything but 0 under constraints.
 
     Example:
         >>> import torch
@@ -53,8 +60,16 @@ class CollapsedGibbs(CompiledKernel):
         https://doi.org/10.1080/01621459.1995.10476550
     """
 
+    def __init__(
+        self, model: CollapsedModel, *, init: Starts | Tensor | None = None, thin: int = 1, begin: int = 0
+    ) -> None:
+        super().__init__(model, init=init, thin=thin)
+        self._begin = check_count("begin", begin, at_least=0)
+        if begin and model.constraints is not None:
+            raise ValueError(f"begin is {begin}, and model has constraints, whose groups of rows move as one")
+
     def moves(self, num_points: int) -> tuple[NamedTuple, ...]:
-        sweep: tuple[NamedTuple, ...] = (GibbsSweep(),)
+        sweep: tuple[NamedTuple, ...] = (GibbsSweep(self._begin),)
         constraints = self.model.constraints
         if constraints is not None and constraints.has_one_number and len(constraints.over(num_points).apart):
             # Where clusters hold rivals, single moves may not lead to all partitions.

@@ -268,7 +268,7 @@ LINKED[BlockEdges] = Linked(_sum_up, _log_likelihood)
 def _sweep(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
     _play_active(family, state, -1, -1)
     _total_up(family, state)
-    for i in range(len(state.slot_of)):
+    for i in range(move.begin, len(state.slot_of)):
         before = state.slot_of[i]
         _count(family, state, i, before, -1)
         if state.sizes[before] == 0:

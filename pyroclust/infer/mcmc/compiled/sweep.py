@@ -29,7 +29,9 @@ _CLOSED = -1e300
 
 
 class GibbsSweep(NamedTuple):
-    """Visit every row and draw its cluster given all others."""
+    """Visit every row, from one on, and draw its cluster given all others."""
+
+    begin: int
 
 
 @inner
@@ -140,7 +142,7 @@ def _sweep(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> No
     weigh_alone(family, state)
     for slot in range(len(state.fits)):
         state.fits[slot] = math.nan
-    for row in range(len(state.slot_of)):
+    for row in range(move.begin, len(state.slot_of)):
         visit(family, state, prior, row, generator)
     if prior.most < len(state.slot_of):
         for row in range(len(state.slot_of)):
