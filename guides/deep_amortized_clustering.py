@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from pyroclust.core.numbers import check_count
 from pyroclust.core.registry import register
 from pyroclust.distributions import ClusterwisePartition, Filtering, PartitionDistribution
+from pyroclust.distributions.clusterwise_partition import ForcedClusters
 from pyroclust.distributions.filtering import (
     POINTS_AT_ONCE,
     SurestFirstPartition,
@@ -21,6 +22,7 @@ from pyroclust.distributions.protocols import Model, as_model
 from pyroclust.guides.base import AmortizedGuide, checked_order, num_columns, visiting_order
 from pyroclust.nn import Order, RandomOrder
 from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.networks.clusterwise_network import points_at
 from pyroclust.nn.networks.filtering_network import (
     AutoencoderDensity,
     FilteringNetwork,
@@ -28,6 +30,7 @@ from pyroclust.nn.networks.filtering_network import (
     GaussianDensity,
 )
 from pyroclust.nn.orders import random_orders
+from pyroclust.partitions import canonical
 
 _MOST_ROUNDS = 50
 
@@ -48,13 +51,25 @@ class DeepAmortizedClustering(AmortizedGuide):
     .. math:: \log q(c \mid x) = \sum_k \sum_i \log \text{Bernoulli}(b_{ki}; m_i(x, a_k, \text{left}_k))
 
     exactly. Without them the point with the highest logit takes the place of the anchor. Memberships are
-    independent given the anchor, so that a group of points cannot belong as a whole or not at all.
+    independent given the anchor, so that a group of points cannot belong as a whole or not at all, unless the
+    network has a latent.
+
+    One round a data set, of clusters that are equally likely to have been removed, is not the law of the
+    rounds in use: large clusters are found first, and data sets of many clusters have more rounds. With
+    ``every_round`` the loss is that of all rounds of a random order,
+
+    .. math:: L(\phi) = -\log q(c \mid x) - \sum_i \log p(x_i \mid \theta_{c_i})
 
     Args:
         model: whose simulations it is trained on.
         network: what finds a cluster; one that fits the model by default.
         order: rule for the order in which points become anchors; random by default.
         removed: whether clusters are removed before in training, as earlier rounds would have done.
+        every_round: whether training sums over all rounds of a random order, in place of one round.
+        num_anchors: how many rounds, or orders, of each data set a training averages over.
+
+    Raises:
+        ValueError: if the network has no anchors where every round is trained, or a latent where one is.
 
     Example:
         >>> from pyroclust.models import filtering_clusters
@@ -77,11 +92,21 @@ class DeepAmortizedClustering(AmortizedGuide):
         network: FilteringNetwork | None = None,
         order: Order | None = None,
         removed: bool = True,
+        every_round: bool = False,
+        num_anchors: int = 1,
     ) -> None:
         super().__init__(model)
         self.network: Any = filtering_network_for(self.model) if network is None else network
         self.order = checked_order(RandomOrder() if order is None else order)
-        self.removed = bool(removed)
+        self.removed, self.every_round = bool(removed), bool(every_round)
+        self.num_anchors = check_count("num_anchors", num_anchors)
+        if every_round and not self.network.anchored:
+            raise ValueError("every_round is True, expected a network with anchors, whose rounds labels say")
+        if self.network.num_values and not every_round:
+            raise ValueError(
+                f"network has num_values {self.network.num_values}, expected 0 where one round is trained: "
+                "set every_round"
+            )
 
     @property
     def why_no_constraints(self) -> str:
@@ -214,12 +239,41 @@ class DeepAmortizedClustering(AmortizedGuide):
         return joint
 
     def losses(self, data: Tensor, assignments: Tensor) -> Tensor:
-        """Return what a training minimises, ``(*batch)``: N times the loss of one round of each data set."""
+        """Return what a training minimises, ``(*batch)``: N times the loss of one round, or that of all."""
         flat, batch = self._flat(data)
-        labels = assignments.reshape(-1, assignments.shape[-1])
-        points, mask = self._left(labels)
-        rows = torch.arange(len(flat), device=flat.device)
-        found = self.network.find(self.network.encode(flat), rows, points, mask)
+        encoding = self.network.encode(flat)
+        rows = torch.arange(len(flat), device=flat.device).repeat(self.num_anchors)
+        labels = assignments.reshape(-1, assignments.shape[-1]).repeat(self.num_anchors, 1)
+        of_rows = self._losses_of_every_round if self.every_round else self._losses_of_a_round
+        return of_rows(flat, encoding, rows, labels).view(self.num_anchors, *batch).mean(0)
+
+    def _losses_of_every_round(self, flat: Tensor, encoding: Any, rows: Tensor, labels: Tensor) -> Tensor:
+        order = torch.rand(labels.shape, device=flat.device).argsort(-1)
+        forced = ForcedClusters(
+            self.network,
+            encoding,
+            dataset=rows,
+            order=order,
+            labels=canonical(labels.gather(-1, order)),
+            num_particles=1,
+            constraints=None,
+        )
+        values = flat.flatten(2)
+        total = torch.zeros(len(rows), dtype=torch.float64, device=flat.device)
+        for block, (step, joined) in zip(forced.blocks, forced.steps, strict=True):
+            law, context = self.network.law_and_context(encoding, step)
+            loss = -law.estimate(joined, 1)[0]
+            if self.network.density is not None:
+                points = torch.cat([step.anchor.unsqueeze(-1), step.others], -1)
+                member = F.pad(joined, (1, 0), value=True)
+                scored = self.network.density(context, points_at(values, step.dataset, points))
+                loss = loss - torch.where(member, scored, 0.0).sum(-1)
+            total = total.index_add(0, forced.row[block], loss)
+        return total
+
+    def _losses_of_a_round(self, flat: Tensor, encoding: Any, rows: Tensor, labels: Tensor) -> Tensor:
+        points, mask, gone = self._left(labels)
+        found = self.network.find(encoding, rows, points, mask, gone)
         own = labels.gather(-1, points)
         if self.network.anchored:
             member = (own == own[:, :1]).unsqueeze(-1)
@@ -231,16 +285,13 @@ class DeepAmortizedClustering(AmortizedGuide):
         paid = torch.where(mask, F.softplus(logits), 0.0).sum(-1, keepdim=True)
         loss = (paid - (logits.unsqueeze(-2) @ belongs).squeeze(-2)) / mask.sum(-1, keepdim=True)
         if self.network.density is not None:
-            places = points.unsqueeze(-1)
-            values = flat.flatten(2)
-            values = values.gather(1, places.expand(-1, -1, values.shape[-1]))
+            values = points_at(flat.flatten(2), rows, points)
             scored = torch.where(mask, self.network.density(found.context, values), 0.0)
             total = (scored.unsqueeze(-2) @ belongs).squeeze(-2)
             loss = loss - total / belongs.sum(1).clamp(min=1)
-        best = loss.masked_fill(~member.any(1), torch.inf).amin(-1)
-        return (flat.shape[1] * best).view(batch)
+        return flat.shape[1] * loss.masked_fill(~member.any(1), torch.inf).amin(-1)
 
-    def _left(self, labels: Tensor) -> tuple[Tensor, Tensor]:
+    def _left(self, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Remove some clusters of each data set, and put a random point of the others in front."""
         device = labels.device
         clusters = labels.amax(-1) + 1
@@ -254,7 +305,7 @@ class DeepAmortizedClustering(AmortizedGuide):
         points = torch.rand(labels.shape, device=device).masked_fill(~left, 2.0).argsort(-1)
         count = left.sum(-1)
         width = int(count.max())
-        return points[:, :width], torch.arange(width, device=device) < count.unsqueeze(-1)
+        return points[:, :width], torch.arange(width, device=device) < count.unsqueeze(-1), gone
 
 
 @register(DeepAmortizedClustering, name="filtering")
@@ -270,6 +321,8 @@ def filtering_network_for(
     density: GaussianDensity | FlowDensity | AutoencoderDensity | None = None,
     described: bool = True,
     encoder: Encoder | None = None,
+    num_values: int = 0,
+    progress: bool = False,
 ) -> FilteringNetwork:
     """Return an untrained network that fits a model: the published one by default, with anchors.
 
@@ -298,4 +351,6 @@ def filtering_network_for(
         anchored=anchored,
         differences=differences,
         encoder=encoder,
+        num_values=num_values,
+        progress=progress,
     )

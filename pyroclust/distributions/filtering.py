@@ -23,7 +23,9 @@ class ClusterFinder(Protocol):
     anchored: bool  # whether it finds the cluster of the first point; else one of its own choice
     width: int  # W, of the vectors that describe clusters
 
-    def find(self, encoding: Any, dataset: Tensor, points: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    def find(
+        self, encoding: Any, dataset: Tensor, points: Tensor, mask: Tensor, num_closed: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """Return logits of belonging to the cluster, ``(R, T)``, and its description, ``(R, W)``."""
         ...
 
@@ -100,12 +102,14 @@ def filter_clusters(
         for block in row_blocks(count, POINTS_AT_ONCE):
             width = int(count[block[0]])
             mask = torch.arange(width, device=device) < count[block].unsqueeze(-1)
-            logits, vector = network.find(encoding, dataset[rows[block]], left[block, :width], mask)
+            row = rows[block]
+            closed = torch.full_like(row, place)
+            logits, vector = network.find(encoding, dataset[row], left[block, :width], mask, closed)
             belongs = (logits > 0) & mask
             if network.anchored:
                 belongs[:, 0] = True
             joined[block, :width] = belongs
-            context[rows[block]] = vector
+            context[row] = vector
         some = joined.any(-1)
         context[rows[~some]] = 0.0
         contexts.append(context)
@@ -182,7 +186,8 @@ class SurestFirstPartition(PartitionDistribution):
                 row, width = rows[block], int(count[block[0]])
                 points = left[block, :width]
                 there = torch.arange(width, device=device) < count[block].unsqueeze(-1)
-                logits, _ = self.finder.find(self.encoding, dataset[row], points, there)
+                closed = torch.full_like(row, place)
+                logits, _ = self.finder.find(self.encoding, dataset[row], points, there, closed)
                 logits = logits.masked_fill(~there, -torch.inf)
                 anchor = F.one_hot(logits.argmax(-1), width).bool()
                 chosen = (join(row, points, logits) & there) | anchor

@@ -1,6 +1,7 @@
 """Deep amortized clustering: its losses by hand, its law by enumeration, filtering, and errors."""
 
 from copy import deepcopy
+from itertools import permutations
 
 import pytest
 import torch
@@ -17,10 +18,18 @@ MODEL = filtering_clusters(3)
 SMALL = {"width": 16, "num_blocks": 1, "num_inducing": 4, "num_heads": 2}
 
 
-def small(model=MODEL, *, removed: bool = True, **told) -> DeepAmortizedClustering:
+def small(
+    model=MODEL, *, removed: bool = True, every_round: bool = False, num_anchors: int = 1, **told
+) -> DeepAmortizedClustering:
     torch.manual_seed(0)
     network = filtering_network_for(model, **deepcopy(SMALL | told))
-    return DeepAmortizedClustering(model, network=network, removed=removed)
+    return DeepAmortizedClustering(
+        model,
+        network=network,
+        removed=removed,
+        every_round=every_round or "num_values" in told,
+        num_anchors=num_anchors,
+    )
 
 
 def sets(number: int = 4, points: int = 12) -> tuple[torch.Tensor, torch.Tensor]:
@@ -28,11 +37,11 @@ def sets(number: int = 4, points: int = 12) -> tuple[torch.Tensor, torch.Tensor]
     return simulate(MODEL, torch.empty(number, points, 2))
 
 
-def found_by(guide: DeepAmortizedClustering, data: torch.Tensor, points: list[int]):
+def found_by(guide: DeepAmortizedClustering, data: torch.Tensor, points: list[int], *, closed: int = 0):
     """Run one round on some points of one data set, without any padding."""
     encoding = guide.network.encode(data.unsqueeze(0))
-    index = torch.tensor([points])
-    return guide.network.find(encoding, torch.tensor([0]), index, torch.ones_like(index, dtype=torch.bool))
+    index, there = torch.tensor([points]), torch.ones(1, len(points), dtype=torch.bool)
+    return guide.network.find(encoding, torch.tensor([0]), index, there, torch.tensor([closed]))
 
 
 FLOW, RANK_ONE = FlowDensity(2, 16, hidden_width=16), GaussianDensity(2, 16, rank_one=True)
@@ -43,6 +52,9 @@ LAWS = [
     {"density": RANK_ONE},
     {"described": False},
     {"anchored": False},
+    {"progress": True},
+    {"num_values": 3},
+    {"num_values": 2, "progress": True, "differences": True},
 ]
 
 
@@ -59,15 +71,16 @@ def test_it_sums_to_one_over_partitions_and_draws_have_these_probabilities(told:
     assert posterior.is_exact
 
 
-def test_its_law_is_the_product_of_the_rounds_of_the_clusters() -> None:
-    guide, (data, _) = small(), sets(1, 6)
+@pytest.mark.parametrize("progress", [False, True])
+def test_its_law_is_the_product_of_the_rounds_of_the_clusters(progress) -> None:
+    guide, (data, _) = small(progress=progress), sets(1, 6)
     data, order = data[0], torch.tensor([2, 0, 5, 1, 4, 3])
     # The clusters in the order of their anchors: {2, 4}, {0, 5, 3}, {1}.
     partition = canonical(torch.tensor([1, 2, 0, 1, 0, 1]))
     rounds = [([2, 0, 5, 1, 4, 3], {2, 4}), ([0, 5, 1, 3], {0, 5, 3}), ([1], {1})]
     expected = torch.zeros((), dtype=torch.float64)
-    for points, members in rounds:
-        logits = found_by(guide, data, points).logits[0].double()
+    for closed, (points, members) in enumerate(rounds):
+        logits = found_by(guide, data, points, closed=closed).logits[0].double()
         for place, point in enumerate(points[1:], 1):
             expected = expected + F.logsigmoid(logits[place] if point in members else -logits[place])
     found = guide.posterior(data, order=order).log_prob(partition)
@@ -97,6 +110,74 @@ def test_what_was_filtered_is_not_seen_any_more() -> None:
     moved[[1, 6]] += 100.0
     for one, other in zip(*(found_by(guide, x, [3, 0, 2, 4]) for x in (data[0], moved)), strict=True):
         torch.testing.assert_close(one, other)
+
+
+def test_progress_tells_what_was_filtered_before() -> None:
+    data = sets(1, 8)[0][0]
+    for progress in (False, True):
+        guide = small(progress=progress)
+        seen = [found_by(guide, data, [3, 0, 2], closed=closed).logits for closed in (0, 1, 2)]
+        assert torch.equal(seen[0], seen[1]) is not progress
+        assert torch.equal(seen[1], seen[2]) is not progress
+        fewer = found_by(guide, data[:4], [3, 0, 2]).logits
+        assert torch.allclose(seen[0], fewer) is not progress
+
+
+def test_a_latent_lets_a_group_join_as_a_whole_or_not_at_all() -> None:
+    guide = small(num_values=2)
+    network = guide.network
+    # One value takes all points, the other none; each has probability one half.
+    for parameter in (network.head[1].weight, network.to_values.weight, network.to_values.bias):
+        torch.nn.init.zeros_(parameter)
+    with torch.no_grad():
+        network.head[1].bias[:] = torch.tensor([9.0, -9.0])
+    posterior = guide.posterior(sets(1, 7)[0][0])
+    draws = posterior.sample((400,))
+    second = F.one_hot(draws, 7).sum(1).sort(-1).values[:, -2]
+    assert (second <= 1).double().mean() > 0.97
+    together = torch.zeros(7).long()
+    assert (draws == together).all(-1).double().mean().item() == pytest.approx(0.5, abs=0.1)
+    assert posterior.log_prob(together).exp().item() == pytest.approx(0.5, abs=1e-3)
+
+
+def every_order(guide: DeepAmortizedClustering, data: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Return the losses of all orders of one data set, round by round."""
+    losses = []
+    for order in permutations(range(len(data))):
+        left, closed, loss = (
+            list(order),
+            0,
+            -guide.posterior(data, order=torch.tensor(order)).log_prob(labels),
+        )
+        while left:
+            context = found_by(guide, data, left, closed=closed).context
+            members = [one for one in left if labels[one] == labels[left[0]]]
+            loss = loss - guide.network.density(context, data[members].unsqueeze(0)).sum()
+            left, closed = [one for one in left if one not in members], closed + 1
+        losses.append(loss)
+    return torch.stack(losses).detach()
+
+
+@pytest.mark.parametrize("told", [{"every_round": True}, {"num_values": 3, "progress": True}], ids=", ".join)
+def test_the_loss_of_every_round_is_minus_log_q_and_the_density_of_the_members(told: dict) -> None:
+    guide, (data, _), labels = small(**told), sets(1, 4), torch.tensor([0, 1, 0, 2])
+    every = every_order(guide, data[0], labels)
+    drawn = guide.losses(data.expand(2000, 4, 2), labels.expand(2000, 4)).detach()
+    gap = (drawn.unsqueeze(-1) - every).abs()
+    assert gap.amin(-1).max() < 1e-3
+    assert len(gap.argmin(-1).unique()) > 10
+    assert abs(drawn.mean() - every.mean()) < 5 * drawn.std() / 2000**0.5
+
+
+@pytest.mark.parametrize("every_round", [False, True])
+def test_several_anchors_a_data_set_are_averaged(every_round) -> None:
+    data, labels = sets(1)
+    data, labels = data.expand(2000, 12, 2), labels.expand(2000, 12)
+    one, four = (
+        small(every_round=every_round, num_anchors=number).losses(data, labels).detach() for number in (1, 4)
+    )
+    assert abs(one.mean() - four.mean()) < 5 * one.std() / 2000**0.5
+    assert (four.std() / one.std()).item() == pytest.approx(0.5, abs=0.06)
 
 
 def by_hand(guide: DeepAmortizedClustering, data: torch.Tensor, labels: torch.Tensor, anchor: int | None):
@@ -134,12 +215,13 @@ def test_without_anchors_the_loss_is_that_of_the_best_cluster() -> None:
 def test_clusters_are_removed_before_in_training() -> None:
     guide = small()
     labels = torch.tensor([[0, 0, 1, 1, 1, 2]]).expand(3000, 6)
-    points, mask = guide._left(labels)
+    points, mask, gone = guide._left(labels)
     assert (mask.sum(-1) >= 1).all()
     seen = [tuple(sorted(one[there].tolist())) for one, there in zip(points, mask, strict=True)]
     assert set(seen) == {
         (0, 1, 2, 3, 4, 5), (0, 1, 2, 3, 4), (0, 1, 5), (2, 3, 4, 5), (0, 1), (2, 3, 4), (5,)
     }  # fmt: skip
+    assert [len({(0, 0, 1, 1, 1, 2)[point] for point in one}) for one in seen] == (3 - gone).tolist()
     share = sum(one == (0, 1, 2, 3, 4, 5) for one in seen) / 3000
     assert share == pytest.approx(1 / 3, abs=0.05)
     # The anchor, the point in front, is uniform among those that are left.
@@ -149,7 +231,14 @@ def test_clusters_are_removed_before_in_training() -> None:
 
 
 @pytest.mark.parametrize(
-    "told", [{}, {"anchored": False}, {"differences": True, "density": FLOW}], ids=", ".join
+    "told",
+    [
+        {},
+        {"anchored": False},
+        {"differences": True, "density": FLOW},
+        {"num_values": 3, "progress": True, "num_anchors": 2},
+    ],
+    ids=", ".join,
 )
 def test_a_short_training_learns_and_is_saved(told: dict, tmp_path) -> None:
     guide = small(**told)
@@ -289,6 +378,12 @@ def test_images_are_encoded_and_their_density_bounded_or_left_out() -> None:
 
 
 def test_bad_arguments_are_named() -> None:
+    with pytest.raises(ValueError, match="num_values is 2 and anchored False"):
+        filtering_network_for(MODEL, anchored=False, num_values=2)
+    with pytest.raises(ValueError, match="network has num_values 2, expected 0 where one round is trained"):
+        DeepAmortizedClustering(MODEL, network=filtering_network_for(MODEL, **SMALL, num_values=2))
+    with pytest.raises(ValueError, match="every_round is True, expected a network with anchors"):
+        small(every_round=True, anchored=False)
     with pytest.raises(ValueError, match="differences is True and anchored False"):
         filtering_network_for(MODEL, anchored=False, differences=True)
     with pytest.raises(ValueError, match="density is given and described is False"):

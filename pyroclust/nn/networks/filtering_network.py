@@ -16,6 +16,7 @@ from pyroclust.nn.attention import MultiheadAttentionBlock, PooledAttention, Set
 from pyroclust.nn.encoders import Encoder, vectors_of
 from pyroclust.nn.modules import MAX_BLOCKS, check_scale
 from pyroclust.nn.networks.clusterwise_network import points_at, seen_offsets
+from pyroclust.nn.networks.latents import DiscreteMemberships
 
 _SMALLEST_SCALE = 1e-3
 # Data sets are some ten times as wide as their clusters.
@@ -183,7 +184,7 @@ class FilteringEncoding(NamedTuple):
 class FilteredCluster(NamedTuple):
     """A cluster that a round found: who is in it, and what describes it."""
 
-    logits: Tensor  # of belonging to the cluster, (R, T)
+    logits: Tensor  # of belonging to the cluster, given the likeliest value of the latent, (R, T)
     context: Tensor  # the vector that describes it, (R, W)
 
 
@@ -222,6 +223,12 @@ class FilteringNetwork(nn.Module, ClusterwiseScorer):
     Around an anchor a it finds the anchor's cluster. Without anchors the first block is left out, and it
     finds a cluster of its own choice. Cost O(T m W + T W^2) a round for T points and m inducing points.
 
+    As published, memberships are independent given the anchor: points that may be a cluster together, or part
+    of the anchor's, are broken up. With a latent of M values,
+
+    .. math:: p(b \mid a) = \sum_{v=1}^{M} \mathrm{softmax}(A \theta)_v \prod_i
+        \text{Bernoulli}(b_i; \mathrm{sigmoid}(\text{logit}_{iv}))
+
     Args:
         dim: dimension D of what is embedded.
         scale: typical standard deviation within a cluster.
@@ -233,10 +240,13 @@ class FilteringNetwork(nn.Module, ClusterwiseScorer):
         anchored: whether there are anchors.
         differences: whether points are seen relative to the anchor.
         encoder: maps points of any shape to vectors ``(B, N, D)``, once a data set; None for vectors.
+        num_values: M; 0 for independent memberships.
+        progress: whether the network sees how many points are left, how many are in clusters, and in how
+            many.
 
     Raises:
         ValueError: if the density has another width, or the vectors of the encoder another dimension, or
-            differences are asked for without anchors.
+            differences or values of a latent are asked for without anchors.
 
     References:
         Lee, Lee & Teh (2019), Deep amortized clustering. https://arxiv.org/abs/1909.13433
@@ -255,6 +265,8 @@ class FilteringNetwork(nn.Module, ClusterwiseScorer):
         anchored: bool = True,
         differences: bool = False,
         encoder: Encoder | None = None,
+        num_values: int = 0,
+        progress: bool = False,
     ) -> None:
         super().__init__()
         if encoder is not None and encoder.dim != dim:
@@ -263,10 +275,16 @@ class FilteringNetwork(nn.Module, ClusterwiseScorer):
             raise ValueError(f"density has width {density.width}, expected {width}, that of the network")
         if differences and not anchored:
             raise ValueError("differences is True and anchored False, expected anchors to be seen from")
+        self.num_values = check_count("num_values", num_values, at_least=0)
+        if num_values and not anchored:
+            raise ValueError(
+                f"num_values is {num_values} and anchored False, expected 0: each value has its surest point"
+            )
         self.dim, self.scale = check_count("dim", dim), check_scale("scale", scale)
         self.width, self.num_blocks = check_count("width", width), check_count("num_blocks", num_blocks)
         self.num_inducing, self.num_heads = num_inducing, num_heads
         self.anchored, self.differences = bool(anchored), bool(differences)
+        self.progress = bool(progress)
         self.encoder: Any = encoder
         self.density = density
         self.embed = nn.Linear(2 * dim, width)
@@ -277,11 +295,13 @@ class FilteringNetwork(nn.Module, ClusterwiseScorer):
         self.pool = PooledAttention(width, num_heads=num_heads)
         self.to_cluster = MultiheadAttentionBlock(width, num_heads=num_heads)
         self.again = SetEncoder(width, **sizes)
-        self.head = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, 1))
+        self.head = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, max(1, num_values)))
+        self.to_values = nn.Linear(width, num_values) if num_values else None
+        self.from_progress = nn.Linear(3, width) if progress else None
 
     @property
     def num_latents(self) -> int:
-        return 0
+        return self.num_values
 
     @property
     def num_contributions(self) -> int:
@@ -299,32 +319,64 @@ class FilteringNetwork(nn.Module, ClusterwiseScorer):
     def contribution(self, encoding: FilteringEncoding, step: ClusterStep, joined: Tensor) -> Tensor:
         return encoding.embedded.new_zeros(len(joined), 0)
 
-    def law(self, encoding: FilteringEncoding, step: ClusterStep) -> IndependentMemberships:
+    def law(
+        self, encoding: FilteringEncoding, step: ClusterStep
+    ) -> IndependentMemberships | DiscreteMemberships:
+        return self.law_and_context(encoding, step)[0]
+
+    def law_and_context(
+        self, encoding: FilteringEncoding, step: ClusterStep
+    ) -> tuple[IndependentMemberships | DiscreteMemberships, Tensor]:
+        """Return the law of who joins, and the vectors that describe the clusters, ``(R, W)``."""
         if not self.anchored:
             raise ValueError(
                 "network has no anchors, expected anchored=True: SurestFirstPartition needs none"
             )
         points = torch.cat([step.anchor.unsqueeze(-1), step.others], -1)
-        found = self.find(encoding, step.dataset, points, F.pad(step.mask, (1, 0), value=True))
-        return IndependentMemberships(found.logits[:, 1:], step.members)
+        mask = F.pad(step.mask, (1, 0), value=True)
+        hidden, context = self._look(encoding, step.dataset, points, mask, step.num_closed)
+        logits = self.head(hidden[:, 1:])
+        if self.to_values is None:
+            return IndependentMemberships(logits.squeeze(-1), step.members), context
+
+        def given(values: Tensor) -> Tensor:
+            return torch.einsum("prv,rtv->prt", values, logits)
+
+        values = torch.eye(self.num_values).to(logits).unsqueeze(1).expand(-1, len(logits), -1)
+        weights = self.to_values(context).double().log_softmax(-1).T
+        return DiscreteMemberships(given, step.members, values, weights), context
 
     def find(
-        self, encoding: FilteringEncoding, dataset: Tensor, points: Tensor, mask: Tensor
+        self, encoding: FilteringEncoding, dataset: Tensor, points: Tensor, mask: Tensor, num_closed: Tensor
     ) -> FilteredCluster:
         """Find a cluster among points: that of the first, the anchor, or one of the network's choice.
 
         Shape:
             dataset: rows of the encoding, ``(R,)``; points: their places, ``(R, T)``, padded with any; mask:
-                which of
-            them are there, ``(R, T)``, the first always.
+                which of them are there, ``(R, T)``, the first always; num_closed: clusters before, ``(R,)``.
         """
+        hidden, context = self._look(encoding, dataset, points, mask, num_closed)
+        logits = self.head(hidden)
+        if self.to_values is not None:
+            best = self.to_values(context).argmax(-1).view(-1, 1, 1)
+            logits = logits.gather(-1, best.expand(*logits.shape[:2], 1))
+        return FilteredCluster(logits.squeeze(-1), context)
+
+    def _look(
+        self, encoding: FilteringEncoding, dataset: Tensor, points: Tensor, mask: Tensor, num_closed: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return vectors of the points ``(R, T, W)``, and of the cluster ``(R, W)``."""
         hidden = points_at(encoding.embedded, dataset, points)
         if self.from_anchor is not None:
             positions = points_at(encoding.positions, dataset, points)
             hidden = hidden + self.from_anchor(seen_offsets(positions - positions[:, :1]))
+        if self.from_progress is not None:
+            left = mask.sum(-1)
+            done = encoding.embedded.shape[1] - left
+            seen = torch.stack([left.log1p() / 3, done.log1p() / 3, num_closed.log1p()], -1)
+            hidden = hidden + self.from_progress(seen.to(hidden)).unsqueeze(1)
         if self.to_anchor is not None:
             hidden = self.to_anchor(hidden, hidden[:, :1])
         hidden = self.among(hidden, mask)
         context = self.pool(hidden, mask)
-        hidden = self.again(self.to_cluster(hidden, context), mask)
-        return FilteredCluster(self.head(hidden).squeeze(-1), context.squeeze(-2))
+        return self.again(self.to_cluster(hidden, context), mask), context.squeeze(-2)
