@@ -273,7 +273,7 @@ def _default(model: Any, num_points: int) -> ModelAndGuide:
     """Return the trained guide of a model that passes its certificate, the exact filter, or no guide."""
     # Guides are slow on large tables, and have seen none such: they label a few rows, the filter the others.
     trained = [card for card in list_guides() if card.weights_sha256 and _is_of(card, model)]
-    passed = next((card for card in trained if card.passed), None)
+    passed = next((card for card in trained if card.passed and not card.claims_mixture), None)
     if passed is not None:
         learnt = passed.max_points
         fits = learnt is None or num_points <= max(LARGE_TABLE, learnt)

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from pyroclust.calibration.certificate import (
     ExactRow,
+    MixtureRow,
     OrderRow,
     RealTablesRow,
     SampledRow,
@@ -22,11 +24,12 @@ from pyroclust.core.numbers import check_count
 from pyroclust.core.random_state import exclusive_random_state, pyro_seeded
 from pyroclust.diagnostics import co_assignment, importance_efficiency, pareto_k
 from pyroclust.diagnostics.judging import tail_summary
+from pyroclust.distributions import DiagonalMixture
 from pyroclust.distributions.points import Points, as_points
 from pyroclust.guides.exact_filters import exact_filter
 from pyroclust.infer.mcmc.chains import Reference, reference_chains
 from pyroclust.infer.quality import divergences, effective_shares, log_importance_weights
-from pyroclust.infer.simulation import SimulatedBatch
+from pyroclust.infer.simulation import SimulatedBatch, simulate_sites
 
 _POINTS_AT_ONCE = 20_000
 # Draws of a real table come in equal parts from so many posteriors, each with a visiting order of its own.
@@ -78,6 +81,50 @@ def truth_row(batches: Batches) -> TruthRow:
     other = torch.cat([_log_prob(batch.baseline, batch) for batch in batches])
     difference = log_prob - other
     return TruthRow(*row, other.mean().item(), difference.mean().item(), _standard_error(difference))
+
+
+def mixture_row(batches: Batches, *, num_bins: int) -> MixtureRow:
+    """Compare the mixtures of a guide with the true parameters, where the model has these as sites."""
+    model, guide, data = batches[0].model, batches[0].guide, batches[0].data
+    sites = simulate_sites(model, torch.empty_like(data))
+    data, size = sites["data"], data.shape[1]
+    found = guide.mixture_of(data).log_joint(data).double()
+    likelihood, truth, error = found.logsumexp(-1).mean(-1), None, None
+    if {"weights", "means", "scales"} <= sites.keys():
+        own = DiagonalMixture(sites["weights"].log(), sites["means"], sites["scales"], num_points=size)
+        true = own.log_joint(data).double().logsumexp(-1).mean(-1)
+        truth, error = true.mean().item(), _standard_error(likelihood - true)
+    labels = sites["assignments"]
+    predicted, right = _matched(found.softmax(-1), labels)
+    place = np.minimum((predicted * num_bins).astype(int), num_bins - 1)
+    counts = np.bincount(place, minlength=num_bins)
+    each = np.maximum(counts, 1)
+    sums = (np.bincount(place, one, minlength=num_bins) for one in (predicted, right))
+    means = [(one / each).tolist() for one in sums]
+    numbers = torch.nn.functional.one_hot(found.argmax(-1), found.shape[-1]).amax(-2).sum(-1)
+    return MixtureRow(
+        num_points=size,
+        num_datasets=len(data),
+        log_likelihood=likelihood.mean().item(),
+        true_log_likelihood=truth,
+        difference_se=error,
+        predicted=tuple(means[0]),
+        observed=tuple(means[1]),
+        counts=tuple(counts.tolist()),
+        ece=float(np.abs(np.subtract(*means)) @ counts / counts.sum()),
+        cluster_error=(numbers - labels.amax(-1) - 1).abs().double().mean().item(),
+    )
+
+
+def _matched(memberships: Tensor, labels: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """Return memberships in a row, and whether each is of the cluster that its component stands for."""
+    clusters = torch.nn.functional.one_hot(labels, max(int(labels.max()) + 1, memberships.shape[-1])).double()
+    agreement = memberships.mT @ clusters
+    right = []
+    for one, own in zip(agreement.numpy(), clusters.numpy(), strict=True):
+        component, cluster = linear_sum_assignment(one, maximize=True)
+        right.append(own[:, cluster[component.argsort()]])
+    return memberships.numpy().ravel(), np.stack(right).ravel()
 
 
 def order_row(batches: Batches, *, num_orders: int) -> OrderRow | None:

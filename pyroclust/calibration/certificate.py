@@ -14,9 +14,12 @@ from pyroclust.diagnostics.judging import (
     baseline_finding,
     calibrated_finding,
     certificate_verdict,
+    error_finding,
+    likelihood_finding,
     unmeasured_finding,
     weights_finding,
 )
+from pyroclust.diagnostics.limits import MAX_CLUSTER_ERROR, MAX_MEMBERSHIP_ERROR
 from pyroclust.diagnostics.ranks import goodness_of_fit
 from pyroclust.diagnostics.verdict import all_passed
 from pyroclust.saving.cards import decode
@@ -187,6 +190,28 @@ class OrderRow:
 
 
 @dataclass(frozen=True)
+class MixtureRow:
+    """What a guide that returns the parameters of a mixture claims, at one size: mixture and memberships.
+
+    Components are matched with the true clusters as the memberships agree with these best.
+    """
+
+    num_points: Count
+    num_datasets: Count
+    # A point, in nats: of the mixture, and of the true parameters, where the model has them as sites.
+    log_likelihood: float
+    true_log_likelihood: float | None
+    difference_se: float | None
+    # Predicted memberships of single points against how often they are right, in equal bins.
+    predicted: tuple[float, ...]
+    observed: tuple[float, ...]
+    counts: tuple[Count, ...]
+    # Expected calibration error of these, and mean error of the number of components that own a point.
+    ece: float
+    cluster_error: float
+
+
+@dataclass(frozen=True)
 class RealTablesRow:
     """Draws as the guide makes them, on real tables, against long chains; medians over the tables.
 
@@ -241,6 +266,8 @@ class Certificate:
         made_for: what was measured, as :attr:`~pyroclust.saving.cards.GuideCard.made_for` says it; empty for
             a guide that no card can describe, and in certificates of earlier versions.
         real_tables: draws on real tables beside long chains; ``None`` unless there were tables.
+        mixture: likelihood and memberships of a guide that returns a mixture, a row a size: what it claims,
+            and is judged by. Its partitions, which take the parameters as known, are measured all the same.
     """
 
     seed: Count
@@ -260,6 +287,7 @@ class Certificate:
     made_for: Mapping[str, str | None] = field(default_factory=dict)
     failures: Mapping[str, str] = field(default_factory=dict)
     real_tables: RealTablesRow | None = None
+    mixture: tuple[MixtureRow, ...] = ()
 
     def __repr__(self) -> str:
         parts = [f"seed {self.seed}"]
@@ -279,7 +307,7 @@ class Certificate:
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, strings, lists and ``None``, ready for JSON; what a card stores."""
         content: dict[str, Any] = json_values(asdict(self))
-        seldom = ("failures", "real_tables")
+        seldom = ("failures", "real_tables", "mixture")
         return {key: one for key, one in content.items() if one or key not in seldom}
 
     @classmethod
@@ -309,6 +337,7 @@ _ROWS: dict[str, type[Any]] = {
     "reliability": ReliabilityRow,
     "order": OrderRow,
     "real_tables": RealTablesRow,
+    "mixture": MixtureRow,
     "speed": SpeedRow,
 }
 
@@ -334,10 +363,19 @@ def judge_certificate(certificate: Certificate) -> Verdict:
     * No part failed while it was measured.
     * log q of the truth is not below the baseline's by 2.6 standard errors, at any size.
 
+    A guide that returns a mixture claims no law of partitions, and is judged by what it claims at every size:
+
+    * Its likelihood is not below that of the true parameters by 2.6 standard errors.
+    * Memberships of single points are off by 0.02 at most, the number of clusters by 0.2, in the mean.
+
     Example:
         >>> judge_certificate(Certificate(1)).sentence
         'Nothing was tested.'
     """
+    failed = [unmeasured_finding(f"measuring of {what}", why) for what, why in certificate.failures.items()]
+    if certificate.mixture:
+        claimed = [one for row in certificate.mixture for one in _mixture_findings(row)]
+        return certificate_verdict([*claimed, *failed])
     weights = [
         weights_finding(row.share_high_k, num_points=row.num_points, num_datasets=row.num_datasets)
         for row in certificate.sampled
@@ -348,8 +386,19 @@ def judge_certificate(certificate: Certificate) -> Verdict:
         for row in certificate.truth
         if row.mean_difference is not None and row.difference_se is not None
     ]
-    failed = [unmeasured_finding(f"measuring of {what}", why) for what, why in certificate.failures.items()]
     return certificate_verdict([*calibration_findings(certificate), *weights, *ahead, *failed])
+
+
+def _mixture_findings(row: MixtureRow) -> list[Finding]:
+    size, findings = row.num_points, []
+    if row.true_log_likelihood is not None and row.difference_se is not None:
+        difference = row.log_likelihood - row.true_log_likelihood
+        findings.append(likelihood_finding(difference, row.difference_se, num_points=size))
+    return [
+        *findings,
+        error_finding("memberships of single points", row.ece, MAX_MEMBERSHIP_ERROR, num_points=size),
+        error_finding("the number of clusters", row.cluster_error, MAX_CLUSTER_ERROR, num_points=size),
+    ]
 
 
 def calibration_findings(certificate: Certificate) -> list[Finding]:

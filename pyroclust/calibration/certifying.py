@@ -13,6 +13,7 @@ import torch
 
 from pyroclust.calibration.accuracy import (
     exact_row,
+    mixture_row,
     order_row,
     real_tables_row,
     sampled_row,
@@ -34,7 +35,7 @@ from pyroclust.core.numbers import check_count, check_seed
 from pyroclust.core.random_state import pyro_seeded
 from pyroclust.core.workers import LostTask, check_workers, done_by
 from pyroclust.distributions.points import Points
-from pyroclust.guides import BlockFilter, PredictiveFilter
+from pyroclust.guides import BlockFilter, PredictiveFilter, SetTransformerMixture
 from pyroclust.guides.exact_filters import exact_filter
 from pyroclust.infer.simulation import SimulatedBatch, simulate_batches
 from pyroclust.partitions import MAX_ENUMERATED_POINTS
@@ -241,8 +242,9 @@ def certify(
             few = tries.value_or_none("simulation", partial(simulated, num_datasets=1, num_points=2))
         # The model has one once the guide's conditions are set.
         has_likelihood = few is not None and bool(few[0].model.has_likelihood)
-        parts, found = _parts(settings, has_likelihood=has_likelihood), dict[tuple[str, int], Any]()
-        shared = simulated, settings, has_likelihood
+        kind = {"has_likelihood": has_likelihood, "is_mixture": isinstance(guide, SetTransformerMixture)}
+        parts, found = _parts(settings, **kind), dict[tuple[str, int], Any]()
+        shared = simulated, settings, kind
         # Speed last, when nothing else runs.
         for names, there in (([*parts][:-1], client), ([*parts][-1:], None)):
             tasks = _told(tell, {name: parts[name] for name in names})
@@ -295,10 +297,10 @@ def _told(tell: Callable[[str], None], parts: Mapping[str, _Part]) -> Iterator[t
             yield field, num_points
 
 
-def _row_or_reason(shared: tuple[Any, CertificateSettings, bool], task: tuple[str, int]) -> Any:
+def _row_or_reason(shared: tuple[Any, CertificateSettings, dict[str, bool]], task: tuple[str, int]) -> Any:
     """Measure a part at one size; return why it cannot be where it fails."""
-    (simulated, settings, has_likelihood), (field, num_points) = shared, task
-    part, tries = _parts(settings, has_likelihood=has_likelihood)[field], Attempts()
+    (simulated, settings, kind), (field, num_points) = shared, task
+    part, tries = _parts(settings, **kind)[field], Attempts()
 
     def row() -> Any:
         batches = simulated(num_datasets=part.datasets[num_points], num_points=num_points)
@@ -309,7 +311,7 @@ def _row_or_reason(shared: tuple[Any, CertificateSettings, bool], task: tuple[st
     return tries.reasons.get(part.name, measured)
 
 
-def _parts(settings: CertificateSettings, *, has_likelihood: bool) -> dict[str, _Part]:
+def _parts(settings: CertificateSettings, *, has_likelihood: bool, is_mixture: bool) -> dict[str, _Part]:
     """Return the parts by their names in a certificate; one that is left out has no data sets."""
 
     def calibration(batches: Sequence[SimulatedBatch]) -> Calibration:
@@ -329,13 +331,16 @@ def _parts(settings: CertificateSettings, *, has_likelihood: bool) -> dict[str, 
     calibrated = {settings.calibrated_points: settings.num_calibrated} if settings.num_calibrated else {}
     ordered = {settings.ordered_points: settings.num_ordered} if settings.num_ordered else {}
     timed = {settings.timed_points: 1} if settings.num_timed else {}
+    claimed = truths if is_mixture else {}
     weigh = partial(sampled_row, num_draws=settings.num_draws)
     turn = partial(order_row, num_orders=settings.num_orders)
+    mixture = partial(mixture_row, num_bins=settings.num_bins)
     return {
         "calibration": _Part(3, "calibration", "calibration", calibrated, calibration),
         "exact": _Part(0, "comparison with exact posteriors", "exact posteriors", exact, exact_row),
         "sampled": _Part(1, "importance sampling", "importance sampling", sampled, weigh),
         "truth": _Part(2, "log q of the truth", "log q of the truth", truths, truth_row),
+        "mixture": _Part(6, "likelihood and memberships", "mixtures", claimed, mixture),
         "order": _Part(4, "dependence on the order", "visiting orders", ordered, turn),
         "speed": _Part(5, "speed", "speed", timed, speed),
     }

@@ -379,6 +379,13 @@ def _lines(certificate: "Certificate") -> Iterator[str]:
             if round(level, 3) in _SHOWN_LEVELS
         ]
         yield f"Coverage of credible balls: {', '.join(shown)} (p = {balls.p_value:.2g})"
+    for row in certificate.mixture:
+        true = row.true_log_likelihood
+        beside = "" if true is None else f" (true parameters {true:.3f})"
+        yield (
+            f"Mixture at N = {row.num_points}: log-likelihood a point {row.log_likelihood:.3f}{beside}, "
+            f"memberships off by {row.ece:.4f}, number of clusters by {row.cluster_error:.2f}"
+        )
     if (pairs := certificate.reliability) is not None:
         yield (
             f"Pair probabilities: calibration error {pairs.ece:.4f} (exact posteriors would show "

@@ -324,11 +324,27 @@ def weights_finding(share_high: float, *, num_points: int, num_datasets: int) ->
 
 def baseline_finding(difference: float, error: float, *, num_points: int) -> Finding:
     """Say whether log q of the truth is at most 2.6 standard errors below a baseline's, in nats."""
+    question = f"log q of the truth above the baseline's at N = {num_points}, nats"
+    return _not_behind(question, difference, error)
+
+
+def likelihood_finding(difference: float, error: float, *, num_points: int) -> Finding:
+    """Say whether the likelihood of a mixture is at most 2.6 standard errors below that of the truth."""
+    question = f"log-likelihood a point above that of the true parameters at N = {num_points}, nats"
+    return _not_behind(question, difference, error)
+
+
+def _not_behind(question: str, difference: float, error: float) -> Finding:
     limit = -MAX_ERRORS_BEHIND * error
     found, least = written_pair(difference, limit, "+.3f")
-    question = f"log q of the truth above the baseline's at N = {num_points}, nats"
     said = f"{found} ± {error:.3f}"
     return Finding(question, difference, limit, difference >= limit, said, f"at least {least}")
+
+
+def error_finding(what: str, error: float, limit: float, *, num_points: int) -> Finding:
+    """Say whether a mean error is small enough."""
+    said, wanted = written(error, ".2g", limit), f"at most {limit:g}"
+    return Finding(f"error of {what} at N = {num_points}", error, limit, error <= limit, said, wanted)
 
 
 def unmeasured_finding(what: str, reason: str) -> Finding:

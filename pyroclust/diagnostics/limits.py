@@ -41,6 +41,8 @@ MIN_SETTLED = 0.05
 MAX_HIGH_K_SHARE, MIN_CHANCE = 0.25, 0.05
 # Standard errors by which a certified guide may be behind its baseline.
 MAX_ERRORS_BEHIND = 2.6
+# Errors of a mixture that a guide returns: of memberships of single points, and of the number of clusters.
+MAX_MEMBERSHIP_ERROR, MAX_CLUSTER_ERROR = 0.02, 0.2
 # A point that is more often apart from its companions in the estimate than with them.
 DOUBTFUL = 0.5
 # A cluster whose mean Jaccard index with its counterparts is smaller does not come back in most draws.

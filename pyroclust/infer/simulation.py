@@ -66,6 +66,15 @@ def simulate(model: Callable[..., Any], template: Tensor) -> tuple[Tensor, Tenso
         >>> data.shape, assignments.shape
         (torch.Size([3, 20, 2]), torch.Size([3, 20]))
     """
+    sites = simulate_sites(model, template)
+    data, assignments = (sites.get(name) for name in ("data", "assignments"))
+    if data is None or assignments is None:
+        raise ValueError("model has no value at its sites 'data' and 'assignments', expected both")
+    return data, assignments
+
+
+def simulate_sites(model: Callable[..., Any], template: Tensor) -> dict[str, Tensor]:
+    """Draw data sets and all else from a model's prior, by the names of the sites."""
     if not isinstance(template, Tensor):
         raise ValueError(
             f"template is a {type(template).__name__}, expected a tensor of the shape of the data sets, "
@@ -77,10 +86,8 @@ def simulate(model: Callable[..., Any], template: Tensor) -> tuple[Tensor, Tenso
     except ValueError as error:
         # Pyro writes the shapes of all sites below a sentence.
         raise error.__cause__ if isinstance(error.__cause__, ValueError) else error from None
-    data, assignments = (trace.nodes.get(name, {}).get("value") for name in ("data", "assignments"))
-    if data is None or assignments is None:
-        raise ValueError("model has no value at its sites 'data' and 'assignments', expected both")
-    return data, assignments
+    values = {name: site.get("value") for name, site in trace.nodes.items()}
+    return {name: one for name, one in values.items() if isinstance(one, Tensor)}
 
 
 def simulate_batches(

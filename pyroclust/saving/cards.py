@@ -62,6 +62,7 @@ class StoredCertificate(Struct, frozen=True):
     exact: tuple[StoredFigures, ...] = ()
     sampled: tuple[StoredFigures, ...] = ()
     verdict: StoredVerdict | None = None
+    mixture: tuple[StoredFigures, ...] = ()
 
 
 class Described(Struct, frozen=True, forbid_unknown_fields=True):
@@ -143,6 +144,11 @@ class GuideCard(CardEntries, frozen=True, kw_only=True):
         return sum(not one.passed for one in findings) if findings else None
 
     @property
+    def claims_mixture(self) -> bool:
+        """Whether it claims a mixture and memberships, and no law of partitions; never picked by default."""
+        return bool(decode(self.certificate, StoredCertificate).mixture)
+
+    @property
     def is_reference(self) -> bool:
         """Whether it fails its certificate: good to compare with, and never picked by default."""
         return self.passed is False
@@ -159,6 +165,8 @@ class GuideCard(CardEntries, frozen=True, kw_only=True):
         failed = [one.what.removesuffix(", p").removesuffix(", nats") for one in findings if not one.passed]
         if not findings:
             return self.doubt
+        if not failed and self.claims_mixture:
+            return f"passes all {len(findings)} tests of what it claims, a mixture; no law of partitions"
         if not failed:
             return f"passes all {len(findings)} tests of its certificate"
         more = f"; and {len(failed) - 2} more" if len(failed) > 2 else ""

@@ -10,6 +10,7 @@ import pyro
 import pytest
 import torch
 from exact_guides import EnumeratedGuide
+from pyro.distributions import Categorical, Delta, Normal
 
 from pyroclust.calibration import (
     Certificate,
@@ -25,10 +26,24 @@ from pyroclust.core.random_state import pyro_seeded
 from pyroclust.core.workers import client_of
 from pyroclust.diagnostics import pareto_k
 from pyroclust.diagnostics.judging import tail_summary
-from pyroclust.distributions import ChineseRestaurantPrior
-from pyroclust.guides import AttentiveClusteringProcess, NeuralClusteringProcess, PredictiveFilter
+from pyroclust.distributions import ChineseRestaurantPrior, DiagonalMixture
+from pyroclust.guides import (
+    AttentiveClusteringProcess,
+    NeuralClusteringProcess,
+    PredictiveFilter,
+    SetTransformerMixture,
+)
 from pyroclust.infer.simulation import simulate_batches
-from pyroclust.models import Mixture, gaussian2d, nig_mixture, overlap2d, sensitivity2d, warped_clusters
+from pyroclust.models import (
+    Mixture,
+    Program,
+    gaussian2d,
+    nig_mixture,
+    overlap2d,
+    sensitivity2d,
+    warped_clusters,
+)
+from pyroclust.partitions import canonical
 
 TINY = CertificateSettings(
     seed=5,
@@ -422,3 +437,62 @@ def test_the_table_says_how_balls_cover_and_pairs_are_predicted() -> None:
     assert (balls.passed, balls.value) == (True, 0.04)
     assert (probabilities.passed, probabilities.value) == (False, 0.003)
     assert not list(_lines(Certificate(1)))
+
+
+class KnownMixture(SetTransformerMixture):
+    """A guide of one mixture, which it says of all data sets, its scales too large by a factor."""
+
+    def __init__(self, model, *, weights=(0.5, 0.3, 0.2), factor: float = 1.0) -> None:
+        super().__init__(model)
+        self.said, self.factor = torch.tensor(weights), factor
+
+    def mixture_of(self, data, *, num_components=None) -> DiagonalMixture:
+        batch = data.shape[:-2]
+        parts = (self.said.log(), MEANS, self.factor * torch.ones(3, 2))
+        law = [one.expand(*batch, *one.shape) for one in parts]
+        return DiagonalMixture(*law, num_points=data.shape[-2])
+
+
+MEANS = torch.tensor([[0.0, 0.0], [2.0, 0.0], [0.0, 30.0]])
+
+
+def known_clusters(data: torch.Tensor) -> None:
+    batch, points = data.shape[:-2], data.shape[-2]
+    weights = pyro.deterministic("weights", torch.tensor([0.5, 0.3, 0.2]).expand(*batch, 3), event_dim=1)
+    pyro.deterministic("means", MEANS.expand(*batch, 3, 2), event_dim=2)
+    pyro.deterministic("scales", torch.ones(*batch, 3, 2), event_dim=2)
+    with pyro.plate_stack("datasets", batch):
+        law = Categorical(weights.unsqueeze(-2).expand(*batch, points, 3)).to_event(1)
+        labels = pyro.sample("labels", law)
+        pyro.sample("assignments", Delta(canonical(labels), event_dim=1))
+        pyro.sample("data", Normal(MEANS[labels], 1.0).to_event(2), obs=data)
+
+
+def certified_mixture(**told) -> Certificate:
+    guide = KnownMixture(Program(known_clusters, event_shape=(2,)), **told)
+    settings = replace(CertificateSettings.nothing(), num_truths=300, sampled_points=(40,), num_calibrated=20)
+    return certify(guide, settings=settings)
+
+
+def test_a_guide_that_returns_a_mixture_is_judged_by_it() -> None:
+    found = certified_mixture()
+    (row,) = found.mixture
+    assert (row.num_points, row.num_datasets) == (40, 300)
+    assert row.log_likelihood == pytest.approx(row.true_log_likelihood)
+    assert sum(row.counts) == 300 * 40 * 3
+    assert row.ece < 0.01
+    assert len(judge_certificate(found).findings) == 3
+    assert failures(found) == []
+    # What its partitions are worth is measured, and not judged.
+    assert found.calibration
+    assert Certificate.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+    assert any("memberships off by" in line for line in _lines(found))
+
+
+def test_a_mixture_that_is_wrong_fails_what_it_claims() -> None:
+    wide = [one.split(" at N")[0] for one in failures(certified_mixture(factor=3.0))]
+    assert "log-likelihood a point above that of the true parameters" in wide
+    assert "error of memberships of single points" in wide
+    merged = certified_mixture(weights=(0.7999, 0.0001, 0.2))
+    assert merged.mixture[0].cluster_error > 0.9
+    assert "error of the number of clusters at N = 40" in failures(merged)
