@@ -28,7 +28,7 @@ from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter, light_sc
 from pyroclust.infer import FitSettings, divergences, efficiencies, fit, simulate
 from pyroclust.infer.simulation import HardSimulations
 from pyroclust.models import Mixture, gaussian2d, overlap2d
-from pyroclust.nn import DensestFirst, RandomOrder
+from pyroclust.nn import DensestFirst, RandomOrder, SummedScorer
 
 RESULTS = Path(__file__).parent / "results"
 MODELS: dict[str, Callable[[], Mixture]] = {"gaussian2d": gaussian2d, "overlap2d": overlap2d}
@@ -56,8 +56,21 @@ def random_order(model: Mixture, **light: Any) -> NeuralClusteringProcess:
     return NeuralClusteringProcess(model, scorer=light_scorer_for(model, **light), order=RandomOrder())
 
 
-def blind(model: Mixture, *, point: bool, mean: bool) -> NeuralClusteringProcess:
-    guide = build(model)
+def published(model: Mixture) -> NeuralClusteringProcess:
+    return NeuralClusteringProcess(
+        model, scorer=SummedScorer(2, width=128, sizes=(256, 512)), order=RandomOrder()
+    )
+
+
+def blind(
+    model: Mixture,
+    *,
+    point: bool,
+    mean: bool,
+    made: Callable[..., NeuralClusteringProcess] = build,
+    **light: Any,
+) -> NeuralClusteringProcess:
+    guide = made(model, **light)
     if point:
         guide.scorer.look_at_point = Blind(guide.scorer.look_at_point)
     if mean:
@@ -80,10 +93,18 @@ MORE: dict[str, Callable[[Mixture], NeuralClusteringProcess]] = {
     "random order, width 80": partial(random_order, width=80),
     "random order, twice the batch": random_order,
     "random order, one attention block": partial(random_order, num_attention=1),
+    # From the published network to ours, one change a row.
+    "published network": published,
+    "random order, no filter, no look-ahead": partial(
+        blind, point=True, mean=True, made=random_order, use_filter=False
+    ),
+    "random order, no filter": partial(random_order, use_filter=False),
+    "random order, foresight": partial(random_order, foresight=128),
 }
 CHANGES: dict[str, dict[str, Any]] = {
     "no averaged weights": {"averaging": 0.0},
     "random order, twice the batch": {"points_per_step": 1800},
+    "published network": {"learning_rate": 1e-3},
 }
 
 

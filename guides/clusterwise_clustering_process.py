@@ -40,7 +40,9 @@ class ClusterwiseClusteringProcess(AmortizedGuide):
         network: what describes anchors and asks points; one that fits the model by default.
         order: rule for the visiting order, whose first unassigned point is the anchor; None for anchors that
             are uniform among the unassigned points, anew for every draw.
-        num_particles: latents averaged over in training and in log-probabilities.
+        num_particles: latents averaged over in log-probabilities; too few make these too low, and weights
+            heavy-tailed.
+        training_particles: latents averaged over in training; as many by default.
         num_orders: orders averaged over in log-probabilities where anchors are uniform; training uses one.
 
     Example:
@@ -63,12 +65,16 @@ class ClusterwiseClusteringProcess(AmortizedGuide):
         order: Order | None = None,
         num_particles: int = 16,
         num_orders: int = 8,
+        training_particles: int | None = None,
     ) -> None:
         super().__init__(model)
         self.order = None if order is None else checked_order(order)
         self.network: Any = self.default_network(self.model) if network is None else network
         self.num_particles = check_count("num_particles", num_particles)
         self.num_orders = check_count("num_orders", num_orders)
+        self.training_particles = (
+            None if training_particles is None else check_count("training_particles", training_particles)
+        )
 
     @classmethod
     def default_network(cls, model: Model) -> ClusterwiseScorer:
@@ -99,14 +105,16 @@ class ClusterwiseClusteringProcess(AmortizedGuide):
         flat, batch = self._flat(data)
         network, uniform = self.network, order is None and self.order is None
         visit = None if uniform else visiting_order(self.order, flat, order, batch)
+        trains = torch.is_grad_enabled() and self.training
+        in_training = self.num_particles if self.training_particles is None else self.training_particles
         return ClusterwisePartition(
             network,
             network.encode(flat),
             order=visit,
             dataset=torch.arange(len(flat), device=data.device).view(batch),
             num_points=flat.shape[1],
-            num_particles=self.num_particles,
-            num_orders=1 if torch.is_grad_enabled() and self.training else self.num_orders,
+            num_particles=in_training if trains else self.num_particles,
+            num_orders=1 if trains else self.num_orders,
             constraints=self.links,
         )
 

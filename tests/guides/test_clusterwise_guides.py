@@ -262,6 +262,20 @@ def test_both_sites_and_two_guides_learn() -> None:
         assert still == []
 
 
+def test_training_averages_over_particles_of_its_own() -> None:
+    guide = ClusterwiseClusteringProcess(overlap2d(), num_particles=9, training_particles=2)
+    data = torch.zeros(4, 2)
+    assert guide.train().posterior(data).num_particles == 2
+    assert guide.eval().posterior(data).num_particles == 9
+    with torch.no_grad():
+        assert guide.train().posterior(data).num_particles == 9
+    assert (
+        ClusterwiseClusteringProcess(overlap2d(), num_particles=9).train().posterior(data).num_particles == 9
+    )
+    with pytest.raises(ValueError, match="training_particles is 0, expected at least 1"):
+        ClusterwiseClusteringProcess(overlap2d(), training_particles=0)
+
+
 def test_bad_input_is_named() -> None:
     guide = GUIDES["acp"](overlap2d())
     with pytest.raises(ValueError, match=r"data has shape .* expected \(\.\.\., N, "):
