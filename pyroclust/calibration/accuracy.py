@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 import torch
-from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from pyroclust.calibration.certificate import (
@@ -122,7 +122,7 @@ def _matched(memberships: Tensor, labels: Tensor) -> tuple[np.ndarray, np.ndarra
     agreement = memberships.mT @ clusters
     right = []
     for one, own in zip(agreement.numpy(), clusters.numpy(), strict=True):
-        component, cluster = linear_sum_assignment(one, maximize=True)
+        component, cluster = scipy.optimize.linear_sum_assignment(one, maximize=True)
         right.append(own[:, cluster[component.argsort()]])
     return memberships.numpy().ravel(), np.stack(right).ravel()
 

@@ -322,16 +322,16 @@ class FilteringNetwork(nn.Module, ClusterwiseScorer):
     def law(
         self, encoding: FilteringEncoding, step: ClusterStep
     ) -> IndependentMemberships | DiscreteMemberships:
+        if not self.anchored:
+            raise ValueError(
+                "network has no anchors, expected anchored=True: SurestFirstPartition needs none"
+            )
         return self.law_and_context(encoding, step)[0]
 
     def law_and_context(
         self, encoding: FilteringEncoding, step: ClusterStep
     ) -> tuple[IndependentMemberships | DiscreteMemberships, Tensor]:
         """Return the law of who joins, and the vectors that describe the clusters, ``(R, W)``."""
-        if not self.anchored:
-            raise ValueError(
-                "network has no anchors, expected anchored=True: SurestFirstPartition needs none"
-            )
         points = torch.cat([step.anchor.unsqueeze(-1), step.others], -1)
         mask = F.pad(step.mask, (1, 0), value=True)
         hidden, context = self._look(encoding, step.dataset, points, mask, step.num_closed)
