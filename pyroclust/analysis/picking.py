@@ -216,7 +216,7 @@ def exact_filter_of(model: Any, *notes: str) -> ModelAndGuide:
 
 
 def _of_card(card: GuideCard, guide: Any, *notes: str) -> ModelAndGuide:
-    if card.is_reference or card.doubt:
+    if card.is_reference or card.claims_mixture or card.doubt:
         notes += (f"Guide {card.name} {'is a reference: it ' if card.is_reference else ''}{card.verdict}.",)
     return ModelAndGuide(
         model=guide.model,

@@ -110,6 +110,7 @@ class GuideCard(CardEntries, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         kind = ", a reference" if self.is_reference else ", passes its certificate" if self.passed else ""
+        kind = ", claims a mixture" if self.passed and self.claims_mixture else kind
         dim = "" if self.dim is None else f", {self.dim}-D"
         return f"GuideCard({self.name}: {self.guide_class} of {self.model}{dim}{kind})"
 

@@ -147,3 +147,14 @@ def test_guide_beats_the_filter_on_fresh_data(name: str, num_datasets: int) -> N
     assert ours.exact[0].median_kl < 0.6 * baseline.exact[0].median_kl
     assert ours.sampled[0].median_efficiency > baseline.sampled[0].median_efficiency
     assert ours.sampled[0].log_prob_truth > baseline.sampled[0].log_prob_truth
+
+
+def test_a_guide_that_claims_a_mixture_says_so_and_is_judged_by_it() -> None:
+    cards = {card.name: card for card in list_guides() if card.claims_mixture}
+    assert set(cards) == {"settransformer-mog4"}
+    card = cards["settransformer-mog4"]
+    assert card.passed
+    assert card.verdict == "passes all 6 tests of what it claims, a mixture; no law of partitions"
+    # Its partitions would fail, as those of any guide that takes parameters as known.
+    certificate = replace(Certificate.from_dict(card.certificate), mixture=())
+    assert not certificate_content(certificate)["verdict"]["passed"]
