@@ -8,14 +8,20 @@ from torch import Tensor
 from pyroclust.core.random_state import preserved_random_state
 from pyroclust.distributions.compiled.protocol import draws_parameters, family_of
 from pyroclust.distributions.protocols import CollapsedModel, is_of_graphs
-from pyroclust.infer.mcmc.compiled.blocked import BlockedProposals, BlockedSweep, SomeVisits
+from pyroclust.infer.mcmc.compiled.births import BirthsAndDeaths
+from pyroclust.infer.mcmc.compiled.blocked import BlockedProposals, BlockedSweep
 from pyroclust.infer.mcmc.compiled.runner import END_OF_STEP
+from pyroclust.infer.mcmc.compiled.visits import OpenAndClose, SomeVisits
 from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel
 from pyroclust.infer.mcmc.split_merge import shares_accepted
 from pyroclust.infer.mcmc.states import Starts
 
 # Of all rows one in so many is visited a step, but no fewer than so many.
-_VISITED, _FEWEST_VISITS = 10, 500
+_VISITED, _FEWEST_VISITS = 20, 500
+# Proposals that a row is alone, or is so no more, a step.
+_ALONE = 100
+# Births or deaths of whole clusters a step, and rows that they learn from.
+_BIRTHS, _SEEN = 4, 4
 # Splits and merges a step; most merges are refused by their densities alone, before a row is looked at.
 _PROPOSALS, _SPLITS = 10, 0.1
 # Rows that find where a cluster may be split, how often they are drawn, and all rows of it then.
@@ -43,8 +49,20 @@ class BlockedGibbs(CompiledKernel):
 
     for all rows but the first of each cluster in a random order, and for clusters whose first row comes
     before i: given these rows the number of clusters is fixed, and the draw is exact. Clusters are opened and
-    closed by Gibbs visits, as of :class:`CollapsedGibbs`, to a tenth of the rows, and by splits and merges
-    whose rows are drawn at once, too, after some rows of the cluster have found where it may be split,
+    closed by Gibbs visits, as of :class:`CollapsedGibbs`, to a twentieth of the rows; by proposals that a row
+    is alone, or is so no more; by births and deaths of clusters among all rows, parameters :math:`\phi` and
+    share v of which are drawn given a few rows u that come from one cluster; one birth, of m rows around the
+    row a, which is one of S clusters then that may die, has the ratio
+
+    .. math::
+        r = \frac{V_N(K + 1)}{V_N(K)} \, \frac{p(x_m) \, p(x_u)}{p(x_m, x_u)} \,
+        \frac{\Gamma(N - (K + 1) d)}{\Gamma(N - K d) \Gamma(1 - d)} \,
+        L \, v^{-d} (1 - v)^{-K d - 1} \, \frac{N}{m S} \, q_a
+        \prod_i \Big( 1 - v + v \frac{f(x_i \mid \phi)}{\sum_k w_k f(x_i \mid \theta_k)} \Big)
+
+    where log v is uniform on an interval of length L, and :math:`q_a` the probability that row a is of the
+    new cluster; and by splits and merges whose rows are drawn at once, too, after some rows of the cluster
+    have found where it may be split,
 
     .. math::
         r = \frac{V_N(K + 1)}{V_N(K)} \, \frac{w(n_A) \, w(n_B)}{w(n_S)} \, \frac{p(x_A) \, p(x_B)}{p(x_S)} \,
@@ -52,7 +70,7 @@ class BlockedGibbs(CompiledKernel):
 
     with the probability :math:`q_i` of the side of row i, and the share s of splits among proposals: clusters
     are chosen with equal probability, and one row of each side is. It is made for large tables, where a step
-    costs a tenth of a sweep of :class:`CollapsedGibbs`; it is exact for all.
+    costs less than a sweep of :class:`CollapsedGibbs`; it is exact for all.
 
     Cost O(N K D) a step, O(N K D^2) for full covariances.
 
@@ -98,7 +116,14 @@ class BlockedGibbs(CompiledKernel):
         visits = min(num_points, max(_FEWEST_VISITS, num_points // _VISITED))
         self._counts = np.zeros((2, 2), dtype=np.int64)
         proposals = BlockedProposals(_PROPOSALS, _SPLITS, _ROWS, _SCANS, _STAGES, self._counts)
-        return (BlockedSweep(), SomeVisits(visits), proposals, *END_OF_STEP)
+        return (
+            BlockedSweep(),
+            SomeVisits(visits),
+            OpenAndClose(_ALONE),
+            BirthsAndDeaths(_BIRTHS, _SEEN),
+            proposals,
+            *END_OF_STEP,
+        )
 
     def diagnostics(self) -> dict[str, Any]:
         """Return the shares of splits and of merges accepted in the latest run, as :class:`SplitMerge`."""

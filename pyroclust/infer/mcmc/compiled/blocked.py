@@ -18,11 +18,10 @@ from pyroclust.distributions.compiled.protocol import (
     draw_log_gamma,
     draw_parameters,
     load_rows,
-    log_predictive,
     refresh,
     tabulate,
 )
-from pyroclust.infer.mcmc.compiled.chain import accumulate, empty, empty_free_slot, put, release, step_of
+from pyroclust.infer.mcmc.compiled.chain import accumulate, empty, put, release, step_of
 from pyroclust.infer.mcmc.compiled.prior_tables import log_open
 from pyroclust.infer.mcmc.compiled.proposals import (
     ACCEPTED,
@@ -40,17 +39,10 @@ from pyroclust.infer.mcmc.compiled.proposals import (
     log_ratio_of_two,
     scan_sides,
 )
-from pyroclust.infer.mcmc.compiled.sweep import visit
 
 
 class BlockedSweep(NamedTuple):
     """Draw weights and parameters of all clusters, then the cluster of every row but the first of each."""
-
-
-class SomeVisits(NamedTuple):
-    """Visit so many rows after one another, from a random one on, as a Gibbs sweep does."""
-
-    rows: int
 
 
 class BlockedProposals(NamedTuple):
@@ -74,7 +66,7 @@ class BlockedProposals(NamedTuple):
 
 
 @inner
-def _draw_cluster(family: Any, state: Any, prior: Any, slot: int, generator: Any) -> None:
+def draw_cluster(family: Any, state: Any, prior: Any, slot: int, generator: Any) -> None:
     """Draw the parameters of a cluster into its cache, and its log weight, but for the sum, into its fit."""
     draw_parameters(family, state.sums, slot, state.sizes[slot], generator)
     state.fits[slot] = draw_log_gamma(math.exp(prior.log_join[state.sizes[slot]]), generator)
@@ -121,7 +113,7 @@ def _sweep_at_once(move: Any, family: Any, state: Any, prior: Any, generator: An
     if num_active == 1:
         return
     for j in range(num_active):
-        _draw_cluster(family, state, prior, state.active[j], generator)
+        draw_cluster(family, state, prior, state.active[j], generator)
     place, step = _draw_order(num_rows, generator)
     last = _find_first_rows(state, place, step)
     for begin in range(0, num_rows, ROWS_AT_ONCE):
@@ -130,7 +122,7 @@ def _sweep_at_once(move: Any, family: Any, state: Any, prior: Any, generator: An
             rows[r] = begin + r
         load_rows(family, rows, count)
         for j in range(num_active):
-            _weigh_loaded(family, state, state.active[j], count, j)
+            weigh_loaded(family, state, state.active[j], count, j)
         for r in range(count):
             if place > last or not _close_later(state, r, place):
                 _draw_row(family, state, begin + r, r, generator)
@@ -144,7 +136,7 @@ def _sweep_at_once(move: Any, family: Any, state: Any, prior: Any, generator: An
 
 
 @inner
-def _weigh_loaded(family: Any, state: Any, slot: int, count: int, place: int) -> None:
+def weigh_loaded(family: Any, state: Any, slot: int, count: int, place: int) -> None:
     """Write the log weights of the loaded rows in a cluster into a row of ``densities``."""
     found = state.densities[place]
     for r in range(count):
@@ -185,19 +177,6 @@ def _draw_row(family: Any, state: Any, row: int, r: int, generator: Any) -> None
         state.slot_of[row] = slot
 
 
-@step_of(SomeVisits)
-def _visit_some(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
-    num_rows = len(state.slot_of)
-    row, free = int(generator.random() * num_rows), -1
-    for _ in range(move.rows):
-        if state.counters[2]:
-            if free != state.active[state.counters[0]]:
-                free = empty_free_slot(family, state)
-            state.log_alone[row] = log_predictive(family, row, free, state.sizes[free])
-        visit(family, state, prior, row, generator)
-        row = row + 1 if row + 1 < num_rows else 0
-
-
 @inner
 def _list_around_anchors(state: Any, one: int, other: int, generator: Any) -> tuple[int, int, int]:
     """List the rows of two clusters, which may be one, but a random row of each; return these and a count."""
@@ -235,8 +214,8 @@ def _allocate_at_once(
 ) -> float:
     """Draw parameters of both sides, then the side of every listed row, or take it home; return log q."""
     zero, one, total = state.active[state.counters[0]], state.active[state.counters[0] + 1], 0.0
-    _draw_cluster(family, state, prior, zero, generator)
-    _draw_cluster(family, state, prior, one, generator)
+    draw_cluster(family, state, prior, zero, generator)
+    draw_cluster(family, state, prior, one, generator)
     empty(state, zero)
     empty(state, one)
     accumulate(state, first, zero, 1.0)
@@ -247,8 +226,8 @@ def _allocate_at_once(
         for r in range(some):
             state.rows[r] = state.members[begin + r] >> 1
         load_rows(family, state.rows, some)
-        _weigh_loaded(family, state, zero, some, 0)
-        _weigh_loaded(family, state, one, some, 1)
+        weigh_loaded(family, state, zero, some, 0)
+        weigh_loaded(family, state, one, some, 1)
         for r in range(some):
             row = state.rows[r]
             log_odds = state.densities[1, r] - state.densities[0, r]
@@ -381,14 +360,14 @@ def _extend(family: Any, state: Any, prior: Any, generator: Any, rows: Any, labe
         accumulate(state, rows[k], labels[k], 1.0)
         state.sizes[labels[k]] += 1
     for slot in range(num_active):
-        _draw_cluster(family, state, prior, slot, generator)
+        draw_cluster(family, state, prior, slot, generator)
     for begin in range(0, num_rows, ROWS_AT_ONCE):
         count = min(ROWS_AT_ONCE, num_rows - begin)
         for r in range(count):
             state.rows[r] = begin + r
         load_rows(family, state.rows, count)
         for slot in range(num_active):
-            _weigh_loaded(family, state, slot, count, slot)
+            weigh_loaded(family, state, slot, count, slot)
         for r in range(count):
             best = -math.inf
             for slot in range(num_active):

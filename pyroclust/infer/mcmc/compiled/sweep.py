@@ -91,7 +91,7 @@ def _close_to(state: Any, row: int) -> None:
 
 
 @inner
-def _weigh_others(family: Any, state: Any, prior: Any, row: int, best: float) -> None:
+def weigh_others(family: Any, state: Any, prior: Any, row: int, best: float) -> None:
     """Write the log weights of all clusters but the row's: exactly, or below the best where negligible."""
     num_active, present = state.counters[0], state.slot_of[row]
     for j in range(num_active):
@@ -123,7 +123,7 @@ def visit(family: Any, state: Any, prior: Any, row: int, generator: Any) -> None
     if not alone:
         log_stay = log_without(family, state, prior, row, present, state.active[num_active + 1])
     best = max(log_new, log_stay)
-    _weigh_others(family, state, prior, row, best)
+    weigh_others(family, state, prior, row, best)
     for j in range(num_active):
         if state.active[j] == present:
             state.weights[j] = log_stay
