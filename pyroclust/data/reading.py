@@ -40,7 +40,7 @@ from pyroclust.data.numerals import (
 )
 
 # Of an array's entry, and of a number of a file that is copied.
-_BYTES_AN_ENTRY, _BYTES_A_NUMBER = 16, 24
+_BYTES_AN_ENTRY, _BYTES_A_NUMBER, _LITTLE = 16, 24, 1 << 20
 TRANSPOSED = "Rows and columns were exchanged."
 # What the column of how many rows a unit had is called.
 _ROWS = "rows"
@@ -96,10 +96,9 @@ def text_columns(
 
 def raw_array(array: NDArray[Any]) -> RawTable:
     """Take an array apart: columns ``x1, x2, ...``, or fields of records; what a mask hides is missing."""
-    # Arrays that repeat one number take no memory before they are copied.
-    check_memory(
-        _BYTES_AN_ENTRY * array.size, f"the array has {array.size:,} values, which", remedy="take fewer rows"
-    )
+    # Arrays that repeat one number take no memory before they are copied; of small ones asking takes longer.
+    if (needed := _BYTES_AN_ENTRY * array.size) > _LITTLE:
+        check_memory(needed, f"the array has {array.size:,} values, which", remedy="take fewer rows")
     if array.ndim not in ((1, 2) if array.dtype.names is None else (1,)):
         raise ValueError(f"the array has shape {array.shape}, expected (N,) or (N, D), or records (N,)")
     frame = pd.DataFrame(array.astype(array.dtype.newbyteorder("="), copy=False))

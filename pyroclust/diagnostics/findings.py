@@ -231,11 +231,10 @@ def share_together(probabilities: np.ndarray, *, row_weights: np.ndarray | None 
 def share_of_sure_pairs(together: np.ndarray, *, row_weights: np.ndarray | None = None) -> float:
     """Return the share of pairs of rows, ``(M, M)``, that are as good as certain to be together, or apart."""
     times = np.ones(len(together), np.int64) if row_weights is None else row_weights
-    first, second = np.triu_indices(len(times), 1)
-    pairs, rows = together[first, second], int(times.sum())
-    unsure = (pairs < CERTAIN) & (1 - pairs < CERTAIN)
-    # Equal rows are together, and in no doubt.
-    return 1 - float((times[first] * times[second])[unsure].sum()) / max(1, rows * (rows - 1) // 2)
+    rows = int(times.sum())
+    # Equal rows are together, and in no doubt, as a row is with itself.
+    unsure = (together < CERTAIN) & (1 - together < CERTAIN)
+    return 1 - float(times @ (unsure @ times)) / 2 / max(1, rows * (rows - 1) // 2)
 
 
 def split_finding(found: SplitClusters) -> Finding:

@@ -285,26 +285,33 @@ def _distances(similarity: np.ndarray) -> np.ndarray:
     return scipy.spatial.distance.squareform(distance, checks=False)
 
 
+@compiled(allocates=False, fastmath=False)
+def _lay_out_tree(branches: np.ndarray, sizes: np.ndarray, first: np.ndarray, level: np.ndarray) -> None:
+    """Write where the leaves of each branch begin, side by side, and the branches from the root down."""
+    points, last = len(branches) + 1, 0
+    level[0] = 2 * points - 2
+    for at in range(len(level)):
+        node = level[at]
+        if node >= points:
+            left, right = branches[node - points, 0], branches[node - points, 1]
+            first[left], first[right] = first[node], first[node] + sizes[left]
+            level[last + 1], level[last + 2] = right, left
+            last += 2
+
+
 def cuts(tree: np.ndarray, most: int) -> np.ndarray:
     """Return the partitions into ``most``, ..., 2 and 1 clusters that cut a tree at rising heights."""
     points = len(tree) + 1
     branches = tree[:, :2].astype(np.int64)
     sizes = np.append(np.ones(points, np.int64), tree[:, 3].astype(np.int64))
-    # The leaves of a branch lie next to one another, from its first.
-    first, level = np.zeros(2 * points - 1, np.int64), [2 * points - 2]
-    for node in level:
-        if node >= points:
-            left, right = branches[node - points].tolist()
-            first[left], first[right] = first[node], first[node] + sizes[left]
-            level += [right, left]
-    joins = np.array([node - points for node in level if node >= points])
+    first, level = np.zeros((2, 2 * points - 1), np.int64)
+    _lay_out_tree(branches, sizes, first, level)
+    joins = level[level >= points] - points
     labels = np.zeros((most, points), np.int64)
     for number, join in enumerate(joins[np.argsort(-tree[joins, 2], kind="stable")][: most - 1], 1):
         right = branches[join, 1]
         labels[number:, first[right] : first[right] + sizes[right]] = number
-    found = np.empty_like(labels)
-    found[:, scipy.cluster.hierarchy.leaves_list(tree)] = labels[::-1]
-    return compact(found)[0].astype(np.int64)
+    return compact(labels[::-1, first[:points]])[0].astype(np.int64)
 
 
 def dendrogram_order(similarity: np.ndarray) -> np.ndarray:

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
 
 from pyroclust.core.numbers import as_finite, as_numbers, overflow_scale
 from pyroclust.diagnostics.limits import MIN_TELLING_SHARE
@@ -22,7 +21,7 @@ def smooth_log_weights(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
     from arviz_stats.base import array_stats
 
     plain, _ = _checked(log_weights)
-    plain = plain - logsumexp(plain)
+    plain = plain - _log_sum(plain)
     ranked = np.sort(plain)
     longest = int(3 * len(plain) ** 0.5) if len(plain) > 225 else len(plain) // 5
     tail = int((ranked > ranked[-longest - 1] + _TIE).sum())
@@ -80,7 +79,7 @@ def importance_efficiency(log_weights: np.ndarray) -> float:
     """
     shifted, _ = _checked(log_weights)
     with np.errstate(over="ignore"):
-        return min(1.0, float(np.exp(2 * logsumexp(shifted) - logsumexp(2 * shifted)) / len(shifted)))
+        return min(1.0, math.exp(2 * _log_sum(shifted) - _log_sum(2 * shifted)) / len(shifted))
 
 
 def effective_draws(weights: np.ndarray) -> float:
@@ -121,7 +120,7 @@ def stratified_draws(weights: np.ndarray, uniform: np.ndarray) -> np.ndarray:
 def importance_log_evidence(log_weights: np.ndarray) -> tuple[float, float]:
     """Return the importance-sampling estimate of log p(x) in nats, and its standard error."""
     shifted, largest = _checked(log_weights)
-    estimate = float(logsumexp(shifted) - np.log(len(shifted)))
+    estimate = _log_sum(shifted) - math.log(len(shifted))
     relative = np.exp(shifted - estimate)
     error = relative.std(ddof=1) / np.sqrt(len(relative)) if len(relative) > 1 else np.nan
     return largest + estimate, float(error)
@@ -156,6 +155,12 @@ def weighted_expectation(values: np.ndarray, log_weights: np.ndarray) -> tuple[f
     # A value at the mean would have log-product -inf: it goes below all others, where no tail begins.
     products = shifted + np.log(np.maximum(apart, max(apart.max() * 1e-12, 5e-324)))
     return unit * estimate, unit * error, float(np.fmax(k, smooth_log_weights(products)[1]))
+
+
+def _log_sum(log_weights: np.ndarray) -> float:
+    """Return the logarithm of a sum of weights, one of which is not zero: scipy's takes ten times as long."""
+    largest = float(log_weights.max())
+    return largest + math.log(np.exp(log_weights - largest).sum())
 
 
 def _checked(log_weights: np.ndarray) -> tuple[np.ndarray, float]:

@@ -18,7 +18,7 @@ from pyroclust.diagnostics.frequencies import (
     cuts,
 )
 from pyroclust.diagnostics.labels import DistinctDraws, cluster_sums, equal_rows, rows_per_point
-from pyroclust.diagnostics.losses import PartitionLoss, compact
+from pyroclust.diagnostics.losses import PartitionLoss, all_losses, compact
 
 MAX_ENUMERATED_POINTS = 10
 
@@ -96,7 +96,9 @@ class EnumerationSearch(PartitionSearch):
 
 def best_of(candidates: np.ndarray, draws: DistinctDraws, *, loss: PartitionLoss) -> np.ndarray:
     """Return the candidate with the least expected loss, the first where several have it."""
-    expected = loss.expected(candidates, draws.partitions, weights=draws.mass, row_weights=draws.row_weights)
+    # Labels and masses were checked where they came in.
+    losses = all_losses(candidates, draws.partitions, loss, draws.row_weights)
+    expected = np.concatenate([block @ draws.mass for block in losses])
     return candidates[np.flatnonzero(expected <= expected.min() + 1e-12)[0]]
 
 
@@ -327,9 +329,40 @@ def _unite(problem: Problem, state: State, number: Index) -> None:
         _add(problem, state, state.chosen[place], home)
 
 
+@inner(fastmath=False)
+def _clear(state: State, seed: Any) -> None:
+    state.random[0], state.clusters[0] = seed, 0
+    for i in range(len(state.labels)):
+        state.labels[i], state.order[i] = -1, i
+    for s in range(len(state.joint)):
+        state.joint[s] = 0.0
+    for k in range(len(state.sizes)):
+        state.sizes[k] = 0
+    for row in range(len(state.counts)):
+        for k in range(len(state.sizes)):
+            state.counts[row, k] = 0
+
+
 @compiled(allocates=False, fastmath=False)
-def run_start(
-    problem: Problem, state: State, form: np.ndarray | None, initial: np.ndarray, attempts: int
+def run_starts(
+    problem: Problem,
+    state: State,
+    form: np.ndarray | None,
+    ends: np.ndarray,
+    seeds: np.ndarray,
+    attempts: int,
+) -> None:
+    """Search from each of some starts, one after the other, and replace it by its end."""
+    for start in range(len(ends)):
+        _clear(state, seeds[start])
+        _run_start(problem, state, form, ends[start], attempts)
+        for item in range(len(state.labels)):
+            ends[start, item] = state.labels[item]
+
+
+@inner(fastmath=False)
+def _run_start(
+    problem: Problem, state: State, form: "np.ndarray | None", initial: np.ndarray, attempts: int
 ) -> None:
     """Search from one start, the items without a label allocated one after another in random order."""
     order, chosen = state.order, state.chosen
@@ -421,15 +454,13 @@ class SalsoSearch(PartitionSearch):
         part = _part(draws, int(clusters.sum()) * limit, rng)
         items, first, part = _joined(part, loss)
         problem = _problem(part, loss, limit)
-        ends, form = starts[:, first], problem.form if problem.form[3:].any() else None
+        ends, form = np.ascontiguousarray(starts[:, first]), problem.form if problem.form[3:].any() else None
         # Few labels are not worth a thread.
         step = 1 if part.partitions.size > _LABELS_FOR_THREADS else len(starts)
 
         def run(begin: int) -> None:
-            for start in range(begin, begin + step):
-                state = _empty_state(problem, int(seeds[start]))
-                run_start(problem, state, form, ends[start], self.num_zealous)
-                ends[start] = state.labels
+            some = slice(begin, begin + step)
+            run_starts(problem, _empty_state(problem), form, ends[some], seeds[some], self.num_zealous)
 
         seeds = rng.integers(1, 2**63, size=len(starts), dtype=np.uint64)
         each_in_threads(run, range(0, len(starts), step))
@@ -509,17 +540,17 @@ def _problem(draws: DistinctDraws, loss: PartitionLoss, limit: int) -> Problem:
     )
 
 
-def _empty_state(problem: Problem, seed: int) -> State:
+def _empty_state(problem: Problem) -> State:
     # A column for the new cluster, and whole vectors of eight.
     width = 8 * (problem.limit // 8 + 1)
     return State(
-        labels=np.full(len(problem.rows), -1, dtype=np.int64),
+        labels=np.zeros(len(problem.rows), dtype=np.int64),
         sizes=np.zeros(width, dtype=np.uint32),
         counts=np.zeros((int(problem.rows.max()) + 1, width), dtype=np.uint32),
         joint=np.zeros(len(problem.mass)),
         clusters=np.zeros(1, dtype=np.int64),
         costs=np.zeros(width),
-        order=np.arange(len(problem.rows)),
+        order=np.zeros(len(problem.rows), dtype=np.int64),
         chosen=np.zeros(len(problem.rows), dtype=np.int64),
-        random=np.array([seed], dtype=np.uint64),
+        random=np.zeros(1, dtype=np.uint64),
     )

@@ -30,6 +30,8 @@ object, or samples by site, that hold them as ``assignments``; a run of Pyro's M
 
 def raw_labels(name: str, draws: DrawsLike) -> np.ndarray:
     """Return the labels that an object holds, as an array of its own type; the numbers stay as they are."""
+    if type(draws) is np.ndarray and draws.ndim and draws.dtype.kind in "iu":
+        return draws
     require_equal_weights(name, draws)
     return _array(name, _holder(name, draws))
 
