@@ -70,6 +70,9 @@ def in_threads(function: Callable[[Any, int, int], None], parts: list[Any], numb
     """Share so many items out: one contiguous block to each part, which is what a thread needs."""
     cuts = np.linspace(0, number, len(parts) + 1).astype(int).tolist()
     first, *others = [(part, *cut) for part, cut in zip(parts, pairwise(cuts), strict=True)]
+    if not others:
+        function(*first)
+        return
     futures = [_pool().submit(function, *block) for block in others]
     try:
         function(*first)

@@ -47,6 +47,7 @@ class Prefixes(NamedTuple):
     log_prob: np.ndarray  # (P,)
     label: np.ndarray  # (P,), cluster of the last point, which is still to be put there
     log_probs: np.ndarray  # (P, K + 1), of the candidates
+    sums: np.ndarray  # (P, K + 1), of their probabilities, so far
     child: np.ndarray  # (P, K + 1), the row of each candidate that was drawn, -1 for others
 
     @classmethod
@@ -62,6 +63,7 @@ class Prefixes(NamedTuple):
             np.zeros((rows, width)),
             np.zeros(rows),
             np.zeros(rows, np.int64),
+            np.zeros((rows, room + 1)),
             np.zeros((rows, room + 1)),
             np.zeros((rows, room + 1), np.int64),
         )
@@ -183,13 +185,16 @@ class PrefixSampler:
         had = len(old.clusters)
         if rows > had or room > old.room:
             rows = rows + rows // 2 if rows > had else had
-            self._take(old.enlarged(rows, room + room // 2 if room > old.room else old.room))
+            if room > old.room:
+                room += room // 2
+                # Those for fewer clusters are too small.
+                self._parts = []
+            self._take(old.enlarged(rows, max(room, old.room)))
 
     def _take(self, prefixes: Prefixes) -> None:
         """Let compiled functions see the rows, and make room for as many decisions."""
         rows, room = len(prefixes.clusters), prefixes.room
         self._prefixes, self._rows = prefixes, Address(prefixes)
-        self._parts = []
         one, two, three, four = np.zeros((4, rows), np.int64)
         self._decisions = Address(
             Decisions(
@@ -312,17 +317,18 @@ def choose(prefixes: Any, tree: Any, step: int) -> None:
         for c in range(prefixes.room + 1):
             prefixes.child[row, c] = -1
         prefixes.label[row] = -1
+        if tree.is_free:
+            so_far = 0.0
+            for c in range(prefixes.clusters[row] + 1):
+                so_far += math.exp(prefixes.log_probs[row, c])
+                prefixes.sums[row, c] = so_far
     rows, most = tree.number[0], 1
     for i in range(len(tree.prefix)):
         row, label = tree.prefix[i], tree.labels[i, step]
         if tree.is_free:
-            log_probs, clusters = prefixes.log_probs[row], prefixes.clusters[row]
-            total, so_far, label = 0.0, 0.0, 0
-            for c in range(clusters + 1):
-                total += math.exp(log_probs[c])
+            sums, clusters, label = prefixes.sums[row], prefixes.clusters[row], 0
             for c in range(clusters):
-                so_far += math.exp(log_probs[c])
-                if so_far <= tree.uniform[step - 1, i] * total:
+                if sums[c] <= tree.uniform[step - 1, i] * sums[clusters]:
                     label = c + 1
             tree.labels[i, step] = label
         if prefixes.child[row, label] < 0:
