@@ -233,7 +233,7 @@ def _summarised(
     row = {"efficiency": efficiency, "pareto_k": k, "verdict": verdict.value, "drawn_by": "guide"}
     return one.kept(
         {**figures, **row, "seconds": seconds + time.process_time() - began},
-        assignments=labels,
+        assignments=labels.astype(np.int32),
         log_weights=np.zeros(len(labels)) if log_ratios is None else log_ratios,
         estimate=estimate,
         certainty=certainty,

@@ -1,5 +1,6 @@
 """Independent tasks one after the other in this process, or on the workers of a Dask cluster."""
 
+import gc
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -123,6 +124,8 @@ def _keep(key: str, shared: Any) -> None:
     import numba
     import torch
 
+    # What was imported is no garbage, and need not be looked at again.
+    gc.freeze()
     torch.set_num_threads(1)
     numba.config.NUMBA_NUM_THREADS = 1  # type: ignore[attr-defined]
     _SHARED[key] = shared

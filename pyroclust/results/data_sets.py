@@ -100,6 +100,8 @@ class ZarrStore:
         else:
             # A store without the name of its run is not ours: it has one from its first file on.
             self._root = zarr.open_group(path, mode="a", attributes={_RUN: run})
+        # The group would read its files again each time.
+        self._arrays: dict[str, Any] = dict(self._root.arrays())
 
     def write(self, first: int, clustered: Sequence[ClusteredSet]) -> None:
         self._last.clear()
@@ -117,7 +119,7 @@ class ZarrStore:
             array[(slice(first, first + len(clustered)), *map(slice, shape[1:]))] = block
 
     def read(self, place: int, num_points: int, name: str) -> np.ndarray:
-        dimensions, array = _FORMS[name][0], self._root[name]
+        dimensions, array = _FORMS[name][0], self._arrays[name]
         within = tuple(slice(num_points) if one == "point" else slice(None) for one in dimensions[1:])
         if "draw" in dimensions or array.shape[1] > _MOST_POINTS:
             values: np.ndarray = array[(place, *within)]
@@ -129,11 +131,11 @@ class ZarrStore:
 
     def _array(self, name: str, dimensions: tuple[str, ...], wanted: list[int]) -> Any:
         """Return an array that is large enough, made or enlarged where it was not."""
-        if name not in self._root:
+        if name not in self._arrays:
             sizes = dict(zip(dimensions, wanted, strict=True))
             points = 1 << (sizes.get("point", 1) - 1).bit_length()
             sizes |= {"data_set": SETS_AT_ONCE, "point": min(_MOST_POINTS, points)}
-            return self._root.create_array(
+            self._arrays[name] = self._root.create_array(
                 name,
                 shape=wanted,
                 chunks=[sizes[one] for one in dimensions],
@@ -141,7 +143,7 @@ class ZarrStore:
                 fill_value=_FORMS[name][2],
                 dimension_names=dimensions,
             )
-        array = self._root[name]
+        array = self._arrays[name]
         larger = tuple(max(sizes) for sizes in zip(array.shape, wanted, strict=True))
         if larger != array.shape:
             array.resize(larger)
