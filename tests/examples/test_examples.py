@@ -18,6 +18,7 @@ SMALL = {
     "deep_digits": ["--steps", "60", "--width", "16", "--images", "80", "--draws", "80"],
     "fine_tune": ["--datasets", "2", "--points", "5", "--steps", "2", "--particles", "4"],
     "forest_digits": ["--steps", "2", "--draws", "10"],
+    "pairs_of_digits": ["--forms", "1", "--draws", "30"],
     "forest_shapes": ["--points", "40", "--pairs", "6", "--draws", "30"],
     "posterior_predictive": ["--draws", "40"],
     "prior_of_tables": ["--datasets", "1"],
