@@ -25,6 +25,8 @@ from pyroclust.results.files import write_files, write_json
 from pyroclust.results.records import Repeat
 
 _LEAST_SURE, _MOST_NOTED, _MOST_CLUSTERS = 10, 50, 12
+# More marks than these are small.
+_MANY_MARKS = 300
 # Data sets whose rows are written at once.
 _SETS_AT_ONCE = 200
 _SAYS: Mapping[SetVerdict, str] = {
@@ -157,7 +159,8 @@ def _verdicts_section(table: pd.DataFrame) -> Section:
 def _draw_efficiencies(weighed: pd.DataFrame, ax: Axes) -> None:
     for place, (verdict, some) in enumerate(weighed.groupby("verdict", sort=False)):
         look = {"color": CYCLE[place], "marker": MARKERS[place], "label": verdict}
-        ax.scatter(some["rows"], some["efficiency"], s=14, alpha=0.5, lw=0, **look)
+        size = 14 if len(weighed) > _MANY_MARKS else 40
+        ax.scatter(some["rows"], some["efficiency"], s=size, alpha=0.5, lw=0, **look)
     ax.set(xlabel="rows", ylabel="efficiency", ylim=(0, 1.02))
     ax.legend(loc="lower left")
 
