@@ -15,7 +15,7 @@ from answer_figures import answer
 from benchmark_tables import Row, count, listed, number, result, signed, table
 from convergence_figures import convergence
 from familiarity_figures import familiarity
-from many_figures import set_verdicts
+from many_figures import many_datasets, set_verdicts
 from refined_figures import refined
 from world_figures import graphs, images, spikes
 
@@ -550,6 +550,7 @@ def page() -> str:
         speed,
         answer,
         large_tables,
+        many_datasets,
         set_verdicts,
         warped,
         images,

@@ -1,10 +1,10 @@
-"""Many data sets: what their verdicts are worth."""
+"""Many data sets: what their verdicts are worth, and rates beside chains."""
 
 from statistics import median
 
-from benchmark_tables import Row, number, result, table
+from benchmark_tables import Row, count, number, result, table
 
-_OFF = 0.15
+_MILLION, _OFF = 1_000_000, 0.15
 _KINDS = {"model": "from the model", "tails": "heavier tails", "overlap": "clusters that overlap"}
 
 
@@ -43,3 +43,49 @@ _SOURCES = [(size, how) for size in ("of 2,000", "of 100") for how in ("plain", 
 def _errors(source: tuple[str, str], rows: list[Row]) -> str:
     found = [one[source[0]][source[1]] for one in rows]
     return f"{number(median(found), 3)} ({sum(one > _OFF for one in found)})"
+
+
+def many_datasets() -> str:
+    """Return the section of the page of benchmarks on rates."""
+    rows = {(one["guide"], one["sets"], one["workers"]): one for one in result("many_datasets")}
+    guides = dict.fromkeys(guide for guide, _, _ in rows)
+    shown = [_row(guide, {key[1:]: one for key, one in rows.items() if key[0] == guide}) for guide in guides]
+    head = (
+        *("guide", "processor seconds a set", "chains", "seconds a set, one process", "one worker"),
+        *("two workers", "two to one", "10,000 sets", "GiB at most, 1,000 / 10,000 sets"),
+        *("a million: core hours", "GiB on disk"),
+    )
+    return f"""## Many data sets
+
+`python benchmarks/many_datasets.py`: `cluster_many` with 100 draws of each data set of 100 points in two
+dimensions, without chains, from the first data set to the page. Workers have a thread each. Chains are the
+kernel of `pyroclust cluster` for the same model, as long as 100 effective draws of the slowest functional
+take, burn-in included, in seconds of a core: a chain that is told beforehand how long it has to be.
+
+{table(head, shown)}
+
+The draws of `ncp-gaussian2d` agree for long, and what they share is computed once: a step has 12 different
+beginnings of 100 draws. Of `ncp-niw2d`, whose clusters overlap, it has 67, and each of these looks at all
+points to come: there chains are first."""
+
+
+def _row(guide: str, runs: dict[tuple[int, int | str], Row]) -> list[str]:
+    def seconds(workers: int) -> float | None:
+        found = [one["seconds"] / sets for (sets, of), one in sorted(runs.items(), key=str) if of == workers]
+        return found[-1] if found else None
+
+    one, two, large = seconds(1), seconds(2), runs.get((10_000, 2))
+    chains = next((one["seconds"] / sets for (sets, of), one in runs.items() if of == "chains"), None)
+    whole = large or next(one for (_, of), one in runs.items() if of != "chains")
+    each = whole["processor_seconds_of_sets"] / whole["sets"]
+    sizes = [runs[sets, 2]["MiB"] / 1024 for sets in (1000, 10_000) if (sets, 2) in runs]
+    return [
+        f"`{guide}`" if guide != "default" else f"by default, `{whole['drawn_by']}`",
+        *(number(value, 3) for value in (each, chains)),
+        *(number(value, 4) for value in (seconds(0), one, two)),
+        number(one / two) if one and two else "",
+        f"{count(large['seconds'])} s" if large else "",
+        " / ".join(number(size) for size in sizes),
+        count(each * _MILLION / 3600),
+        count(whole["MiB_on_disk"] / 1024 / whole["sets"] * _MILLION),
+    ]
