@@ -1,15 +1,16 @@
 """Deep amortized clustering: clusters found and filtered one after the other by attention."""
 
+import copy
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pyroclust.core.numbers import check_count
-from pyroclust.core.registry import register
+from pyroclust.core.registry import arguments_of, register
 from pyroclust.distributions import ClusterwisePartition, Filtering, PartitionDistribution
 from pyroclust.distributions.clusterwise_partition import ForcedClusters
 from pyroclust.distributions.filtering import (
@@ -132,6 +133,34 @@ class DeepAmortizedClustering(AmortizedGuide):
             num_particles=1,
             num_orders=1,
             constraints=self.links,
+        )
+
+    def with_latent(self, num_values: int) -> Self:
+        """Return a guide whose memberships have a latent, to be trained further, on every round.
+
+        Its network sees progress too. At first the values of the latent are equally likely and differ little,
+        and the law is nearly that of this guide, which is not changed.
+        """
+        old = self.network
+        told = {**arguments_of(old), "num_values": num_values, "progress": True}
+        network = FilteringNetwork(**told | {"density": copy.deepcopy(old.density)})
+        weights = old.state_dict()
+        weight, bias = weights.pop("head.1.weight"), weights.pop("head.1.bias")
+        network.load_state_dict(weights, strict=False)
+        answer: Any = network.head[1]
+        for part in (network.to_values, network.from_progress):
+            for parameter in cast(nn.Linear, part).parameters():
+                nn.init.zeros_(parameter)
+        with torch.no_grad():
+            answer.weight[:] = weight + 0.1 * weight.std() * torch.randn_like(answer.weight)
+            answer.bias[:] = bias + torch.linspace(-0.5, 0.5, num_values)
+        return type(self)(
+            self.model,
+            network=network,
+            order=self.order,
+            removed=self.removed,
+            every_round=True,
+            num_anchors=self.num_anchors,
         )
 
     def filtering(

@@ -90,7 +90,8 @@ class Recipe:
         """Build the guide as it is before the training."""
         start = _table(self.content, "start")
         if start:
-            return call(started_guide, start, where="start", context={"model": self.model})
+            with seeded(self.seed):
+                return call(started_guide, start, where="start", context={"model": self.model})
         network = next((name for name in network_tables() if name in self.content), None)
         guide = _table(self.content, "guide")
         # A guide that is named by its class says itself what its network is.

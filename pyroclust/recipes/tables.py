@@ -18,6 +18,7 @@ from pyroclust.data.tables import ColumnsOfTable, Table, standardise
 from pyroclust.distributions import PartitionPrior
 from pyroclust.guides import (
     AmortizedGuide,
+    DeepAmortizedClustering,
     NeuralClusteringProcess,
     ScaleAveragedProcess,
     SequentialGuide,
@@ -251,11 +252,14 @@ def averaged_guide(
     return averaged.eval()
 
 
-def started_guide(model: Any, *, guide: str, num_orders: int | None = None) -> Any:
+def started_guide(
+    model: Any, *, guide: str, num_orders: int | None = None, num_values: int | None = None
+) -> Any:
     """``[start]``: load an existing guide to train further, and carry it over to the model.
 
     Of one that averages over scales that is its network, for a known one. With ``num_orders`` its posteriors
-    mix so many visiting orders from now on, all random.
+    mix so many visiting orders from now on, all random. With ``num_values`` memberships of deep amortized
+    clustering have a latent of so many values, and every round is trained.
     """
     if Path(guide).is_absolute() or ".." in Path(guide).parts:
         raise ValueError(f"guide is '{guide}', expected a name, or a folder below the working folder")
@@ -266,6 +270,13 @@ def started_guide(model: Any, *, guide: str, num_orders: int | None = None) -> A
     if num_orders is not None:
         start.order = RandomOrder()
         start = start.mixed(num_orders)
+    if num_values is not None:
+        if not isinstance(start, DeepAmortizedClustering):
+            raise ValueError(
+                f"num_values is {num_values} for a {type(start).__name__}, expected a guide of deep "
+                "amortized clustering"
+            )
+        start = start.with_latent(num_values)
     return retarget(start, model)
 
 

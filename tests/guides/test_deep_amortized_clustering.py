@@ -140,6 +140,19 @@ def test_a_latent_lets_a_group_join_as_a_whole_or_not_at_all() -> None:
     assert posterior.log_prob(together).exp().item() == pytest.approx(0.5, abs=1e-3)
 
 
+def test_a_latent_that_is_added_changes_little_at_first() -> None:
+    old, (data, labels) = small(differences=True), sets(20)
+    torch.nn.init.normal_(old.network.head[1].weight)
+    before = {name: value.clone() for name, value in old.state_dict().items()}
+    new, order = old.with_latent(4), torch.arange(12)
+    assert (new.network.num_values, new.network.progress, new.every_round) == (4, True, True)
+    one, other = (guide.posterior(data, order=order).log_prob(labels) for guide in (old, new))
+    assert (one - other).abs().mean() < 0.15 * one.abs().mean()
+    found = new.posterior(data, order=order).log_prob(torch.zeros(12).long())
+    assert not torch.allclose(found, old.posterior(data, order=order).log_prob(torch.zeros(12).long()))
+    assert all(torch.equal(before[name], value) for name, value in old.state_dict().items())
+
+
 def every_order(guide: DeepAmortizedClustering, data: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """Return the losses of all orders of one data set, round by round."""
     losses = []

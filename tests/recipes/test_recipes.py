@@ -127,6 +127,19 @@ def test_starts_from_an_existing_guide(tiny: Path, tmp_path: Path, monkeypatch) 
     assert load_guide(tmp_path / "second").model.component.kappa == 0.4
 
 
+def test_a_latent_is_added_to_memberships_that_had_none(tmp_path: Path) -> None:
+    shipped = read_recipe("dacx-mog")
+    first, again = shipped.build(), shipped.build()
+    old = load_guide("dac-mog")
+    assert (first.network.num_values, first.every_round, old.network.num_values) == (8, True, 0)
+    assert torch.equal(first.network.embed.weight, old.network.embed.weight)
+    assert all(torch.equal(*pair) for pair in zip(first.parameters(), again.parameters(), strict=True))
+    text = Path("recipes/dacx-mog.toml").read_text().replace('"dac-mog"', '"ccx-mog"')
+    (tmp_path / "wrong.toml").write_text(text)
+    with pytest.raises(ValueError, match="num_values is 8 for a ClusterwiseClusteringProcess, expected"):
+        read_recipe(tmp_path / "wrong.toml").build()
+
+
 def test_a_guide_with_conditions(tiny: Path, tmp_path: Path) -> None:
     tiny.write_text(
         """
