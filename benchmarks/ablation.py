@@ -62,15 +62,8 @@ def published(model: Mixture) -> NeuralClusteringProcess:
     )
 
 
-def blind(
-    model: Mixture,
-    *,
-    point: bool,
-    mean: bool,
-    made: Callable[..., NeuralClusteringProcess] = build,
-    **light: Any,
-) -> NeuralClusteringProcess:
-    guide = made(model, **light)
+def blind(model: Mixture, *, point: bool, mean: bool) -> NeuralClusteringProcess:
+    guide = build(model)
     if point:
         guide.scorer.look_at_point = Blind(guide.scorer.look_at_point)
     if mean:
@@ -95,9 +88,7 @@ MORE: dict[str, Callable[[Mixture], NeuralClusteringProcess]] = {
     "random order, one attention block": partial(random_order, num_attention=1),
     # From the published network to ours, one change a row.
     "published network": published,
-    "random order, no filter, no look-ahead": partial(
-        blind, point=True, mean=True, made=random_order, use_filter=False
-    ),
+    "random order, no filter, no look-ahead": partial(random_order, use_filter=False, num_bandwidths=0),
     "random order, no filter": partial(random_order, use_filter=False),
     "random order, foresight": partial(random_order, foresight=128),
 }
