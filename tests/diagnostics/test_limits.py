@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from chain_cases import restaurant_draws
 
+from pyroclust.calibration import Certificate, judge_certificate
+from pyroclust.calibration.certificate import MixtureRow
 from pyroclust.diagnostics import (
     Agreement,
     ClusterContrasts,
@@ -174,6 +176,11 @@ def told_by_draws(value: float) -> bool:
     return constraint_odds([], [], log_prior=-1.0, kept=kept, effective_draws=value).method != ""
 
 
+def mixture_passes(*, ece: float = 0.0, cluster_error: float = 0.0) -> bool:
+    row = MixtureRow(9, 9, 0.0, None, None, (0.0, 1.0), (0.0, 1.0), (1, 1), ece, cluster_error)
+    return judge_certificate(Certificate(1, mixture=(row,))).level is Trust.AVERAGE
+
+
 LIMITS: dict[str, tuple[Callable[[float], bool], float, float]] = {
     "MAX_RHAT": (lambda value: rhat(value) != "No", 1.05, 1.0501),
     "GOOD_RHAT": (lambda value: rhat(value) == "Yes", 1.01, 1.0101),
@@ -252,6 +259,8 @@ LIMITS: dict[str, tuple[Callable[[float], bool], float, float]] = {
     "MAX_HIGH_K_SHARE": (high_share, 194, 195),
     "MIN_CHANCE": (high_share, 194, 195),
     "MAX_ERRORS_BEHIND": (lambda value: baseline_finding(value, 1.0, num_points=9).passed, -2.6, -2.601),
+    "MAX_MEMBERSHIP_ERROR": (lambda value: mixture_passes(ece=value), 0.02, 0.0201),
+    "MAX_CLUSTER_ERROR": (lambda value: mixture_passes(cluster_error=value), 0.2, 0.2001),
     "CERTAIN": (lambda value: share_together(np.array([value])) == 1, 0.9, 0.8999),
     "DOUBTFUL": (lambda value: num_doubtful(np.array([value])) == 0, 0.5, 0.5001),
     "STABLE": (stable, 0.75, 0.7499),
