@@ -190,8 +190,7 @@ def fine_tune(
     instances of Pyro's ELBO classes and of ours, and minimise different divergences:
 
     * ``BatchedWakeSleep(16)``, the default, and ``pyro.infer.ReweightedWakeSleep(16)``, which gets the data
-    sets
-      one by one: KL(p || q), which covers modes.
+      sets one by one: KL(p || q), which covers modes.
     * ``LeaveOneOut(16)``, ``pyro.infer.TraceGraph_ELBO()`` with a decaying average as baseline, and
       ``pyro.infer.Trace_ELBO()``, whose gradients are far noisier: KL(q || p), the gap itself. They do not
       find a mode that the guide never draws.
