@@ -169,10 +169,10 @@ def refine(
        posteriors, each with a visiting order of its own where the guide allows it.
     2. ``num_draws`` of them are resampled, stratified, by their smoothed weights p(c, x) / q(c | x). Where
        the model has no ``log_joint``, only ``num_draws`` are drawn, and all go on.
-    3. From each a chain of the kernel runs. With ``sweeps=None`` the chains are looked at after 10, 20, 40, ...
-       up to 640 sweeps, fewer where tables are large or sweeps cost more. They have settled when a test finds
-       no change since the look before, and chains of one ancestor are no more alike than others, or so little
-       that nested R-hat is at most 1.05 and half of the draws, or 400, are effective.
+    3. From each a chain of the kernel runs. With ``sweeps=None`` the chains are looked at after 10, 20,
+       40, ... up to 640 sweeps, fewer where tables are large or sweeps cost more. They have settled when a
+       test finds no change since the look before, and chains of one ancestor are no more alike than others,
+       or so little that nested R-hat is at most 1.05 and half of the draws, or 400, are effective.
 
     Resampling mends what the guide has wrong of the whole, sweeps what it has wrong nearby.
 
