@@ -18,6 +18,8 @@ from pyroclust.infer.mcmc import (
     SliceHyperparameters,
 )
 from pyroclust.infer.mcmc.blocked_gibbs import can_draw_at_once
+from pyroclust.infer.mcmc.compiled.births import BirthsAndDeaths
+from pyroclust.infer.mcmc.compiled.runner import END_OF_STEP
 from pyroclust.models import Mixture, nig_mixture, niw_mixture
 from pyroclust.partitions import canonical
 
@@ -47,6 +49,16 @@ def test_moves_of_all_rows_have_the_exact_law(few_visits, family, prior):
     draws = BlockedGibbs(model).run(data, num_draws=20_000, warmup=20, num_chains=4, seed=1)
     check_law(model, data, draws.assignments)
     check_log_joint(model, data, draws, last=100)
+
+
+@pytest.mark.parametrize(("prior",), some_of([(one,) for one in POSTERIOR_PRIORS], [("pitman_yor",)]))
+def test_births_and_deaths_alone_have_the_exact_law(monkeypatch, prior):
+    moves = (BirthsAndDeaths(8, 4), *END_OF_STEP)
+    monkeypatch.setattr(BlockedGibbs, "moves", lambda kernel, num_points: moves)
+    model = Mixture(POSTERIOR_PRIORS[prior], POSTERIOR_FAMILIES["inverse_gamma"])
+    data = seven_points(model.component)
+    draws = BlockedGibbs(model).run(data, num_draws=40_000, warmup=200, num_chains=4, seed=1)
+    check_law(model, data, draws.assignments)
 
 
 @pytest.mark.parametrize(
