@@ -51,7 +51,7 @@ def test_moves_of_all_rows_have_the_exact_law(few_visits, family, prior):
     check_log_joint(model, data, draws, last=100)
 
 
-@pytest.mark.parametrize(("prior",), some_of([(one,) for one in POSTERIOR_PRIORS], [("pitman_yor",)]))
+@pytest.mark.parametrize("prior", some_of([(one,) for one in POSTERIOR_PRIORS], [("pitman_yor",)]))
 def test_births_and_deaths_alone_have_the_exact_law(monkeypatch, prior):
     moves = (BirthsAndDeaths(8, 4), *END_OF_STEP)
     monkeypatch.setattr(BlockedGibbs, "moves", lambda kernel, num_points: moves)
