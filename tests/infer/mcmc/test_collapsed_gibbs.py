@@ -22,6 +22,7 @@ from pyroclust.infer.mcmc import (
 from pyroclust.infer.mcmc.compiled_kernel import CompiledTransition
 from pyroclust.models import Mixture, companion, gaussian2d, nig_mixture, overlap2d
 from pyroclust.partitions import is_canonical
+from pyroclust.partitions.constraints import Constraints
 
 
 def run_mcmc(kernel, data, **options):
@@ -146,6 +147,17 @@ def test_labels_as_init(data):
         kernel = CollapsedGibbs(gaussian2d(), init=init)
         kernel.setup(0, data)
         assert torch.equal(kernel.initial_params["assignments"], start)
+
+
+def test_rows_before_the_first_that_is_visited_stay(data):
+    model, start = gaussian2d(), torch.arange(25) % 4
+    draws = CollapsedGibbs(model, begin=20, init=start).run(data, num_draws=50, seed=0).assignments[0]
+    assert (draws[:, :20] == start[:20].numpy()).all()
+    assert (draws[:, 20:] != draws[0, 20:]).any()
+    with pytest.raises(ValueError, match="begin is -1, expected at least 0"):
+        CollapsedGibbs(model, begin=-1)
+    with pytest.raises(ValueError, match="begin is 20, and model has constraints"):
+        CollapsedGibbs(model.under(Constraints.of(25, must_link=[(0, 4)])), begin=20)
 
 
 BAD_DATA = {
