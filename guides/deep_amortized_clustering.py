@@ -142,8 +142,8 @@ class DeepAmortizedClustering(AmortizedGuide):
         and the law is nearly that of this guide, which is not changed.
         """
         old = self.network
-        told = {**arguments_of(old), "num_values": num_values, "progress": True}
-        network = FilteringNetwork(**told | {"density": copy.deepcopy(old.density)})
+        arguments = arguments_of(old) | {"num_values": num_values, "progress": True}
+        network = FilteringNetwork(**arguments | {"density": copy.deepcopy(old.density)})
         weights = old.state_dict()
         weight, bias = weights.pop("head.1.weight"), weights.pop("head.1.bias")
         network.load_state_dict(weights, strict=False)

@@ -247,13 +247,12 @@ def _with_new_rows(model: Any, draws: Tensor, data: Tensor, *, seed: int) -> Ten
     law = PosteriorPredictive(model, data[:old], draws[:1].long())
     with seeded(seed):
         first = Categorical(logits=law.log_cluster_probs(data[old:])[:, 0]).sample()
-    found = []
-    for labels in draws.long():
-        shared = torch.bincount(draws[0].long() * clusters + labels, minlength=clusters**2)
-        names = shared.view(clusters, clusters).argmax(1)
-        opened = torch.where(first > draws[0].max(), labels.max() + 1, names[first.clamp(max=clusters - 1)])
-        found.append(canonical(torch.cat([labels, opened])))
-    return torch.stack(found)
+    labels, each = draws.long(), torch.arange(len(draws)).unsqueeze(-1)
+    cells = (each * clusters + labels[0]) * clusters + labels
+    shared = torch.bincount(cells.flatten(), minlength=len(draws) * clusters**2)
+    names = shared.view(-1, clusters, clusters).argmax(-1)[:, first.clamp(max=clusters - 1)]
+    opened = torch.where(first > labels[0].max(), labels.amax(-1, keepdim=True) + 1, names)
+    return canonical(torch.cat([labels, opened], -1))
 
 
 def _all_rows(old: AnalysedData, added: Table) -> Table:

@@ -247,7 +247,7 @@ def certify(
         shared = simulated, settings, kind
         # Speed last, when nothing else runs.
         for names, there in (([*parts][:-1], client), ([*parts][-1:], None)):
-            tasks = _told(tell, {name: parts[name] for name in names})
+            tasks = _tasks_of(tell, {name: parts[name] for name in names})
             for task, row in done_by(there, _row_or_reason, shared, tasks):
                 found[task] = row
         rows: dict[str, Any] = {}
@@ -289,7 +289,7 @@ class _Part:
     measure: Callable[[Sequence[SimulatedBatch]], Any]
 
 
-def _told(tell: Callable[[str], None], parts: Mapping[str, _Part]) -> Iterator[tuple[str, int]]:
+def _tasks_of(tell: Callable[[str], None], parts: Mapping[str, _Part]) -> Iterator[tuple[str, int]]:
     """Return the tasks of some parts, a size each, and say what begins."""
     for field, part in parts.items():
         for num_points, num_datasets in part.datasets.items():

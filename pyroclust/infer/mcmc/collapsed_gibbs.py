@@ -41,8 +41,8 @@ class CollapsedGibbs(CompiledKernel):
             clusters.
 
     Raises:
-        ValueError: if the family is not conjugate, ``thin`` is not positive, or ``begin`` is negative, or
-            anything but 0 under constraints.
+        ValueError: if the family is not conjugate, ``thin`` is not positive, or ``begin`` is negative,
+            anything but 0 under constraints, or leaves no row to visit.
 
     Example:
         >>> import torch
@@ -69,6 +69,8 @@ class CollapsedGibbs(CompiledKernel):
             raise ValueError(f"begin is {begin}, and model has constraints, whose groups of rows move as one")
 
     def moves(self, num_points: int) -> tuple[NamedTuple, ...]:
+        if self._begin >= num_points:
+            raise ValueError(f"begin is {self._begin}, expected less than {num_points}, the number of points")
         sweep: tuple[NamedTuple, ...] = (GibbsSweep(self._begin),)
         constraints = self.model.constraints
         if constraints is not None and constraints.has_one_number and len(constraints.over(num_points).apart):

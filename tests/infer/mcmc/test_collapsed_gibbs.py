@@ -156,6 +156,8 @@ def test_rows_before_the_first_that_is_visited_stay(data):
     assert (draws[:, 20:] != draws[0, 20:]).any()
     with pytest.raises(ValueError, match="begin is -1, expected at least 0"):
         CollapsedGibbs(model, begin=-1)
+    with pytest.raises(ValueError, match="begin is 25, expected less than 25"):
+        CollapsedGibbs(model, begin=25).run(data, num_draws=1)
     with pytest.raises(ValueError, match="begin is 20, and model has constraints"):
         CollapsedGibbs(model.under(Constraints.of(25, must_link=[(0, 4)])), begin=20)
 
